@@ -46,8 +46,8 @@ def test_a_crowd_with_one_vote_each_shares_one_effect_of_position() -> None:
         row for n in range(40) for row in votes(f"v{n}", won=int(n % 4 != n % 2), of=1, a_first=n % 2 == 0)
     ]
     found = Preferences.of(rows)
-    forward = np.mean([row.value for row in rows if row.first == "a"])
-    backward = np.mean([1.0 - row.value for row in rows if row.first == "b" and row.value is not None])
+    forward = np.mean([row.value == 1.0 for row in rows if row.first == "a"])
+    backward = np.mean([row.value == 0.0 for row in rows if row.first == "b"])
     rate = win_rate(found, 0, 1)
     assert rate.value == pytest.approx((forward + backward) / 2.0)
     low, high = rate.interval(0.95)
@@ -98,7 +98,7 @@ def test_each_judge_who_saw_both_orders_has_an_effect_of_its_own() -> None:
 
 
 def test_a_judge_with_nothing_but_ties_is_one_of_the_judges() -> None:
-    ties = [Preference(f"t{n}", *("ab" if n % 2 else "ba"), 0.5, "z") for n in range(20)]
+    ties = [Preference(f"t{n}", "ab"[n % 2], "ba"[n % 2], 0.5, "z") for n in range(20)]
     rows = [*votes("x", won=9, of=10), *votes("x", won=9, of=10, a_first=False), *ties]
     assert win_rate(Preferences.of(rows), 0, 1).value == pytest.approx((0.9 + 0.5) / 2.0)
     only = read_preferences(Preferences.of(ties))
@@ -140,14 +140,15 @@ def test_rates_stay_within_0_and_1_and_add_up(seed: int) -> None:
     rows.append(Preference("last", "a", "b", 1.0, "judge 0"))
     rows.append(Preference("last", "b", "c", 1.0, "judge 0"))
     reading = read_preferences(Preferences.of(rows))
-    for row in (*reading.models, *reading.pairs):
-        assert math.copysign(1.0, row.win_rate) == 1.0
-        if row.judgements:
-            assert 0.0 <= row.win_rate <= 1.0
-        if not math.isnan(row.low):
-            assert 0.0 <= row.low <= row.win_rate + 1e-12
-            assert row.win_rate - 1e-12 <= row.high <= 1.0
-            assert row.high > row.low
+    rates = [(row.win_rate, row.low, row.high) for row in reading.models]
+    rates += [(row.win_rate, row.low, row.high) for row in reading.pairs if row.judgements]
+    for rate, low, high in rates:
+        assert math.copysign(1.0, rate) == 1.0
+        assert 0.0 <= rate <= 1.0
+        if not math.isnan(low):
+            assert 0.0 <= low <= rate + 1e-12
+            assert rate - 1e-12 <= high <= 1.0
+            assert high > low
     assert "-0.000" not in str(reading.table()).partition("position bias")[0]
 
 
@@ -159,7 +160,6 @@ def test_the_plain_mean_over_items_is_what_complete_panels_have() -> None:
         for shown, value in ((("a", "b"), float(n % 3 > 0)), (("b", "a"), float(judge == "x")))
     ]
     rate = win_rate(Preferences.of(rows), 0, 1)
-    y = np.array([np.mean([float(n % 3 > 0), 1.0 / 3.0 * 2.0]) for n in range(6)])
     y = np.array([(float(n % 3 > 0) + 2.0 / 3.0) / 2.0 for n in range(6)])
     assert rate.value == pytest.approx(y.mean())
     assert rate.standard_error == pytest.approx(y.std(ddof=1) / np.sqrt(6))

@@ -182,7 +182,7 @@ def win_rate(preferences: Preferences, a: int, b: int) -> WinRate:
     weight /= weight.sum()
     found = _as_shown(value, weight, item, judge)
     effects = position_effects(preferences, rows)
-    seen = judge * (int(item.max()) + 1) + item
+    _, seen = np.unique(judge * (int(item.max()) + 1) + item, return_inverse=True)
     if preferences.ordered and not np.bincount(seen, weights=sign)[seen].any():
         found = replace(found, position=Taken.CANCELS)  # position cancels in every item
     elif effects.count:
