@@ -38,8 +38,6 @@ from evalbudget.statistics._shrinkage import t_quantile
 
 ADDED = 0.5
 """Of a win, and of a loss, to every pair that met."""
-OWN_FROM = 20
-"""Items in each order that an effect of one judge rests on; with fewer it would drive strengths apart."""
 _STEPS = 100
 _EXACT = 1e-12
 
@@ -104,7 +102,7 @@ def bradley_terry(preferences: Preferences) -> BradleyTerry:
     preferences = preferences.voted
     k = len(preferences.models)
     n = preferences.value.size
-    effects = position_effects(preferences, np.arange(n), OWN_FROM)
+    effects = position_effects(preferences, np.arange(n), sparing=True)
     group = np.where(effects.untold, -1, effects.group)
     count = int(group.max(initial=-1)) + 1
     pairs = np.array(preferences.pairs)

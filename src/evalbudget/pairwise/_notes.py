@@ -52,8 +52,10 @@ def _position(reading: PairwiseReading) -> Iterator[str]:
     some = [row for row in pairs if row.both_ways and row.one_order and row.unidentified]
     if some:
         judges = names(dict.fromkeys(name for row in some for name in row.one_order), _SHOWN)
+        those = _those(some, lambda _: True)
+        whom = those if len(some) == 1 else f"one pair or more of these ({those})"
         yield (
-            f"{judges} saw {_those(some, lambda _: True)} in one order only, which says nothing of who wins. "
+            f"{judges} saw {whom} in one order only, which says nothing of who wins. "
             f"The effect of position of the others is taken away{_allowed(some)}. Show them the other way "
             "round, too."
         )

@@ -94,7 +94,7 @@ def _position(preferences: Preferences, rows: IntArray, judge: str | None) -> Po
         # where orders are even, who is stronger is orthogonal to position, and costs no degree of freedom
         even = not np.bincount(np.searchsorted(met, pair), weights=sign).any()
         columns = 1 if even else 1 + met.size
-        bias, free = float(fit.value[0]), fit.clusters - columns
+        bias, free = float(np.round(fit.value[0], 12)) + 0.0, fit.clusters - columns  # never -0.000
         if free > 0:
             error = math.sqrt(float((fit.influence[:, 0] ** 2).sum()) * fit.clusters / free)
             error = error if even else max(error, _least(design, value - design @ fit.value))

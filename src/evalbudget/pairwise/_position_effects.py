@@ -18,8 +18,10 @@ from numpy.typing import NDArray
 from evalbudget.pairwise._preferences import Preferences
 from evalbudget.statistics._bounds import FloatArray, IntArray
 
-_SHARING = 3
-"""Judges whose effects show how far they scatter, at least two of them in each order."""
+_MANY = 20
+"""Items in each order, or one in so many judgements, that an effect takes where effects are few."""
+_SHARING, _SHARING_IN_FEW = 3, 10
+"""Judges whose effects show how far they scatter, two in each order at least; and where effects are few."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,13 +49,13 @@ class PositionEffects:
         return int(self.group.max(initial=-1)) + 1
 
 
-def position_effects(preferences: Preferences, rows: IntArray, own_from: int = 1) -> PositionEffects:
+def position_effects(preferences: Preferences, rows: IntArray, *, sparing: bool = False) -> PositionEffects:
     """Which judgements share an effect of position.
 
     Args:
         preferences: all of them.
         rows: those to look at, shape (n,).
-        own_from: items in each order that an effect of one judge takes; 1 where too few would share one.
+        sparing: whether a judge has an effect of its own only with many votes; with any in both orders, else.
     """
     n = rows.size
     none, all_of_it = np.zeros(n, dtype=bool), np.ones(n)
@@ -61,8 +63,9 @@ def position_effects(preferences: Preferences, rows: IntArray, own_from: int = 1
         return PositionEffects(np.full(n, -1), none, ~none, 0, all_of_it)
     _, judge = np.unique(preferences.judge[rows], return_inverse=True)
     both = _both_ways(preferences, rows, judge)
-    is_own = both >= own_from
-    if int((~is_own).sum()) < _SHARING:  # nobody to share it with
+    is_own = both >= (min(_MANY, max(n // _MANY, 1)) if sparing else 1)
+    sharing = _SHARING_IN_FEW if sparing else _SHARING
+    if int((~is_own).sum()) < sharing:  # nobody to share it with
         is_own = both >= 1
     group = np.where(is_own, np.cumsum(is_own) - 1, -1)[judge]
     rest = group < 0
@@ -79,23 +82,28 @@ def position_effects(preferences: Preferences, rows: IntArray, own_from: int = 1
     rivals = counts.reshape(-1, 2)
     without = all_of_it.copy()
     without[rest] = 1.0 - counts[cell] / rivals.sum(axis=0)[turned]
-    enough = int((~is_own).sum()) >= _SHARING and bool(((rivals > 0).sum(axis=0) > 1).all())
+    enough = int((~is_own).sum()) >= sharing and bool(((rivals > 0).sum(axis=0) > 1).all())
     return PositionEffects(np.where(rest, own, group), rest, none if enough else rest, own, without)
 
 
-def identified(preferences: Preferences, own_from: int = 1) -> Preferences | None:
+def identified(preferences: Preferences) -> Preferences | None:
     """The judgements of which it can be told what position does to them; None if they connect not all models.
 
+    Effects are few (:func:`position_effects`). Judgements without a verdict stay.
+
     Args:
-        preferences: missing verdicts stay with the judges whose effect is known.
-        own_from: as for :func:`position_effects`.
+        preferences: all of them.
     """
-    voted = preferences.voted
-    effects = position_effects(voted, np.arange(voted.value.size), own_from)
-    told = np.zeros(len(preferences.judges), dtype=bool)
-    told[voted.judge[~effects.untold]] = True
-    found = preferences.where(told[preferences.judge])
-    return found if found.voted.value.size and found.voted.is_connected else None
+    while True:
+        voted = preferences.voted
+        if not voted.value.size or not voted.is_connected:
+            return None
+        untold = position_effects(voted, np.arange(voted.value.size), sparing=True).untold
+        if not untold.any():
+            return preferences
+        told = np.zeros(len(preferences.judges), dtype=bool)
+        told[voted.judge[~untold]] = True
+        preferences = preferences.where(told[preferences.judge] | np.isnan(preferences.value))
 
 
 def _both_ways(preferences: Preferences, rows: IntArray, who: IntArray) -> IntArray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from evalbudget.pairwise._bradley_terry import OWN_FROM, BradleyTerry, bradley_terry
+from evalbudget.pairwise._bradley_terry import BradleyTerry, bradley_terry
 from evalbudget.pairwise._position_effects import identified
 from evalbudget.pairwise._preferences import Preferences
 
@@ -21,7 +21,7 @@ def ranks(preferences: Preferences, level: float) -> list[tuple[int, int]]:
         level: of all ranks.
     """
     k = len(preferences.models)
-    told = identified(preferences, OWN_FROM)
+    told = identified(preferences)
     if told is None:
         return [(1, k)] * k
     fit = bradley_terry(told)

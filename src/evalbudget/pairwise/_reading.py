@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from evalbudget.pairwise._bradley_terry import OWN_FROM, BradleyTerry, bradley_terry
+from evalbudget.pairwise._bradley_terry import BradleyTerry, bradley_terry
 from evalbudget.pairwise._notes import notes
 from evalbudget.pairwise._position import positions
 from evalbudget.pairwise._position_effects import identified
@@ -137,7 +137,7 @@ def read_preferences(
     check_level(level)
     k = len(preferences.models)
     voted = preferences.voted
-    fit = bradley_terry(identified(voted, OWN_FROM) or voted)
+    fit = bradley_terry(identified(voted) or voted)
     order = sorted(range(k), key=lambda m: (-fit.strength[m], m))
     rates = {(a, b): win_rate(voted, a, b) for a, b in voted.pairs}
     rates |= {(b, a): -rate for (a, b), rate in rates.items()}
