@@ -22,13 +22,16 @@ from evalbudget.run import JournalFile, drive
 from evalbudget.repeats.samplers import EBBernstein
 from evalbudget.testing import gaussian
 
+path, most = Path(sys.argv[1]), int(sys.argv[2])
+
 async def answer(request):
     await anyio.sleep(random.uniform(0, 0.02))
+    while most and path.stat().st_size >= most:  # in the middle, until it is killed
+        await anyio.sleep(1)
     if random.random() < 0.05:
         raise OSError("lost")
     return gaussian(request.cell)
 
-path = Path(sys.argv[1])
 sampler = EBBernstein(Design.of_items(6), seed=4)
 if path.exists():
     file = JournalFile.open(path)
@@ -48,7 +51,7 @@ def test_kill_9_and_resume(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     command = [sys.executable, "-c", SCRIPT, str(path)]
     for size in (2_000, 9_000):
-        process = subprocess.Popen(command)
+        process = subprocess.Popen([*command, str(size)])
         deadline = time.monotonic() + 60
         while (not path.exists() or path.stat().st_size < size) and time.monotonic() < deadline:
             time.sleep(0.002)
@@ -57,7 +60,7 @@ def test_kill_9_and_resume(tmp_path: Path) -> None:
         process.wait()
     data = path.read_bytes()
     path.write_bytes(data[: data[:-1].rfind(b"\n") + 9])  # as if killed in the middle of a write
-    subprocess.run(command, check=True, timeout=300)
+    subprocess.run([*command, "0"], check=True, timeout=300)
 
     journal = read_journal(path)
     assert journal.spent == len(journal.readings) == 400
