@@ -2,37 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from evalbudget.pairwise._rows import PairRow
+from evalbudget.pairwise._rows import ModelRow, PairRow
 from evalbudget.pairwise._win_rates import Taken
 from evalbudget.report._numbers import names
 
-if TYPE_CHECKING:
-    from evalbudget.pairwise._reading import PairwiseReading
-
 _SHOWN = 3
 NOT_IDENTIFIED = "the effect of position is not identified where each judge saw one order only"
+_NO_ORDER = (
+    "Which answer was shown first is not known, so no effect of position can be seen: it is part of the win "
+    "rates, and nothing is proved. Give columns first and second in the order shown."
+)
 
 
-def notes(reading: PairwiseReading) -> tuple[str, ...]:
+def notes(
+    models: Sequence[ModelRow],
+    pairs: Sequence[PairRow],
+    *,
+    items: int,
+    ordered: bool,
+    in_order: bool,
+    repeated: int,
+    not_read: Sequence[str],
+) -> tuple[str, ...]:
     """In sentences.
 
     Args:
-        reading: to be told of.
+        models: the strongest first.
+        pairs: every two of them.
+        items: that were compared.
+        ordered: whether it is known which answer was shown first.
+        in_order: whether judgements stand in the order in which they were asked.
+        repeated: judgements of an item, order and judge that there were before.
+        not_read: columns that were not used.
     """
-    return (*_position(reading), *_missing(reading), *_layout(reading))
-
-
-def _position(reading: PairwiseReading) -> Iterator[str]:
-    if not reading.ordered:
-        yield (
-            "Which answer was shown first is not known, so no effect of position can be seen: it is part of "
-            "the win rates, and nothing is proved. Give columns first and second in the order shown."
+    met = [row for row in pairs if row.judgements]
+    found = [*(_position(met) if ordered else (_NO_ORDER,)), *_missing(models, pairs)]
+    if items == 1:
+        found.append("One item shows no spread: there are no intervals. Compare on more items.")
+    some = [row.model for row in models if 0 < row.opponents < len(models) - 1]
+    if some:
+        found.append(
+            f"{', '.join(some)}: not compared with every other model, so that win rates are against "
+            "different opponents; strengths are comparable."
         )
-        return
-    pairs = [row for row in reading.pairs if row.judgements]
+    if repeated:
+        counts = "the first one counts for what is proved" if in_order else "their mean counts"
+        verb = "judgement repeats" if repeated == 1 else "judgements repeat"
+        found.append(f"{repeated:,} {verb} an item, order and judge: {counts}.")
+    if not_read:
+        found.append(f"Not read: {names(not_read, 10)}.")
+    return tuple(found)
+
+
+def _position(pairs: Sequence[PairRow]) -> Iterator[str]:
     if told := _those(pairs, lambda row: row.position == Taken.NOTHING.value):
         yield (
             f"{told} were only ever shown in one order: {NOT_IDENTIFIED}. It is part of the win rate, and "
@@ -75,31 +99,15 @@ def _those(pairs: Iterable[PairRow], kind: Callable[[PairRow], bool]) -> str:
     return "; ".join(found[:_SHOWN]) + (f"; and {len(found) - _SHOWN} more pairs" if found[_SHOWN:] else "")
 
 
-def _missing(reading: PairwiseReading) -> Iterator[str]:
-    if not reading.missing:
+def _missing(models: Sequence[ModelRow], pairs: Sequence[PairRow]) -> Iterator[str]:
+    missing = sum(row.missing for row in pairs)
+    if not missing:
         return
-    whom = ", ".join(f"{row.missing:,} of {row.model}" for row in reading.models if row.missing)
-    verb = "verdict is" if reading.missing == 1 else "verdicts are"
+    whom = ", ".join(f"{row.missing:,} of {row.model}" for row in models if row.missing)
+    verb = "verdict is" if missing == 1 else "verdicts are"
     yield (
-        f"{reading.missing:,} {verb} missing ({whom}). Rates and strengths are of the others; what is "
-        "proved, and ranks, hold whatever the missing ones had been."
+        f"{missing:,} {verb} missing ({whom}). Rates and strengths are of the others; what is proved, and "
+        "ranks, hold whatever the missing ones had been."
     )
-    if told := _those(reading.pairs, lambda row: row.undecided):
+    if told := _those(pairs, lambda row: row.undecided):
         yield f"Undecided because of them: {told}. Without them one would be proved to beat the other."
-
-
-def _layout(reading: PairwiseReading) -> Iterator[str]:
-    if reading.items == 1:
-        yield "One item shows no spread: there are no intervals. Compare on more items."
-    missing = [row.model for row in reading.models if 0 < row.opponents < len(reading.models) - 1]
-    if missing:
-        yield (
-            f"{', '.join(missing)}: not compared with every other model, so that win rates are against "
-            "different opponents; strengths are comparable."
-        )
-    if reading.repeated:
-        counts = "the first one counts for what is proved" if reading.in_order else "their mean counts"
-        verb = "judgement repeats" if reading.repeated == 1 else "judgements repeat"
-        yield f"{reading.repeated:,} {verb} an item, order and judge: {counts}."
-    if reading.not_read:
-        yield f"Not read: {names(reading.not_read, 10)}."

@@ -69,8 +69,10 @@ class PairwiseReading:
             others = [row.model for row in self.models if row.model != self.winner]
             whom = others[0] if len(others) == 1 else f"every one of the other {len(others)}"
             return f"{self.winner} beats {whom}, {sure}."
-        lead = self.models[0]
-        leads = f"{lead.model} leads with a win rate of {lead.win_rate:.3f}"
+        first, second = sorted(self.models, key=lambda row: -row.win_rate)[:2]
+        leads = f"{first.model} leads with a win rate of {first.win_rate:.3f}"
+        if math.isclose(first.win_rate, second.win_rate, abs_tol=1e-9):
+            leads = f"{first.model} and {second.model} are level with a win rate of {first.win_rate:.3f}"
         some = [
             f"{row.first} beats {row.second}" if row.proved else f"{row.second} beats {row.first}"
             for row in self.pairs
@@ -83,7 +85,15 @@ class PairwiseReading:
     @property
     def notes(self) -> tuple[str, ...]:
         """What to know before reading the tables."""
-        return notes(self)
+        return notes(
+            self.models,
+            self.pairs,
+            items=self.items,
+            ordered=self.ordered,
+            in_order=self.in_order,
+            repeated=self.repeated,
+            not_read=self.not_read,
+        )
 
     def table(self) -> Tables:
         """Models, pairs if there are several, and judges."""
