@@ -266,10 +266,22 @@ def test_partial_data_never_crashes(
         assert math.isnan(interval.low) or interval.low <= interval.high
 
 
-def test_items_at_both_ends_that_never_vary_have_hoeffdings_interval() -> None:
-    readings = of([[0.0] * 3, [1.0] * 3, [1.0] * 3, [0.0] * 3])
-    found = mean_over_fixed_items(readings, bounds=(0, 1), allocation=Allocation.FIXED).confidence_interval()
-    assert found.half_width == pytest.approx(math.sqrt(math.log(40) / 2 / 12))
+def test_items_at_both_ends_that_never_vary_are_known_by_how_often_they_agreed() -> None:
+    def half_width(rows: list[list[float]]) -> float:
+        found = mean_over_fixed_items(of(rows), bounds=(0, 1), allocation=Allocation.FIXED)
+        return found.confidence_interval().half_width
+
+    assert half_width([[0.0] * 3, [1.0] * 3, [1.0] * 3, [0.0] * 3]) == pytest.approx(math.log(40) / 12)
+    # where each was asked once, or a score is neither, it is Hoeffding's
+    assert half_width([[0.0], [1.0], [1.0], [0.0]] * 5) == pytest.approx(math.sqrt(math.log(40) / 2 / 20))
+    some = [[0.0] * 3, [1.0] * 3, [0.5] * 3]
+    assert half_width(some * 4) == pytest.approx(math.sqrt(math.log(40) / 2 / 36))
+
+
+@pytest.mark.parametrize("n", [2, 3, 8, 40])
+def test_the_chance_that_readings_agree_and_are_off_is_bounded(n: int) -> None:
+    p = np.linspace(0.0, 1.0, 10_001)
+    assert (p**n * np.exp(-n * (1 - p)) + (1 - p) ** n * np.exp(n * p)).max() <= 1 + 1e-12
 
 
 def test_uneven_readings_count_as_many_as_the_item_that_has_fewest() -> None:

@@ -29,8 +29,7 @@ def known_range(task: Any, metric: str, seen: Iterable[float]) -> tuple[float, f
 
     Judges have their scale. What the host computes as right or wrong is 0 or 1. Where the task's own code
     computes a metric of such a name, its scores so far must not speak against it: they could be
-    percentages, so that at least one is above 0 and none above 1. Of any other metric 0 to 1 is taken for
-    known where both came and nothing else.
+    percentages, so that at least one is above 0 and none above 1.
 
     Args:
         task: the host's.
@@ -41,11 +40,7 @@ def known_range(task: Any, metric: str, seen: Iterable[float]) -> tuple[float, f
     panel = panel_of(task) if metric == NAME else None
     if panel is not None:
         found = (float(panel.grading.low), float(panel.grading.high))
-    elif (
-        _is_the_hosts(task, metric)
-        or (metric in _BY_NAME and any(score > 0.0 for score in scores))
-        or set(scores) == set(SHARE)
-    ):
+    elif _is_the_hosts(task, metric) or (metric in _BY_NAME and any(score > 0.0 for score in scores)):
         found = SHARE
     else:
         return None
