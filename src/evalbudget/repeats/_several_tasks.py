@@ -94,8 +94,6 @@ class SharedSummary(Summary):
         if self.cluster is not None:
             said += f" Items come in clusters by {self.cluster!r}."
         found += wrapped(said, width)
-        for sentence in self.beside:
-            found += wrapped(sentence, width)
         if self.sample:
             found = [*wrapped(f"{self.sample}.", width), *found]
         without = [part for part in self.parts if part.no_interval is not None]

@@ -238,8 +238,6 @@ class Summary:
                 f"{count(missing, 'item')} of {self.items:,} without a score: not in the estimate{strata}.",
                 width,
             )
-        for sentence in self.beside:
-            found += wrapped(sentence, width)
         return found
 
     @property
@@ -288,6 +286,7 @@ class Summary:
             ("Paid to", self._paid_to()),
             ("Stopped", self.stop_reason),
             ("Readings", f"{self.readings:,} of {count(self.items, 'item')}{shared}{counted}"),
+            *(("Beside", sentence) for sentence in self.beside),
         ]
         if self.failures:
             shown = list(self.failures.items())[:_MOST_REASONS]
