@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -213,12 +214,13 @@ def test_the_command_has_the_flag_and_a_dry_run_refuses_too(tmp_path: Path) -> N
     file = tmp_path / "quiz.py"
     file.write_text(_FILE)
     command = [*COMMAND, "eval", str(file), "--model", "mockllm/model", "--log-dir", str(tmp_path / "logs")]
+    environment = {k: v for k, v in os.environ.items() if k != "INSPECT_DISPLAY"} | {"COLUMNS": "80"}
     flags = ["--budget", "1x", "--sampler", "uniform", "--cluster", "unit"]
     for more in (["--dry-run"], []):
         done = warm.run([*command, *flags, *more], host="inspect")
         assert done.returncode != 0
         assert "--cluster unit: 1 of the 12 samples have no field 'unit' (3)" in " ".join(done.stderr.split())
-    done = warm.run([*command, *flags, "--sample-id", "0,1,2,4,5,6,7,8,9"], host="inspect")
+    done = warm.run([*command, *flags, "--sample-id", "0,1,2,4,5,6,7,8,9"], host="inspect", env=environment)
     assert done.returncode == 0, done.stderr
     said = " ".join(done.stdout.split())
     low = exact_share(5, 5, 0.95)[0]  # five clusters, all right

@@ -27,7 +27,7 @@ def cluster_numbers(values: Sequence[object]) -> IntArray | None:
     if any(map(has_no_value, values)):
         return None
     numbers: dict[object, int] = {}
-    keys = (value if value.__hash__ is not None else repr(value) for value in values)
+    keys = (value if isinstance(value, str | int | float) else repr(value) for value in values)
     return np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int64)
 
 

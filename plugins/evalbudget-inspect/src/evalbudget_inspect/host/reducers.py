@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterable, Sequence
 from functools import wraps
 
+import numpy as np
 from inspect_ai.scorer import Score, ScoreReducer
 
 from evalbudget import Allocation
@@ -99,6 +100,8 @@ def said_of_rows(
             f"{which} {are} of plain means, which are biased where counts ({times} per item) depend on "
             "scores; the estimate is not."
         )
+    if "stderr" in rows and np.ptp(table.value) == 0.0:
+        found.append(f"inspect's own stderr of {score} is 0 since no score differs, which proves nothing.")
     return [sentence[0].upper() + sentence[1:] for sentence in found]
 
 

@@ -184,7 +184,7 @@ def budgeted(
         holds_back=holds_back,
         cluster=config.cluster or declared_cluster(drives, key),
         clusters_needed=needed,
-        rows=[registry_log_name(metric) for metric in own_metrics(drives, key)],
+        rows=[] if _alone(drives, config) else [registry_log_name(m) for m in own_metrics(drives, key)],
         told=told,
         score=(name, key),
         beside=beside,
@@ -265,11 +265,16 @@ def _scorer(
         share=source.share,
         lacks=lacks,
         seat=source.seat if config.panel is not None else None,
-        alone=rotates(scorer) is not None or config.store is not None,  # others' are of one process's scores
+        alone=_alone(scorer, config),
         by_key=lambda key: by_row(
             metric(key, bounded=decides and (keys is None or key in keys or _is_pattern(key)))
         ),
     )
+
+
+def _alone(scorer: Scorer, config: Config) -> bool:
+    """Whether our rows take the place of a scorer's own, which are not of all judges, or of all processes."""
+    return rotates(scorer) is not None or config.store is not None
 
 
 def _is_pattern(key: str) -> bool:
