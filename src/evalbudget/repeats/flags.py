@@ -37,7 +37,7 @@ STRATA = Flag(
 )
 CLUSTER = Flag(
     "cluster",
-    "Items that share this field are not independent: intervals are between clusters.",
+    "Items sharing this field are not independent.",
     "FIELD",
 )
 STORE = Flag(
