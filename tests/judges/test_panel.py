@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from evalbudget.judges.estimates import (
     short_names,
 )
 from evalbudget.judges.schedules._panel import parse_prices
+from evalbudget.statistics._exact_share import exact_share
 from evalbudget.statistics._means import known_mean
 
 AB = ("a", "b")
@@ -227,3 +228,52 @@ def test_prices_as_typed() -> None:
             parse_prices([entry], **how)
     with pytest.raises(InvalidInputError, match="'a' twice"):
         parse_prices(["a=1", "a=2"], **how)
+
+
+def _judged(value: Callable[[int, int], float], n: int = 24, *, epochs: int = 2) -> list[Call]:
+    """Two judges in turn, one call for each epoch."""
+    return [Call(i, e, (i + e) % 2, value(i, e)) for i in range(n) for e in range(epochs)]
+
+
+def test_clusters_add_to_the_error_of_a_panel() -> None:
+    rng = np.random.default_rng(6)
+    means, noise, lenient = rng.normal(size=6), rng.normal(scale=0.3, size=(24, 2)), (0.2, -0.2)
+    calls = _judged(lambda i, e: means[i // 4] + noise[i, e] + lenient[(i + e) % 2])
+    plain = PanelRows(calls, ["a", "b"])
+    clustered = PanelRows(calls, ["a", "b"], clusters=np.arange(24) // 4)
+    alone = PanelRows(calls, ["a", "b"], clusters=np.arange(24))
+    assert clustered.mean.rows["estimate"] == plain.mean.rows["estimate"]
+    assert clustered.mean.rows["stderr"] > 1.6 * plain.mean.rows["stderr"]
+    assert alone.mean.rows == pytest.approx(plain.mean.rows)
+    assert clustered.mean.clusters == 6
+    for row in ("repeats_lower", "repeats_upper"):
+        assert clustered.mean.rows[row] == plain.mean.rows[row]
+    few = PanelRows(calls, ["a", "b"], clusters=np.arange(24) // 12).mean
+    assert few.no_interval == "an interval needs at least 3 clusters, and the items are of 2 clusters"
+
+
+@pytest.mark.claim
+@pytest.mark.parametrize("epochs", [1, 3])
+def test_intervals_of_a_panel_over_clusters_cover(epochs: int) -> None:
+    rng = np.random.default_rng(epochs)
+    missed, trials = 0, replications(150, 3_000)
+    for _ in range(trials):
+        p, lenient = rng.normal(size=10), (0.5, -0.5)
+        draws = rng.normal(scale=0.5, size=(40, epochs))
+        calls = _judged(
+            lambda i, e: p[i // 4] + draws[i, e] + lenient[(i + e) % 2],  # noqa: B023
+            40,
+            epochs=epochs,
+        )
+        rows = PanelRows(calls, ["a", "b"], clusters=np.arange(40) // 4).mean.rows
+        missed += not rows["lower"] <= 0.0 <= rows["upper"]
+    binomial_claim(missed, trials, at_most=0.07)
+
+
+def test_equal_scores_of_a_panel_have_an_exact_interval() -> None:
+    calls = _judged(lambda _i, _e: 5.0, 25)
+    found = PanelRows(calls, ["a", "b"], bounds=(1.0, 5.0)).mean
+    assert found.rows["upper"] == 5.0
+    assert found.rows["lower"] == pytest.approx(1 + 4 * exact_share(25, 25, 0.95)[0])
+    assert "stderr" not in found.rows
+    assert PanelRows(calls, ["a", "b"]).mean.no_interval is not None

@@ -15,6 +15,7 @@ from evalbudget.estimate import Estimate
 from evalbudget.judges.estimates import (
     Bias,
     JudgeScores,
+    between_clusters,
     biases_by_judge,
     component_rows,
     judge_corrected,
@@ -23,8 +24,10 @@ from evalbudget.judges.estimates import (
     panel_mean,
 )
 from evalbudget.repeats._mean_rows import LEVEL, NOTHING_SCORED, BenchmarkMean, mean_rows
-from evalbudget.repeats.estimates import ItemReadings, mean_over_fixed_items
+from evalbudget.repeats.estimates import ItemReadings, mean_over_fixed_items, unvaried_interval
 from evalbudget.sampler import Allocation
+from evalbudget.statistics._bounds import IntArray
+from evalbudget.statistics._clustered_mean import clustered_mean
 
 
 class Call(NamedTuple):
@@ -59,6 +62,7 @@ class PanelRows:
         fixed_repeats: readings every item got whatever its scores were.
         bounds: the smallest and the largest possible score, declared or known from the scorer.
         level: of the intervals.
+        clusters: number of each item's cluster, shape (n_items,); None where items are independent.
 
     Raises:
         InvalidInputError: on reading: no judges or one twice, an index out of range, or a judge's two scores
@@ -75,6 +79,7 @@ class PanelRows:
     fixed_repeats: int = 1
     bounds: tuple[float, float] | None = None
     level: float = LEVEL
+    clusters: IntArray | None = None
 
     @cached_property
     def scores(self) -> JudgeScores:
@@ -96,7 +101,29 @@ class PanelRows:
 
     @cached_property
     def estimate(self) -> Estimate:
-        """The panel's mean as far as the allocation allows, items and repeats random."""
+        """The panel's mean as far as the allocation allows, items and repeats random.
+
+        What clusters add to the error is what they add to that of the items' corrected means. Where all
+        scores are equal and their range is known, the interval is that of as many items, or clusters, alike.
+        """
+        scores = self.by_epoch
+        found = self._of_judges
+        cases = np.flatnonzero(scores.per_item)
+        labels = cases if self.clusters is None else self.clusters[cases]
+        if scores.value.size and np.ptp(scores.value) == 0.0 and self.bounds is not None:
+            n, bounds = np.unique(labels).size, self.bounds
+            return replace(
+                found,
+                standard_error=0.0 if n > 1 else math.nan,
+                interval=lambda level: unvaried_interval(found.value, n, bounds, level),
+            )
+        if self.clusters is None or not scores.value.size:
+            return found
+        means = self.corrected.weighted_means[cases]
+        return between_clusters(found, clustered_mean(means, labels), clustered_mean(means, cases))
+
+    @property
+    def _of_judges(self) -> Estimate:
         if self.allocation is not Allocation.FIXED:
             return panel_mean(self.by_epoch, allocation=self.allocation, fixed_repeats=self.fixed_repeats)
         return (panel_mean if self.weighs_judges else judge_mean_over_sampled_items)(self.scores)
@@ -122,6 +149,7 @@ class PanelRows:
             again,
             items=int(np.count_nonzero(scores.per_item)),
             readings=int(scores.value.size),
+            clusters=None if self.clusters is None else np.unique(self.clusters[scores.per_item > 0]).size,
             bounds=self.bounds,
             level=self.level,
         )

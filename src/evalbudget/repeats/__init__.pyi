@@ -1,3 +1,5 @@
+from ._clusters import cluster_numbers as cluster_numbers
+from ._clusters import require_clusters as require_clusters
 from ._config import DEFAULT_SAMPLER as DEFAULT_SAMPLER
 from ._config import DEFAULT_SAMPLER_OF_PANELS as DEFAULT_SAMPLER_OF_PANELS
 from ._config import RepeatConfig as RepeatConfig

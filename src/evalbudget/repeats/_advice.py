@@ -80,7 +80,7 @@ def next_steps(
             "on more items."
         )
     elif (share := items_share(mean.rows)) is not None:
-        steps.append(_where_to_spend(share, judges_flag))
+        steps.append(_where_to_spend(share, judges_flag, clustered=mean.clusters is not None))
     if bounds is None:
         steps.append(
             f"Declare the range of the scores ({range_flag} LOW..HIGH) to get intervals for single items "
@@ -89,8 +89,8 @@ def next_steps(
     return steps
 
 
-def _where_to_spend(share: float, judges_flag: str) -> str:
-    more = "more items"
+def _where_to_spend(share: float, judges_flag: str, *, clustered: bool) -> str:
+    more = "items of more clusters" if clustered else "more items"
     if judges_flag:
         more += f" or a second judge ({judges_flag})"
     if share < 1 - _CLEAR:

@@ -41,6 +41,8 @@ class RepeatConfig(RunConfig):
         scorer: of a plugin, in place of the task's own; its range is declared with it. None for the task's.
         until: ``item±0.5`` to end once every item is known that well; None for when the budget is used up.
         strata: field of the items by whose values a sample of them is drawn in proportion; None for none.
+        cluster: field of the items; those with the same value are of one cluster, and not independent of each
+            other. None for what the task declares, or for independent items.
         store: where processes that share the budget meet; None where one process has it.
         named: somebody named the sampler, so that no other one may take its place.
 
@@ -55,6 +57,7 @@ class RepeatConfig(RunConfig):
     scorer: str | None = None
     until: str | None = None
     strata: str | None = None
+    cluster: str | None = None
     store: str | None = None
     named: bool = True
 

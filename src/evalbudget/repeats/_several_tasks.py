@@ -91,6 +91,8 @@ class SharedSummary(Summary):
         if prefix:
             which = "item that can be scored, kinds weighted as drawn," if self._without_score else "item"
             said = f"Intervals are of what one score of each {which} would have averaged."
+        if self.cluster is not None:
+            said += f" Items come in clusters by {self.cluster!r}."
         found += wrapped(said, width)
         if self.sample:
             found = [*wrapped(f"{self.sample}.", width), *found]

@@ -55,6 +55,8 @@ class Outcome:
         judges_flag: how it is told of several judges; empty where it cannot be told.
         drawn: the items that were read are a random sample.
         strata: field in proportion to whose values it was drawn; None for none.
+        cluster: field by which items come in clusters; None where they are independent of each other.
+        beside: what the host's own rows are of, a sentence each, where it is not what the estimate is of.
         processes: that shared the budget.
     """
 
@@ -82,6 +84,8 @@ class Outcome:
     judges_flag: str = "--judges"
     drawn: bool = False
     strata: str | None = None
+    cluster: str | None = None
+    beside: Sequence[str] = ()
     processes: int = 1
 
 
@@ -129,6 +133,9 @@ class Summary:
         next_steps: what to do next, a sentence each.
         sample: which items were read, in words; empty where all were asked alike.
         strata: field in proportion to whose values they were drawn; None for none.
+        cluster: field by which items come in clusters; None where they are independent of each other.
+        clusters: of the items that were scored; None likewise.
+        beside: what the host's own rows are of, a sentence each, where it is not what the estimate is of.
         processes: that shared the budget; all is of all of them.
     """
 
@@ -156,6 +163,9 @@ class Summary:
     next_steps: tuple[str, ...]
     sample: str = ""
     strata: str | None = None
+    cluster: str | None = None
+    clusters: int | None = None
+    beside: tuple[str, ...] = ()
     processes: int = 1
 
     def as_json(self) -> dict[str, Any]:
@@ -211,7 +221,7 @@ class Summary:
         elif "lower" in rows:
             ends = _span(rows["lower"], rows["upper"], places)
             random = "items, answers and judging all" if self.kept else "items and repeats both"
-            found = wrapped(f"{value}, 95% interval {ends}: {random} random.", width)
+            found = wrapped(f"{value}, 95% interval {ends}: {random} random{self._in_clusters}.", width)
         else:
             found = wrapped(f"{value} of {items}, without an interval: {self.no_interval}.", width)
         if "repeats_lower" in rows:
@@ -231,6 +241,12 @@ class Summary:
         return found
 
     @property
+    def _in_clusters(self) -> str:
+        if self.clusters is None:
+            return ""
+        return f", in {count(self.clusters, 'cluster')} by {self.cluster!r}"
+
+    @property
     def _without_score(self) -> int:
         """Items that were asked in vain."""
         missing = self.items - int(self.rows.get("items", 0))
@@ -247,10 +263,12 @@ class Summary:
             found += wrapped(f"{value}; one score of each {which} would have averaged {ends} (95%).", width)
             if "lower" in rows:
                 ends = _span(rows["lower"], rows["upper"], places)
-                found += wrapped(f"Of all items like these (items and repeats both random): {ends}.", width)
+                random = f"items and repeats both random{self._in_clusters}"
+                found += wrapped(f"Of all items like these ({random}): {ends}.", width)
         elif "lower" in rows:
             ends = _span(rows["lower"], rows["upper"], places)
-            found += wrapped(f"{value}, 95% interval {ends}: items and repeats both random.", width)
+            random = f"items and repeats both random{self._in_clusters}"
+            found += wrapped(f"{value}, 95% interval {ends}: {random}.", width)
         else:
             found += wrapped(f"{value}, without an interval: {self.no_interval}.", width)
         return found
@@ -268,6 +286,7 @@ class Summary:
             ("Paid to", self._paid_to()),
             ("Stopped", self.stop_reason),
             ("Readings", f"{self.readings:,} of {count(self.items, 'item')}{shared}{counted}"),
+            *(("Beside", sentence) for sentence in self.beside),
         ]
         if self.failures:
             shown = list(self.failures.items())[:_MOST_REASONS]
@@ -375,6 +394,9 @@ def summarize(outcome: Outcome) -> Summary:
         ),
         sample=sample_in_words(outcome.table.counts, outcome.strata) if outcome.drawn else "",
         strata=outcome.strata if outcome.drawn else None,
+        cluster=outcome.cluster,
+        clusters=outcome.mean.clusters,
+        beside=tuple(outcome.beside),
         processes=outcome.processes,
     )
 

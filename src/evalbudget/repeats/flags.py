@@ -35,6 +35,11 @@ STRATA = Flag(
     "Sample items in proportion to this field.",
     "FIELD",
 )
+CLUSTER = Flag(
+    "cluster",
+    "Items sharing this field are not independent.",
+    "FIELD",
+)
 STORE = Flag(
     "store",
     "Share --budget with processes that meet at this file, or postgresql://user@host/db#name.",
@@ -59,6 +64,6 @@ SHARE = Flag(
 """Where hosts run several tasks and models by one command, each by itself."""
 
 FLAGS = (
-    *(BUDGET, UNTIL, PRICES, RISK, SAMPLER, STRATA, SCORE, SCORE_RANGE, ESTIMATORS, SCORER, REPEAT),
+    *(BUDGET, UNTIL, PRICES, RISK, SAMPLER, STRATA, CLUSTER, SCORE, SCORE_RANGE, ESTIMATORS, SCORER, REPEAT),
     *(STORE, SAMPLER_SEED, SAMPLER_OPTION),
 )

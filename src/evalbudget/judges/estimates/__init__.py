@@ -4,6 +4,7 @@ from evalbudget.judges.estimates._bias import JudgeBiases, judge_biases
 from evalbudget.judges.estimates._components import Component, VarianceComponents, variance_components
 from evalbudget.judges.estimates._difference import paired_difference
 from evalbudget.judges.estimates._panel_mean import (
+    between_clusters,
     judge_corrected,
     judge_corrected_generations,
     judge_mean_over_sampled_items,
@@ -33,6 +34,7 @@ __all__ = [
     "SelfPreference",
     "Source",
     "VarianceComponents",
+    "between_clusters",
     "biases_by_judge",
     "component_rows",
     "cost_rows",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from evalbudget.errors import InvalidInferenceError
@@ -12,6 +14,7 @@ from evalbudget.judges.estimates._scores import JudgeScores
 from evalbudget.repeats.estimates._readings import ItemReadings
 from evalbudget.sampler import Allocation
 from evalbudget.statistics._bounds import FloatArray
+from evalbudget.statistics._clustered_mean import ClusteredMean, summed_errors
 from evalbudget.statistics._reading_weights import are_of_one_sampler, item_shares
 from evalbudget.statistics._shrinkage import t_quantile
 
@@ -97,6 +100,31 @@ def panel_mean(
         variance, degrees = variance + spread / K, min(degrees, K - 1.0)
     error = float(np.sqrt(variance)) if degrees >= 1.0 else float("nan")
     return _estimate(scores, panel, value, error, degrees, method, judges_random)
+
+
+def between_clusters(estimate: Estimate, clustered: ClusteredMean, alone: ClusteredMean) -> Estimate:
+    """A panel's mean of items that come in clusters: what these add to the variance of item means is added.
+
+    Clusters that would take some of it away change nothing, so that the error is never below the panel's own.
+
+    Args:
+        estimate: of the panel, items independent.
+        clustered: mean of the items' means with judges' deviations taken out, between clusters.
+        alone: the same with every item by itself.
+
+    Returns:
+        Estimate with the degrees of freedom of both parts (Satterthwaite); with one cluster no error.
+    """
+    more = clustered.standard_error**2 - alone.standard_error**2
+    if more <= 0.0 or not estimate.standard_error > 0.0:
+        return estimate
+    own = (estimate.standard_error**2, estimate.details["degrees"])
+    error, degrees = (float(each) for each in summed_errors(own, (more, clustered.degrees)))
+    return replace(
+        _around(estimate, error, degrees),
+        method=f"{estimate.method}, spread between {clustered.clusters} clusters of items",
+        details={**estimate.details, "degrees": degrees},
+    )
 
 
 def judge_corrected(scores: JudgeScores) -> ItemReadings:
@@ -205,14 +233,8 @@ def _estimate(
     who = f"{panel.n_judges} judges" if not silent else f"{panel.n_judges} of {len(scores.judges)} judges"
     who = f"judges like the {who}" if judges_random else f"these {who}"
 
-    def interval(level: float) -> ConfidenceInterval:
-        if not error > 0.0:
-            return ConfidenceInterval(float("nan"), float("nan"))
-        half = float(t_quantile(level, degrees)) * error
-        return ConfidenceInterval(value - half, value + half)
-
     sources = {Random.ITEMS, Random.REPEATS} | ({Random.JUDGES} if judges_random else set())
-    return Estimate(
+    found = Estimate(
         value=value,
         standard_error=error,
         target=f"mean score by {who} over all items like the {int((scores.per_item > 0).sum())} scored",
@@ -223,7 +245,7 @@ def _estimate(
         asymptotic=True,
         n=int(panel.value.size),
         cost=scores.cost,
-        interval=interval,
+        interval=lambda _level: ConfidenceInterval(float("nan"), float("nan")),
         details={
             "judges": float(panel.n_judges),
             "judges_silent": float(silent),
@@ -232,3 +254,14 @@ def _estimate(
             "degrees": degrees,
         },
     )
+    return _around(found, error, degrees)
+
+
+def _around(estimate: Estimate, error: float, degrees: float) -> Estimate:
+    """The same value with Student's t interval; none where there is no error."""
+
+    def interval(level: float) -> ConfidenceInterval:
+        half = float(t_quantile(level, degrees)) * error if error > 0.0 else float("nan")
+        return ConfidenceInterval(estimate.value - half, estimate.value + half)
+
+    return replace(estimate, standard_error=error, interval=interval)

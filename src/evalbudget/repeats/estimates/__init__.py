@@ -6,6 +6,7 @@ from evalbudget.repeats.estimates._items import ItemEstimates, betting, eb_wilso
 from evalbudget.repeats.estimates._readings import ItemReadings
 from evalbudget.repeats.estimates._sample_mean import mean_of_full_run, mean_over_stratified_items
 from evalbudget.repeats.estimates._strata import Strata, strata_labels
+from evalbudget.repeats.estimates._unvaried import unvaried_interval
 
 __all__ = [
     "Estimator",
@@ -21,4 +22,5 @@ __all__ = [
     "mean_over_sampled_items",
     "mean_over_stratified_items",
     "strata_labels",
+    "unvaried_interval",
 ]

@@ -17,7 +17,7 @@ from evalbudget.flags import DRY_RUN, JSON, SAMPLER_OPTION, sampler_options
 from evalbudget.judges.flags import FLAGS as JUDGES
 from evalbudget.races.flags import BATCH
 from evalbudget.races.flags import FLAGS as RACES
-from evalbudget.repeats.flags import REPEAT, SHARE
+from evalbudget.repeats.flags import CLUSTER, REPEAT, SHARE
 from evalbudget.run import shown
 from evalbudget.until import parse_until
 from evalbudget_inspect.cli.shared import PASSED_ON, refuse_misplaced
@@ -85,7 +85,7 @@ def _of_another_kind(name: str, args: Sequence[str], sampler: str | None, ours: 
         what = "races"  # of one model, or of each: means are known by items, not by repeats
     if what == "repeats":
         return None
-    for flag in (SHARE, REPEAT, *JUDGES):
+    for flag in (SHARE, REPEAT, CLUSTER, *JUDGES):
         if flag.name in ours:
             raise InvalidInputError(
                 f"{flag.option} is for repeats of one model's items, not for {what}; drop it"

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 from inspect_ai.dataset import Dataset, MemoryDataset, Sample
 from inspect_ai.log import EvalConfig
+from numpy.typing import NDArray
 
 from evalbudget.errors import InvalidInputError
+from evalbudget.repeats import require_clusters
 from evalbudget.repeats.estimates import strata_labels
 from evalbudget_inspect.host.private import slice_dataset
 
@@ -36,6 +39,28 @@ def strata_of_items(samples: Sequence[Sample], field: str | None) -> tuple[str, 
     metadata = [sample.metadata or {} for sample in samples]
     known = {name for each in metadata for name in each}
     return strata_labels([each.get(field) for each in metadata], field, known)
+
+
+def clusters_of_samples(samples: Sequence[Sample], field: str, said: str = "") -> NDArray[np.int64]:
+    """Number of each sample's cluster, by a field of their metadata.
+
+    Args:
+        samples: of the run, with ids.
+        field: of their metadata.
+        said: as in :func:`~evalbudget.repeats.require_clusters`.
+
+    Raises:
+        InvalidInputError: a sample lacks the field.
+    """
+    metadata = [sample.metadata or {} for sample in samples]
+    return require_clusters(
+        [each.get(field) for each in metadata],
+        field,
+        [str(sample.id) for sample in samples],
+        known={name for each in metadata for name in each},
+        said=said,
+        what="sample",
+    )
 
 
 def chosen_samples(dataset: Dataset, config: EvalConfig, why: str) -> list[Sample]:

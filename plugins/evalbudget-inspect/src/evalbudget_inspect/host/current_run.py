@@ -33,6 +33,7 @@ from evalbudget_inspect.host.attempt_notes import Attempt, add_to_note, folder_o
 from evalbudget_inspect.host.host_frames import held_by_caller
 from evalbudget_inspect.host.interrupts import interrupts
 from evalbudget_inspect.host.private import EvalSampleSource, get_eval_state, is_cancellation_message
+from evalbudget_inspect.host.reducers import spare
 from evalbudget_inspect.host.refusals import show_without_traceback
 from evalbudget_inspect.host.scoring import rotates
 
@@ -162,6 +163,8 @@ class RunHooks(Hooks):
         run = Run(data.spec, location, config, _earlier(), _categories(task), is_ours, refusal)
         _run.set(run)
         show_without_traceback()
+        if task is not None and is_ours and task.epochs_reducer:
+            task.epochs_reducer = [spare(reducer) for reducer in task.epochs_reducer]
         if starts is not None:  # a source of ours, in the task's own context, before its first sample
             starts(run)
 

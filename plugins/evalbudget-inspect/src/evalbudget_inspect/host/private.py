@@ -56,6 +56,7 @@ try:
     from inspect_ai.model._model import init_model_roles as init_model_roles
     from inspect_ai.model._providers.util.hooks import HttpHooks as HttpHooks
     from inspect_ai.scorer._metric import metric_create as metric_create
+    from inspect_ai.scorer._reducer import reducer_log_names as reducer_log_names
     from inspect_ai.scorer._scorer import SCORER_METRICS as SCORER_METRICS
     from inspect_ai.scorer._scorer import scorer_metrics as scorer_metrics
     from inspect_ai.scorer._scorer import scorer_register as scorer_register

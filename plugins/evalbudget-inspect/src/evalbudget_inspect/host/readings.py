@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from inspect_ai.scorer import SampleScore
+from numpy.typing import NDArray
 
 from evalbudget import Allocation
 from evalbudget.errors import InvalidInputError
-from evalbudget.repeats import COUNTS, describe_mean
+from evalbudget.repeats import COUNTS, cluster_numbers, describe_mean
 from evalbudget.repeats.estimates import Estimator, ItemReadings, Strata
 from evalbudget_inspect.host.score_values import in_range, score_to_float
 from evalbudget_inspect.host.scoring import FAILED, METADATA
@@ -48,6 +50,7 @@ def estimates_of(
     bounds: tuple[float, float] | None,
     level: float,
     estimators: Sequence[type[Estimator]] = (),
+    cluster: str | None = None,
 ) -> dict[str, float]:
     """The benchmark mean and how sure it is; none for a scorer whose values are no numbers."""
     try:
@@ -55,6 +58,7 @@ def estimates_of(
     except InvalidInputError:
         return {}
     strata = strata_of(scores, bounds)
+    counted = (sample for sample in scores if _counts(sample, _entry(sample), bounds))
     found = describe_mean(
         readings,
         allocation=allocation if strata is None else Allocation.FIXED,
@@ -63,6 +67,7 @@ def estimates_of(
         level=level,
         estimators=estimators,
         strata=strata,
+        clusters=clusters_of(counted, cluster),
     )
     return without_counts(found.rows)
 
@@ -81,7 +86,7 @@ def strata_of(scores: Sequence[SampleScore], bounds: tuple[float, float] | None)
     sizes: dict[int, int] = {}
     whole = 0
     for sample in scores:
-        ours = (sample.score.metadata or {}).get(METADATA) or {}
+        ours = _entry(sample)
         if _counts(sample, ours, bounds) and STRATUM in ours:
             items.setdefault(str(sample.sample_id), int(ours[STRATUM]))
             sizes[int(ours[STRATUM])] = int(ours[STRATUM_ITEMS])
@@ -89,6 +94,25 @@ def strata_of(scores: Sequence[SampleScore], bounds: tuple[float, float] | None)
         elif _counts(sample, ours, bounds):
             return None
     return Strata.of_read(list(items.values()), sizes, whole) if items else None
+
+
+def clusters_of(scores: Iterable[SampleScore], field: str | None) -> NDArray[np.int64] | None:
+    """Clusters of the items of these scores, in the order in which they appear; None where there is no field.
+
+    A run refuses items without the field before it asks any. In a log that is scored again they may be there:
+    then all are of one cluster, of which nothing is said.
+    """
+    if field is None:
+        return None
+    found: dict[str, object] = {}
+    for sample in scores:
+        found.setdefault(str(sample.sample_id), (sample.sample_metadata or {}).get(field))
+    numbers = cluster_numbers(list(found.values()))
+    return np.zeros(len(found), dtype=np.int64) if numbers is None else numbers
+
+
+def _entry(sample: SampleScore) -> Mapping[str, Any]:
+    return (sample.score.metadata or {}).get(METADATA) or {}
 
 
 def _counts(sample: SampleScore, ours: Mapping[str, Any], bounds: tuple[float, float] | None) -> bool:
@@ -112,7 +136,7 @@ def item_readings(scores: Sequence[SampleScore], bounds: tuple[float, float] | N
         value = score_to_float(sample.score, sample.scorer or "scorer")
         name = str(sample.sample_id)
         epochs[name] = epochs.get(name, 0) + 1
-        ours = (sample.score.metadata or {}).get(METADATA) or {}
+        ours = _entry(sample)
         if not _counts(sample, ours, bounds):
             continue
         columns[0].append(items.setdefault(name, len(items)))

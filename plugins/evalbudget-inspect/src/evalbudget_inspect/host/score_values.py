@@ -83,19 +83,19 @@ class Seen:
         if is_graded(value):
             return
         self.graded = False
-        if len(self.numbers) <= _TWO and isinstance(value, int | float):
-            self.numbers.add(float(value))
+        if len(self.numbers) <= _TWO:
+            self.numbers.add(float(value) if isinstance(value, int | float) else math.nan)
 
     def range(self, *, accuracy: bool = False) -> tuple[float, float] | None:
         """0 to 1 if no score can be outside, as far as one can tell; None where the range is not known.
 
         It is known of C, I, P, N, yes, no, true, false and booleans. Numbers say nothing of what else could
-        come, unless an accuracy is made of them and there are both zeros and ones and nothing else.
+        come, unless there are both zeros and ones and nothing else, or only one of them in an accuracy.
 
         Args:
             accuracy: the scorer's own metrics include the host's ``accuracy``.
         """
-        zero_one = accuracy and self.numbers == {0.0, 1.0}
+        zero_one = self.numbers == {0.0, 1.0} or (accuracy and self.numbers <= {0.0, 1.0})
         return (0.0, 1.0) if self.any and (self.graded or zero_one) else None
 
 

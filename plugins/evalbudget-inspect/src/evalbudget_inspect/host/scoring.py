@@ -55,12 +55,45 @@ def rotates(scorer: Scorer) -> Any:
     return getattr(scorer, _ROTATES, None)
 
 
+def own_metrics(scorer: Scorer, key: str | None = None) -> list[Metric]:
+    """A scorer's own metrics, in order.
+
+    Args:
+        scorer: of the task.
+        key: of a score that is a dict, for those of this key only; None for all.
+    """
+    metrics = scorer_metrics(scorer)
+    found: list[Metric] = []
+    for entry in [metrics] if isinstance(metrics, dict) else metrics:
+        by_key = entry if isinstance(entry, dict) else {"*": [entry]}
+        found += [m for name, ms in by_key.items() if key is None or _stands_for(name, key) for m in ms]
+    return found
+
+
+def _stands_for(name: str, key: str) -> bool:
+    """Whether metrics under a name are a key's; both may be patterns."""
+    return name == key or fnmatch(key, name)
+
+
 def has_accuracy(scorer: Scorer) -> bool:
     """Whether the host's ``accuracy`` is among a scorer's own metrics."""
-    metrics = scorer_metrics(scorer)
-    entries = [metrics] if isinstance(metrics, dict) else metrics
-    found = [m for e in entries for ms in (e.values() if isinstance(e, dict) else [[e]]) for m in ms]
-    return any(registry_log_name(metric) == "accuracy" for metric in found)
+    return any(registry_log_name(metric) == "accuracy" for metric in own_metrics(scorer))
+
+
+def declared_clusters(scorer: Scorer, key: str | None = None) -> list[str]:
+    """Fields by which a scorer's metrics put samples into clusters, as ``stderr(cluster="passage")`` does.
+
+    Args:
+        scorer: of the task.
+        key: of a score that is a dict; None for any.
+    """
+    given = (registry_params(metric).get("cluster") for metric in own_metrics(scorer, key))
+    return list(dict.fromkeys(field for field in given if isinstance(field, str) and field))
+
+
+def declared_cluster(scorer: Scorer, key: str | None = None) -> str | None:
+    """The first of these, by which intervals are; None where the scorer declares none."""
+    return next(iter(declared_clusters(scorer, key)), None)
 
 
 def require_key(scorer: Scorer, name: str, key: str | None, flag: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import anyio
 from inspect_ai.model import Model
-from inspect_ai.scorer import Score, Scorer, Target, model_graded_fact, model_graded_qa
+from inspect_ai.scorer import Metric, Score, Scorer, Target, model_graded_fact, model_graded_qa
 from inspect_ai.solver import TaskState
 from inspect_ai.util import LimitExceededError, RegistryInfo
 
@@ -32,7 +32,15 @@ from evalbudget_inspect.host.private import (
 )
 from evalbudget_inspect.host.refusals import refusing
 from evalbudget_inspect.host.score_values import score_to_float
-from evalbudget_inspect.host.scoring import METADATA, MetricList, mark_rotating, rotates, scorer_names, shaped
+from evalbudget_inspect.host.scoring import (
+    METADATA,
+    MetricList,
+    declared_cluster,
+    mark_rotating,
+    rotates,
+    scorer_names,
+    shaped,
+)
 from evalbudget_inspect.judges.judge_names import JudgeModel, read_judges
 from evalbudget_inspect.judges.panel import DEFAULT_ROLE, Panel, Prices
 from evalbudget_inspect.judges.panel_metrics import panel_estimates
@@ -170,16 +178,18 @@ def _rotating(
         finally:
             scored_state.reset(before)
 
-    metric = panel_estimates(
-        judges=list(panel.judges),
-        weighs_judges=panel.weighs_judges,
-    )
-    rows = by_row(metric)
+    def metric(key: str | None = None) -> Metric:
+        return panel_estimates(
+            judges=list(panel.judges),
+            weighs_judges=panel.weighs_judges,
+            cluster=declared_cluster(scorers[0], key),
+        )
+
     info = RegistryInfo(
         type="scorer",
         name=registry_name(factory, factory.__name__),
         metadata={
-            SCORER_METRICS: shaped(own, metric, alone=True, by_key=lambda _key: rows),
+            SCORER_METRICS: shaped(own, metric(), alone=True, by_key=lambda key: by_row(metric(key))),
             METADATA: LiveMetadata(turns.asked_for(), turns.told),
         },
     )

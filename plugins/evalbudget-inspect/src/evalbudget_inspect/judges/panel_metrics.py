@@ -11,7 +11,14 @@ from evalbudget.errors import InvalidInputError
 from evalbudget.judges import Call, PanelRows
 from evalbudget.judges.estimates import short_names
 from evalbudget.repeats import finite
-from evalbudget_inspect.host.readings import estimates_of, readings_of, was_asked, weight_of, without_counts
+from evalbudget_inspect.host.readings import (
+    clusters_of,
+    estimates_of,
+    readings_of,
+    was_asked,
+    weight_of,
+    without_counts,
+)
 from evalbudget_inspect.host.score_values import in_range, known_range, score_to_float
 from evalbudget_inspect.host.scoring import METADATA
 
@@ -26,6 +33,7 @@ def panel_estimates(
     low: float | None = None,
     high: float | None = None,
     level: float = 0.95,
+    cluster: str | None = None,
 ) -> Metric:
     """The panel's mean, and how sure it is.
 
@@ -50,6 +58,7 @@ def panel_estimates(
         low: the smallest possible score, if declared.
         high: the largest possible score, if declared.
         level: of the intervals.
+        cluster: field of the samples' metadata; those with the same value are not independent.
     """
     bounds = (low, high) if low is not None and high is not None else None
     how = Allocation(allocation)
@@ -58,7 +67,7 @@ def panel_estimates(
         calls = panel_calls(scores, judges, bounds)
         known = bounds or known_range([sample.score.value for sample in scores])
         if calls is None:
-            return dict(estimates_of(scores, how, fixed_repeats, known, level))
+            return dict(estimates_of(scores, how, fixed_repeats, known, level, cluster=cluster))
         found = PanelRows(
             calls,
             judges,
@@ -68,6 +77,7 @@ def panel_estimates(
             fixed_repeats=fixed_repeats,
             bounds=known,
             level=level,
+            clusters=clusters_of(filter(_was_called, scores), cluster),
         )
         biases = zip(short_names(judges), found.biases(fixed=False).values(), strict=True)
         rows = {f"bias_{judge}": bias.value for judge, bias in biases} | found.components
@@ -86,7 +96,7 @@ def panel_calls(
     asked = False
     for sample in scores:
         ours = (sample.score.metadata or {}).get(METADATA) or {}
-        if not was_asked(ours) and "judge" not in ours:
+        if not _was_called(sample):
             continue
         asked |= was_asked(ours)
         try:
@@ -99,3 +109,8 @@ def panel_calls(
                 read = read if in_range(read, bounds) else float("nan")
                 calls.append(Call(item, int(ours["epoch"]) - 1, number[judge], read, weight_of(ours)))
     return calls if asked else None
+
+
+def _was_called(sample: SampleScore) -> bool:
+    ours = (sample.score.metadata or {}).get(METADATA) or {}
+    return was_asked(ours) or "judge" in ours

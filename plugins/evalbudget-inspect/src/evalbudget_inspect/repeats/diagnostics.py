@@ -9,7 +9,9 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 from inspect_ai.log import EvalSpec
+from numpy.typing import NDArray
 
 from evalbudget.judges import Call, PanelRows
 from evalbudget.repeats import (
@@ -24,6 +26,7 @@ from evalbudget.repeats import (
     summarize,
 )
 from evalbudget.repeats.estimates import ItemReadings
+from evalbudget_inspect.host.reducers import said_of_rows
 from evalbudget_inspect.judges.dealing import Rotation
 from evalbudget_inspect.judges.panel_report import panel_asked_for, panel_report
 from evalbudget_inspect.repeats.config import Config
@@ -42,6 +45,7 @@ def asked_for(config: Config, score: str, beside: Sequence[str] = ()) -> dict[st
         **({"estimators": list(config.estimators)} if config.estimators else {}),
         "seed": config.seed,
         **({"strata": config.strata} if config.strata else {}),
+        **({"cluster": config.cluster} if config.cluster else {}),
         **({"store": config.store} if config.store else {}),
         **({} if config.in_scores else {"prices": config.prices, "risk": config.risk}),
         "options": json.loads(json.dumps(dict(config.options), default=str)),
@@ -92,11 +96,13 @@ class Diagnosis:
         book: of the run.
         rotation: of its judges; None where they do not take turns.
         bounds: the smallest and the largest possible score, declared or known from the scorer.
+        clusters: number of each item's cluster; None where items are independent of each other.
     """
 
     book: RepeatPurchase
     rotation: Rotation | None
     bounds: tuple[float, float] | None
+    clusters: NDArray[np.int64] | None = None
 
     @property
     def _how(self) -> dict[str, Any]:
@@ -124,6 +130,7 @@ class Diagnosis:
             kept=rotation.kept,
             weighs_judges=rotation.panel.weighs_judges,
             bounds=self.bounds,
+            clusters=self.clusters,
             **self._how,
         )
 
@@ -145,6 +152,7 @@ class Diagnosis:
             bounds=self.bounds,
             estimators=self.book.config.further,
             strata=self.book.strata,
+            clusters=self.clusters,
             given_up=[cell.item for cell in self.book.sampler.closed],
             **self._how,
         )
@@ -179,12 +187,16 @@ class Diagnosis:
             one_scale=self.book.config.score_range is not None,
         )
 
-    def summary(self, spec: EvalSpec, score: str) -> Summary:
+    def summary(
+        self, spec: EvalSpec, score: str, *, cluster: str | None = None, rows: Sequence[str] = ()
+    ) -> Summary:
         """The run in plain words.
 
         Args:
             spec: of the run.
             score: that drives the sampler.
+            cluster: field by which items come in clusters; None for none.
+            rows: names of the host's own rows of that score.
         """
         book, purchase = self.book, self.book.purchase
         names = book.sampler.design.items
@@ -210,6 +222,10 @@ class Diagnosis:
                 score=score,
                 drawn=book.strata is not None,
                 strata=book.config.strata,
+                cluster=cluster,
+                beside=said_of_rows(
+                    score, rows, spec.config.epochs_reducer or (), book.sampler.allocation, self.table
+                ),
                 processes=max(1, len(book.processes)),
                 **self._money,
             )

@@ -24,7 +24,8 @@ from evalbudget_inspect.host.models_asked import models_of_scorers
 from evalbudget_inspect.host.tasks import load_alone
 from evalbudget_inspect.repeats.config import Config
 from evalbudget_inspect.repeats.purchase import check_budget, least_of
-from evalbudget_inspect.repeats.shared_budget import arguments_in, items_of
+from evalbudget_inspect.repeats.sample_source import BudgetedSource
+from evalbudget_inspect.repeats.shared_budget import arguments_in, samples_of
 from evalbudget_inspect.repeats.task import budgeted
 
 _MOST_LOGS = 50
@@ -55,9 +56,11 @@ def forecasts(
         given = {**ours, **({} if parts is None else {"budget": parts[spec]})}
         for model in models:
             task = load_alone(spec, arguments_in(parsed), model)
-            items = items_of(task, parsed)
-            found.append(_forecast(Config.of(**{"budget": None, **given}), task, model, items, parsed))
-            budgeted(task, **given)  # what it refuses of the task
+            samples = samples_of(task, parsed)
+            found.append(_forecast(Config.of(**{"budget": None, **given}), task, model, len(samples), parsed))
+            source = budgeted(task, **given).sample_source  # what it refuses of the task
+            if isinstance(source, BudgetedSource):
+                source.check_clusters(samples)
     return found
 
 

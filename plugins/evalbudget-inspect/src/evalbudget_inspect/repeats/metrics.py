@@ -29,6 +29,7 @@ def budget_estimates(
     level: float = 0.95,
     accuracy: bool = False,
     estimators: Sequence[str] = (),
+    cluster: str | None = None,
 ) -> Metric:
     """The benchmark mean, and how sure it is.
 
@@ -45,6 +46,7 @@ def budget_estimates(
         level: of the intervals.
         accuracy: the scorer's own metrics include the host's ``accuracy``.
         estimators: names of further ones, whose rows are added.
+        cluster: field of the samples' metadata; those with the same value are not independent.
 
     Raises:
         UnknownNameError: no such estimator is installed.
@@ -57,6 +59,7 @@ def budget_estimates(
         if run is not None and run.spec.eval_id in _of_all:
             return without_counts(_of_all[run.spec.eval_id]())
         known = bounds or known_range([s.score.value for s in scores], accuracy=accuracy)
-        return dict(estimates_of(scores, Allocation(allocation), fixed_repeats, known, level, further))
+        how = Allocation(allocation)
+        return dict(estimates_of(scores, how, fixed_repeats, known, level, further, cluster))
 
     return compute

@@ -7,15 +7,18 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import anyio
+import numpy as np
 from inspect_ai import SampleSource, Task, enqueue_sample
 from inspect_ai.dataset import Dataset, Sample
 from inspect_ai.log import EvalSample, EvalSpec, resolve_sample_attachments
 from inspect_ai.model import ChatMessage
 from inspect_ai.scorer import Score
 from inspect_ai.solver import TaskState
+from numpy.typing import NDArray
 
 from evalbudget import Allocation
 from evalbudget.errors import EvalbudgetError, InvalidInputError, StoreError
@@ -23,11 +26,12 @@ from evalbudget.repeats import Repeat, Summary
 from evalbudget_inspect.host.bill import Account, gave_up, host_price, open_account
 from evalbudget_inspect.host.bill_file import open_bill
 from evalbudget_inspect.host.call_bounds import check_roles
-from evalbudget_inspect.host.chosen_samples import chosen_samples, strata_of_items
+from evalbudget_inspect.host.chosen_samples import chosen_samples, clusters_of_samples, strata_of_items
 from evalbudget_inspect.host.current_run import Run, at_the_end, current_run, is_cancelled
 from evalbudget_inspect.host.earlier_attempts import paid_for_nothing
 from evalbudget_inspect.host.interrupts import interrupts
 from evalbudget_inspect.host.models_asked import models_asked
+from evalbudget_inspect.host.reducers import other_than_mean, said_before
 from evalbudget_inspect.host.rewrite import NAME
 from evalbudget_inspect.host.run_host import note
 from evalbudget_inspect.host.score_values import Seen, in_range, kind_of, score_to_float
@@ -76,6 +80,7 @@ class _Serving:
     kept: KeptGenerations = field(default_factory=KeptGenerations)
     inputs: dict[str, str | list[ChatMessage]] = field(default_factory=dict)
     seen: Seen = field(default_factory=Seen)
+    clusters: NDArray[np.int64] | None = None
     warned: bool = False
     scoring: bool = False
 
@@ -94,6 +99,9 @@ class BudgetedSource(SampleSource):
         accuracy: the score's own metrics include the host's ``accuracy``.
         told: where judges take turns, a scorer is known to ask them.
         holds_back: the host starts no sample by itself, since the budget may not pay for all of them.
+        cluster: field of the samples by which the score that drives has its clusters; None for none.
+        clusters_needed: fields by which any score has clusters, and who says so (empty: the user).
+        rows: names of the host's own rows of the score that drives.
     """
 
     def __init__(
@@ -107,12 +115,18 @@ class BudgetedSource(SampleSource):
         told: bool = True,
         beside: Sequence[tuple[str, str | None]] = (),
         holds_back: bool = False,
+        cluster: str | None = None,
+        clusters_needed: Mapping[str, str] = MappingProxyType({}),
+        rows: Sequence[str] = (),
     ) -> None:
         self.config = config
         self._dataset = dataset
         self._holds_back = holds_back
         self._beside = tuple(beside)
         self._told = told
+        self._cluster = cluster
+        self._clusters_needed = clusters_needed
+        self._rows = rows
         self._seed = list(dataset)
         self._score, self._key = score
         self._refused = refused
@@ -143,7 +157,7 @@ class BudgetedSource(SampleSource):
         told = outcome(serving.book)
         if not serving.book.purchase.finished:
             return told
-        found = Diagnosis(serving.book, serving.rotation, self._bounds(serving))
+        found = self._diagnosis(serving, serving.book)
         told["per_item"] = found.per_item
         if (judges := found.judges) is not None:
             told["panel"] = judges
@@ -159,8 +173,22 @@ class BudgetedSource(SampleSource):
         serving = self._servings.get(spec.eval_id)
         if serving is None or serving.book is None or serving.refusal is not None:
             return None
-        bounds = self._bounds(serving)
-        return Diagnosis(serving.book, serving.rotation, bounds).summary(spec, self.scores_as)
+        found = self._diagnosis(serving, serving.book)
+        return found.summary(spec, self.scores_as, cluster=self._cluster, rows=self._rows)
+
+    def _diagnosis(self, serving: _Serving, book: RepeatPurchase) -> Diagnosis:
+        return Diagnosis(book, serving.rotation, self._bounds(serving), serving.clusters)
+
+    def check_clusters(self, samples: Sequence[Sample]) -> NDArray[np.int64] | None:
+        """Clusters of the score that drives; None for none.
+
+        Raises:
+            InvalidInputError: a sample lacks a field by which a score has clusters.
+        """
+        found = {
+            field: clusters_of_samples(samples, field, said) for field, said in self._clusters_needed.items()
+        }
+        return None if self._cluster is None else found[self._cluster]
 
     def run_starts(self, run: Run) -> None:
         """Say what this run is, where the host would show as many samples as there are readings."""
@@ -399,7 +427,11 @@ class BudgetedSource(SampleSource):
                 "is gone by then; drop --repeat judge, or the task's sandbox if no scorer looks into it"
             )
         items = self._items(spec)
+        if items:
+            serving.clusters = self.check_clusters([self._sample(item) for item in items])
         epochs = spec.config.epochs or 1
+        if reducers := other_than_mean(spec.config.epochs_reducer):
+            logger.warning(said_before(reducers))
         config = self.config.for_items(len(items)) if self._holds_back else self.config
         config.check_epochs(epochs)
         if config.strata is not None and not config.draws:
@@ -470,7 +502,7 @@ class BudgetedSource(SampleSource):
     def _share(self, run: Run, serving: _Serving) -> None:
         """Have the rows be those of all processes, and leave them when the run is over."""
         book = _allocation(serving)
-        share_rows(run.spec.eval_id, lambda: Diagnosis(book, None, self._bounds(serving)).mean.rows)
+        share_rows(run.spec.eval_id, lambda: self._diagnosis(serving, book).mean.rows)
         at_the_end(book.ends)
 
     def _items(self, spec: EvalSpec) -> list[str]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from inspect_ai import Task
+from inspect_ai.dataset import Sample
 
 from evalbudget import Budget, Design
 from evalbudget.budget import Unit
@@ -121,7 +122,12 @@ def arguments_in(parsed: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def items_of(task: Task, parsed: Mapping[str, Any]) -> int:
-    """How many items a task has under the host's limits.
+    """How many items a task has under the host's limits; see :func:`samples_of`."""
+    return len(samples_of(task, parsed))
+
+
+def samples_of(task: Task, parsed: Mapping[str, Any]) -> list[Sample]:
+    """What a task has under the host's limits.
 
     Raises:
         InvalidInputError: none, or a limit is none.
@@ -129,7 +135,7 @@ def items_of(task: Task, parsed: Mapping[str, Any]) -> int:
     number_samples(task.dataset)
     wanted = resolve_task_sample_ids(task.name, parse_sample_id(parsed.get("sample_id")))
     try:
-        items = len(slice_dataset(task.dataset, parse_samples_limit(parsed.get("limit")), wanted))
+        items = list(slice_dataset(task.dataset, parse_samples_limit(parsed.get("limit")), wanted))
     except ValueError as ex:
         raise InvalidInputError(f"--limit {parsed['limit']} is no number of items: {ex}") from ex
     except PrerequisiteError as ex:

@@ -18,11 +18,16 @@ from evalbudget_inspect.host.chosen_samples import emptied, number_samples, stra
 from evalbudget_inspect.host.dict_scores import by_row
 from evalbudget_inspect.host.live_metadata import LiveMetadata
 from evalbudget_inspect.host.plugin_scorer import plugin_scorer
+from evalbudget_inspect.host.private import registry_log_name
+from evalbudget_inspect.host.reducers import names_of, refuse_as_score
 from evalbudget_inspect.host.refusals import refused
 from evalbudget_inspect.host.scoring import (
     Lacks,
     asks,
+    declared_cluster,
+    declared_clusters,
     has_accuracy,
+    own_metrics,
     require_key,
     rotates,
     scorer_names,
@@ -57,6 +62,7 @@ def budgeted(
     judge_role: str | None = None,
     until: str | None = None,
     strata: str | None = None,
+    cluster: str | None = None,
     store: str | Path | None = None,
     **options: Any,
 ) -> Task:
@@ -95,6 +101,9 @@ def budgeted(
         until: ``"item±0.5"``, to end before the budget is used up, once every item is known that well.
         strata: field of the samples' metadata in proportion to whose values a sample of the items is drawn,
             where the budget pays for no more than that.
+        cluster: field of the samples' metadata; samples that share a value are not independent of each other,
+            and intervals are between clusters. Default: what a scorer's metrics declare, as in
+            ``stderr(cluster="passage")``.
         store: where processes that run the same task and model meet, to share the budget: a file, or
             ``"postgresql://user@host/database#name"``. Each has a log of its own samples, with the estimates
             of all.
@@ -114,6 +123,7 @@ def budgeted(
         task.scorer = [plugin_scorer(scorer)]
     scorers = check_task(task, "budgeted")
     names = scorer_names(scorers)
+    refuse_as_score(score, names_of(task.epochs_reducer), names)
     (name, key), *beside = driving = driving_scores(score, names)
     for scorer_name, scorer_key in driving:
         require_key(scorers[names.index(scorer_name)], scorer_name, scorer_key, "--score")
@@ -142,6 +152,7 @@ def budgeted(
         judge_role=judge_role,
         until=until,
         strata=strata,
+        cluster=cluster,
         store=store,
         rotating=panels.get(name),
         **options,
@@ -159,15 +170,26 @@ def budgeted(
     if holds_back:
         number_samples(dataset)
         strata_of_items(dataset, strata)  # what it refuses
+    needed = {
+        field: f"stderr(cluster={field!r}) of scorer {of!r}"
+        for of, scorer_ in zip(names, scorers, strict=True)
+        for field in declared_clusters(scorer_)
+    }
+    if config.cluster is not None:
+        needed[config.cluster] = ""
+    drives = scorers[names.index(name)]
     source = BudgetedSource(
         config,
         dataset,
         holds_back=holds_back,
+        cluster=config.cluster or declared_cluster(drives, key),
+        clusters_needed=needed,
+        rows=[] if _alone(drives, config) else [registry_log_name(m) for m in own_metrics(drives, key)],
         told=told,
         score=(name, key),
         beside=beside,
         refused=refused,
-        accuracy=has_accuracy(scorers[names.index(name)]),
+        accuracy=has_accuracy(drives),
     )
     deciding = {scorer_name for scorer_name, _ in driving}
     adapted = task_with(
@@ -223,12 +245,19 @@ def _scorer(
 ) -> Scorer:
     if rotates(scorer) is not None and not drives:  # it deals its own judges and reports on them
         return with_metrics(scorer, None, metadata=None, before=source.before_scoring, share=source.share)
-    metric = _metric(config, drives=drives, decides=decides, accuracy=has_accuracy(scorer))
-    free = _metric(config, drives=drives, decides=False, accuracy=has_accuracy(scorer))
-    bounded = by_row(metric)
+
+    def metric(key: str | None, *, bounded: bool) -> Metric:
+        return _metric(
+            config,
+            drives=drives,
+            decides=bounded,
+            accuracy=has_accuracy(scorer),
+            cluster=config.cluster or declared_cluster(scorer, key),
+        )
+
     return with_metrics(
         scorer,
-        metric,
+        metric(None, bounded=decides),
         metadata=LiveMetadata(
             asked_for(config, source.scores_as, source.beside), source.told if drives else dict
         ),
@@ -236,9 +265,16 @@ def _scorer(
         share=source.share,
         lacks=lacks,
         seat=source.seat if config.panel is not None else None,
-        alone=rotates(scorer) is not None or config.store is not None,  # others' are of one process's scores
-        by_key=lambda key: bounded if keys is None or key in keys or _is_pattern(key) else by_row(free),
+        alone=_alone(scorer, config),
+        by_key=lambda key: by_row(
+            metric(key, bounded=decides and (keys is None or key in keys or _is_pattern(key)))
+        ),
     )
+
+
+def _alone(scorer: Scorer, config: Config) -> bool:
+    """Whether our rows take the place of a scorer's own, which are not of all judges, or of all processes."""
+    return rotates(scorer) is not None or config.store is not None
 
 
 def _is_pattern(key: str) -> bool:
@@ -257,7 +293,7 @@ def _check_panels(panels: Mapping[str, Panel], **given: object) -> None:
                 )
 
 
-def _metric(config: Config, *, drives: bool, decides: bool, accuracy: bool) -> Metric:
+def _metric(config: Config, *, drives: bool, decides: bool, accuracy: bool, cluster: str | None) -> Metric:
     # the declared range is that of the scores that decide; another scorer's zeros must not fall out of it
     low, high = config.score_range if decides and config.score_range else (None, None)
     if config.panel is None:
@@ -267,6 +303,7 @@ def _metric(config: Config, *, drives: bool, decides: bool, accuracy: bool) -> M
             low=low,
             high=high,
             accuracy=accuracy,
+            cluster=cluster,
             estimators=list(config.estimators) if drives else [],
         )
     return panel_estimates(
@@ -277,6 +314,7 @@ def _metric(config: Config, *, drives: bool, decides: bool, accuracy: bool) -> M
         fixed_repeats=config.fixed_repeats,
         low=low,
         high=high,
+        cluster=cluster,
     )
 
 

@@ -15,7 +15,8 @@ def driving_score(name: str, task: Any, wanted: str | None) -> str:
     Args:
         name: of the task.
         task: the host's object.
-        wanted: ``metric`` or ``metric,filter``; None for the first that can.
+        wanted: ``metric`` or ``metric,filter``; None for the first that can, and that applies to every
+            document if there is one: of a metric averaged by ``nanmean`` some may have no score by design.
 
     Raises:
         UnknownNameError: the task has no such metric or filter.
@@ -35,7 +36,8 @@ def driving_score(name: str, task: Any, wanted: str | None) -> str:
                 f"({_listed(aggregations)}), so repeats cannot be allocated by it; add one with "
                 "aggregation: mean to its metric_list, or drop the task"
             )
-        return f"{averaged[0]},{filters[0]}"
+        every = [metric for metric in averaged if not applies_to_some(task, metric)]
+        return f"{(every or averaged)[0]},{filters[0]}"
     metric, _, chosen = (part.strip() for part in wanted.partition(","))
     if metric not in aggregations:
         raise UnknownNameError(f"score of task {name!r}", metric, aggregations)
@@ -90,6 +92,11 @@ def is_mean(aggregation: Any) -> bool:
         or getattr(aggregation, "averages", False)
         or _name(aggregation) in ("mean", "nanmean")
     )
+
+
+def applies_to_some(task: Any, metric: str) -> bool:
+    """Whether nan says that a metric does not apply to a document, and not that a score is missing."""
+    return _name(task.aggregation().get(metric)) == "nanmean"
 
 
 def _listed(aggregations: dict[str, Any]) -> str:

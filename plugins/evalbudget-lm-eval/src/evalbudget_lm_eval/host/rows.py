@@ -54,9 +54,10 @@ def named_rows(score: str, rows: Mapping[str, float]) -> dict[str, Any]:
     metric, _, chosen = score.partition(",")
     if "estimate" not in rows:
         return {}
-    endings = ESTIMATE | FULL | (REPEATS if "repeats_stderr" in rows else {}) | ALL_MODELS
+    again = REPEATS if rows.keys() & {"repeats_stderr", "repeats_lower"} else {}
+    endings = ESTIMATE | FULL | again | ALL_MODELS
     endings |= {f"_{word}": word for word in rows if word not in _STANDARD}  # of further estimators
-    known: dict[str, Any] = {"stderr": UNKNOWN, **rows}
+    known: dict[str, Any] = {"stderr": UNKNOWN, "repeats_stderr": UNKNOWN, **rows}
     return {f"{metric}{ending},{chosen}": known[word] for ending, word in endings.items() if word in known}
 
 

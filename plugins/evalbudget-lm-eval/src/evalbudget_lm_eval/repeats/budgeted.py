@@ -39,6 +39,7 @@ def budgeted(
     judge_prices: str | Mapping[str, float] | None = None,
     until: str | None = None,
     strata: str | None = None,
+    cluster: str | None = None,
     store: str | Path | None = None,
     journal: str | Path | None = None,
     in_flight: int | None = None,
@@ -72,6 +73,8 @@ def budgeted(
         until: ``"item±0.5"``, to end before the budget is used up, once every document is known that well.
         strata: field of the documents in proportion to whose values a sample of them is drawn, where the
             budget pays for no more than that.
+        cluster: field of the documents; those that share a value are not independent of each other, and
+            intervals are between clusters.
         store: where processes that run the same meet, to share the budget: a file, or
             ``"postgresql://user@host/database#name"``. Each returns its own samples, and estimates of all.
         journal: file that keeps what was paid for; it is continued if it exists. Default: one below
@@ -107,6 +110,7 @@ def budgeted(
         judge_prices=judge_prices,
         until=until,
         strata=strata,
+        cluster=cluster,
         store=store,
         journal=None if journal is None else str(journal),
         in_flight=in_flight,

@@ -79,6 +79,7 @@ class Config(RepeatConfig):
         of_budgets = {
             "--repeat judge": self.repeat is Repeat.JUDGE,
             "--score": self.score is not None,
+            "--cluster": self.cluster is not None,
             "--journal": self.journal is not None,
             "--fresh": self.fresh,
             "--in_flight": self.in_flight is not None,

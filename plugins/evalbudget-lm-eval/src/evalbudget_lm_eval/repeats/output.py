@@ -158,6 +158,7 @@ def _block(
         **({"repeat": config.repeat.value} if config.repeat is Repeat.JUDGE else {}),
         **({"estimators": list(config.estimators)} if config.estimators else {}),
         **({"strata": config.strata} if config.strata else {}),
+        **({"cluster": config.cluster} if config.cluster else {}),
         "spent": book.spent,
         **({} if book.money is None else book.money.as_json(book.purchase)),
         "readings": tally.readings,
@@ -256,4 +257,5 @@ def _outcome(book: RepeatPurchase, own: TaskTotals, *, of: str = "") -> Outcome:
         judges_flag="--judges",
         drawn=book.strata is not None,
         strata=book.config.strata,
+        cluster=book.config.cluster,
     )

@@ -16,11 +16,12 @@ from evalbudget.errors import StoreDownError, StoreError
 from evalbudget.repeats.estimates import Strata
 from evalbudget.run import Purchase
 from evalbudget_lm_eval.host.answers import Answered, Asked
+from evalbudget_lm_eval.host.driving_metric import applies_to_some
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 from evalbudget_lm_eval.judges.readings import why_missing
 from evalbudget_lm_eval.repeats.config import Config
 from evalbudget_lm_eval.repeats.money import Money, bill_beside, has_readings
-from evalbudget_lm_eval.repeats.refusals import strata_of
+from evalbudget_lm_eval.repeats.refusals import clusters_of, strata_of
 from evalbudget_lm_eval.repeats.shared import joined, record_of_own
 from evalbudget_lm_eval.run.record import RUN, Record
 
@@ -71,6 +72,8 @@ class RepeatPurchase:
         budget = config.resolve_budget(int(sum(costs)))
         self.strata = _strata(config, primed)
         """Of the documents of each task, where a sample of them is drawn."""
+        self.clusters = clusters_of(config, primed)
+        """Of the documents of each task; None where documents are independent of each other."""
         items = tuple(f"{name}:{doc}" for name, doc in self.documents)
         sampler = config.make_sampler(
             Design(items=items, categories=_categories(config, primed)),
@@ -198,6 +201,9 @@ class RepeatPurchase:
 
     def _no_score(self, answer: Answered, key: str, value: float | None) -> str | None:
         """Why this is no score; None if it is one."""
+        metric = key.partition(",")[0]
+        if value is not None and math.isnan(value) and applies_to_some(self.primed.task(answer.task), metric):
+            return f"{metric} does not apply to it (nan, and averaged by nanmean)"
         if value is None or math.isnan(value):
             replies = (reply for record in answer.records for reply in record["filtered_resps"])
             return why_missing(replies) or f"no score {key}"

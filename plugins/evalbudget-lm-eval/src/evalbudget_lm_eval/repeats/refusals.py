@@ -6,11 +6,13 @@ import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+import numpy as np
 from lm_eval.api.model import CachingLM
+from numpy.typing import NDArray
 
 from evalbudget import Allocation
 from evalbudget.errors import BudgetError, InvalidInputError
-from evalbudget.repeats import Repeat
+from evalbudget.repeats import Repeat, require_clusters
 from evalbudget.repeats.estimates import strata_labels
 from evalbudget.repeats.samplers import Sample
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
@@ -68,6 +70,28 @@ def strata_of(config: Config, primed: PrimedTasks) -> dict[str, tuple[str, ...]]
     for (name, _), label in zip(docs, labels, strict=True):
         found[name].append(label)
     return {name: tuple(own) for name, own in found.items()}
+
+
+def clusters_of(config: Config, primed: PrimedTasks) -> dict[str, NDArray[np.int64]] | None:
+    """Clusters of the documents of each task, in their order, by ``--cluster``; None where it was not given.
+
+    Raises:
+        InvalidInputError: a document lacks the field.
+    """
+    if config.cluster is None:
+        return None
+    found = {}
+    for name in primed.names:
+        documents = primed.documents(name)
+        docs = [doc if isinstance(doc := primed.doc(name, i), Mapping) else {} for i in documents]
+        found[name] = require_clusters(
+            [doc.get(config.cluster) for doc in docs],
+            config.cluster,
+            [f"{name}:{i}" for i in documents],
+            known={str(field) for doc in docs for field in doc},
+            what="document",
+        )
+    return found
 
 
 def check_shared(primed: PrimedTasks, beside: Mapping[str, object]) -> None:

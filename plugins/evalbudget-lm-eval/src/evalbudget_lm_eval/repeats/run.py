@@ -17,7 +17,7 @@ from evalbudget.errors import InvalidInputError
 from evalbudget.repeats import Repeat, Summary
 from evalbudget.run import said_by
 from evalbudget_lm_eval.host.answers import SCORED, Answered, Asked
-from evalbudget_lm_eval.host.driving_metric import driving_scores
+from evalbudget_lm_eval.host.driving_metric import applies_to_some, driving_scores
 from evalbudget_lm_eval.host.fingerprint import fingerprint_of
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks, tasks_of
 from evalbudget_lm_eval.host.identity import is_api, model_name
@@ -30,7 +30,13 @@ from evalbudget_lm_eval.repeats.money_progress import MoneyProgress
 from evalbudget_lm_eval.repeats.output import results_of
 from evalbudget_lm_eval.repeats.progress import Progress
 from evalbudget_lm_eval.repeats.purchase import RepeatPurchase, counted_by
-from evalbudget_lm_eval.repeats.refusals import check_budget, check_repeats, check_shared, drawn
+from evalbudget_lm_eval.repeats.refusals import (
+    check_budget,
+    check_repeats,
+    check_shared,
+    clusters_of,
+    drawn,
+)
 from evalbudget_lm_eval.run.record import FOLDER, RUN, Record, digest_of, state_of
 from evalbudget_lm_eval.run.resume import CUT_OFF, count_cut_off, take_over_answers
 from evalbudget_lm_eval.run.rounds import Rounds
@@ -82,8 +88,18 @@ def run_budgeted(
                 "--estimators are of scores by one judge, and with judges that take turns scores "
                 "differ by judge too; drop it"
             )
+    for name, key in scores.items():
+        if applies_to_some(found[name], metric := key.partition(",")[0]):
+            log.warning(
+                "evalbudget: the budget goes by %s of task %s, which is averaged by nanmean and need not "
+                "apply to every document: where it is nan, a document is asked until it is given up. If a "
+                "metric applies to all of them, name it with --score; the others have rows beside it",
+                metric,
+                name,
+            )
     with PrimedTasks(lm, tasks, vary_seed=config.vary_seed, **host) as primed:
         config = drawn(config, primed)
+        clusters_of(config, primed)  # what it refuses
         # a larger budget would not help where these are refused
         repeats = config.fixed_repeats > 1 or config.repeat is Repeat.JUDGE
         if repeats:

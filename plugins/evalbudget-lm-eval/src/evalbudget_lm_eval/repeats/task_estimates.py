@@ -11,7 +11,7 @@ from evalbudget.judges import PanelRows, share_weights
 from evalbudget.repeats import BenchmarkMean, Repeat, describe_mean, item_columns
 from evalbudget.repeats.estimates import ItemReadings, Strata
 from evalbudget_lm_eval.host.answers import Asked
-from evalbudget_lm_eval.host.driving_metric import is_mean
+from evalbudget_lm_eval.host.driving_metric import applies_to_some, is_mean
 from evalbudget_lm_eval.judges.readings import Judged
 from evalbudget_lm_eval.judges.rows import panel_rows
 from evalbudget_lm_eval.repeats.purchase import RepeatPurchase
@@ -121,20 +121,38 @@ def _totals(book: RepeatPurchase, name: str, scored: Sequence[Scored]) -> TaskTo
         "strata": None if book.strata is None else book.strata[name],
         "given_up": [i for i, document in enumerate(documents) if (name, document) in closed],
     }
+    clusters = None if book.clusters is None else book.clusters[name]
     others = {}
     for other, seen in primed.numbers(name).items():
+        if other == key or not _is_averaged(task, other):
+            continue
         complete = [
             one._replace(value=seen[one.document, one.epoch])
             for one in scored
             if (one.document, one.epoch) in seen
         ]
-        if other == key or len(complete) < len(scored) or not _is_averaged(task, other):
+        outside = _outside(task, other, scored, complete)
+        if outside is None:
             continue
         range_ = known_range(task, other.partition(",")[0], (one.value for one in complete))
         if other in book.beside.get(name, ()):
             range_ = book.config.score_range  # which all that decide share
-        others[other] = describe_mean(readings_of(complete, documents), bounds=range_, **drawn, **how)
-    mean = describe_mean(table, bounds=bounds, estimators=book.config.further, **drawn, **how)
+        if not outside:
+            others[other] = describe_mean(
+                readings_of(complete, documents), bounds=range_, clusters=clusters, **drawn, **how
+            )
+            continue
+        # how many of the documents that were not drawn it applies to, nobody knows: of those that were
+        applies = [i for i, document in enumerate(documents) if document not in outside]
+        others[other] = describe_mean(
+            readings_of(complete, [documents[i] for i in applies]),
+            bounds=range_,
+            clusters=None if clusters is None else clusters[applies],
+            **how,
+        )
+    mean = describe_mean(
+        table, bounds=bounds, estimators=book.config.further, clusters=clusters, **drawn, **how
+    )
     columns = item_columns(table, bounds=bounds, **how)
     return TaskTotals(
         name,
@@ -175,6 +193,7 @@ def _judged(
         n_items=len(documents),
         bounds=bounds or panel.bounds,
         kept=book.config.repeat is Repeat.JUDGE,
+        clusters=None if book.clusters is None else book.clusters[name],
         **how,
     )
     table = panel.corrected  # corrected scores may leave the scale
@@ -182,6 +201,23 @@ def _judged(
     return TaskTotals(
         name, book.scores[name], documents, table, columns, panel.mean, bounds, **how, panel=panel
     )
+
+
+def _outside(task: object, key: str, scored: Sequence[Scored], complete: Sequence[Scored]) -> set[int] | None:
+    """Documents to which a metric does not apply; None where its scores are not all there.
+
+    Args:
+        task: the host's.
+        key: of the metric.
+        scored: all readings that have the score that drove the sampler.
+        complete: those of them that have a number by this metric.
+    """
+    if len(complete) == len(scored):
+        return set()
+    outside = {one.document for one in scored} - {one.document for one in complete}
+    has_all = sum(one.document not in outside for one in scored) == len(complete)
+    by_design = applies_to_some(task, key.partition(",")[0])
+    return outside if complete and has_all and by_design else None
 
 
 def _is_averaged(task: object, key: str) -> bool:

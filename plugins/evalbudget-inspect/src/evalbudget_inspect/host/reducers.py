@@ -1,0 +1,131 @@
+"""Reducers of epochs other than the mean: another quantity than ours, and not one for uneven counts."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from functools import wraps
+
+import numpy as np
+from inspect_ai.scorer import Score, ScoreReducer
+
+from evalbudget import Allocation
+from evalbudget.errors import InvalidInputError
+from evalbudget.repeats.estimates import ItemReadings
+from evalbudget_inspect.host.private import reducer_log_names, registry_lookup
+
+logger = logging.getLogger(__name__)
+
+_MEAN = "mean"
+
+
+def other_than_mean(names: Iterable[str] | None) -> list[str]:
+    """Of the reducers that a log names; the host takes the mean where it names none."""
+    return [name for name in names or () if name != _MEAN]
+
+
+def names_of(reducers: ScoreReducer | Sequence[ScoreReducer] | None) -> list[str]:
+    """As a log names them."""
+    given = list(reducers) if isinstance(reducers, Sequence) else reducers
+    return reducer_log_names(given) or []
+
+
+def refuse_as_score(
+    wanted: str | Sequence[str] | None, declared: Sequence[str], names: Sequence[str]
+) -> None:
+    """Refuse a reducer where the score that decides is named.
+
+    Args:
+        wanted: what was named.
+        declared: reducers of the task, as a log names them.
+        names: of the task's scorers, which come before reducers of the same name.
+
+    Raises:
+        InvalidInputError: as said.
+    """
+    parts = wanted.split(",") if isinstance(wanted, str) else wanted or ()
+    for part in (part.strip() for part in parts):
+        last = part.replace("/", ".").replace("[", ".").rstrip("]").rpartition(".")[2]
+        if part in names or (part.rpartition(".")[0] in names and last not in declared):
+            continue
+        if last in declared or registry_lookup("score_reducer", last) is not None:
+            raise InvalidInputError(
+                f"--score {part}: {last} is a reducer, which makes one score of all readings of an item, and "
+                "the sampler goes by single readings: the score that decides is their mean. Name a scorer "
+                f"({', '.join(names)}); what {last} makes of the readings stays in inspect's own rows"
+            )
+
+
+def said_before(reducers: Sequence[str]) -> str:
+    """What is to be said of them before anything is bought."""
+    return (
+        f"the task reduces epochs by {' and '.join(reducers)}; the budget is spent by the mean of an item's "
+        "readings, and `estimate` is of that mean: another quantity. What inspect's own rows say depends on "
+        "how often each item is asked"
+    )
+
+
+def said_of_rows(
+    score: str,
+    rows: Sequence[str],
+    reducers: Sequence[str],
+    allocation: Allocation,
+    table: ItemReadings,
+) -> list[str]:
+    """Of the host's own rows of a scorer, where they are not what the estimate is of.
+
+    Args:
+        score: whose rows they are.
+        rows: their names; where there are none, nothing is said.
+        reducers: of the run, as its log names them; empty for the mean.
+        allocation: how the sampler's counts depend on scores.
+        table: what was read.
+    """
+    read = table.counts[table.counts > 0]
+    if not rows or not read.size:
+        return []
+    least, most = int(read.min()), int(read.max())
+    times = f"{least} to {most}" if least < most else f"{least}"
+    noun, are = ("row", "is") if len(rows) == 1 else ("rows", "are")
+    which = f"inspect's own {noun} of {score} ({', '.join(rows)})"
+    found = []
+    for name in other_than_mean(reducers):
+        grows = ", and one that depends on how often an item was asked" if least < most else ""
+        found.append(
+            f"{which} {are} by reducer {name} of the {times} readings of each item: another quantity than "
+            f"the estimate, which is of their mean{grows}."
+        )
+    if allocation is not Allocation.FIXED and least < most and (_MEAN in reducers or not reducers):
+        found.append(
+            f"{which} {are} of plain means, which are biased where counts ({times} per item) depend on "
+            "scores; the estimate is not."
+        )
+    if "stderr" in rows and np.ptp(table.value) == 0.0:
+        found.append(f"inspect's own stderr of {score} is 0 since no score differs, which proves nothing.")
+    return [sentence[0].upper() + sentence[1:] for sentence in found]
+
+
+def spare(reducer: ScoreReducer) -> ScoreReducer:
+    """The same reducer, but what it cannot reduce is unscored: an error would cost the run its results."""
+    if hasattr(reducer, _SPARED):
+        return reducer
+    told: list[bool] = []
+
+    @wraps(reducer)
+    def reduce(scores: list[Score]) -> Score:
+        try:
+            return reducer(scores)
+        except Exception as ex:  # whatever a task's own function raises
+            if not told:
+                logger.warning(
+                    f"reducer {names_of(reducer)[0]!r} failed on {len(scores)} readings of an item "
+                    f"({type(ex).__name__}: {ex}): inspect's own rows lack such items; the estimate has them"
+                )
+            told.append(True)
+            return Score(value=float("nan"))
+
+    setattr(reduce, _SPARED, True)
+    return reduce
+
+
+_SPARED = "__evalbudget_spared__"

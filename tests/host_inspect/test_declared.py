@@ -1,0 +1,313 @@
+"""What a task declares is what is estimated: clusters; its reducers are another quantity."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from inspect_ai import Epochs, Task
+from inspect_ai import eval as host_eval
+from inspect_ai.dataset import Sample
+from inspect_ai.log import EvalLog
+from inspect_ai.scorer import (
+    Score,
+    Scorer,
+    ScoreReducer,
+    accuracy,
+    at_least,
+    ci,
+    match,
+    mean,
+    score_reducer,
+    stderr,
+)
+from inspect_ai.solver import TaskState
+from tests.host_inspect.race_tasks import QUIET
+from tests.host_inspect.worlds import COMMAND, entry_of, rows_of, scoring, solving
+
+import warm
+from evalbudget import Allocation
+from evalbudget.errors import InvalidInputError
+from evalbudget.repeats import cluster_numbers, describe_mean
+from evalbudget.repeats.estimates import ItemReadings
+from evalbudget.statistics._exact_share import exact_share
+from evalbudget_inspect import budgeted
+
+_random = random.Random(7)
+
+
+def _chance(state: TaskState) -> float:
+    return float(_random.random() < state.metadata["p"])
+
+
+coin = scoring("coin", _chance, [mean(), stderr(cluster="passage")])
+plain_coin = scoring("plain_coin", _chance, [mean(), stderr()])
+by_ci = scoring("by_ci", _chance, [accuracy(), ci(cluster="passage")])
+both = scoring(
+    "both",
+    lambda state: {"read": _chance(state), "style": _chance(state)},
+    {"read": [mean(), stderr(cluster="passage")], "style": [mean(), stderr()]},
+)
+graded = scoring("graded", lambda state: "C" if _chance(state) else "I", [accuracy(), stderr()])
+count = scoring("count", lambda state: 1.0, [mean(), stderr(cluster="source")])
+
+asked: list[Any] = []
+
+
+def passages(scorer: Callable[[], Scorer] | list[Scorer] = coin, n: int = 36, **task: Any) -> Task:
+    """Passages with six questions each, which are answered alike."""
+    samples = [
+        Sample(
+            input="q",
+            id=i,
+            metadata={"passage": i // 6, "p": (0.1, 0.95)[i // 6 % 2], "own": f"own {i}"},
+        )
+        for i in range(n)
+    ]
+    note = solving(lambda state: asked.append(state.sample_id))
+    scored = scorer if isinstance(scorer, list) else scorer()
+    return Task(dataset=samples, solver=note, scorer=scored, name="passages", **task)
+
+
+def run(task: Task, folder: Path, **options: Any) -> EvalLog:
+    (log,) = host_eval(task, model="mockllm/model", log_dir=str(folder), **{**QUIET, **options})
+    assert log.status == "success", log.error
+    return log
+
+
+def core_rows(log: EvalLog, name: str, *, key: str | None = None, cluster: str | None) -> dict[str, float]:
+    """Rows of a run as the core computes them from the readings in its log."""
+    entry = entry_of(log, "allocation")
+    ids: list[Any] = []
+    read: list[tuple[int, int, float, float]] = []
+    for sample in log.samples or []:
+        score = (sample.scores or {})[name]
+        if sample.id not in ids:
+            ids.append(sample.id)
+        given = score.value if key is None else score.value[key]  # type: ignore[index,call-overload]
+        weight = (score.metadata or {})["evalbudget"].get("weight")
+        value = {"C": 1.0, "I": 0.0}.get(given, given)  # type: ignore[arg-type]
+        read.append(
+            (ids.index(sample.id), sample.epoch - 1, value, float("nan") if weight is None else weight)
+        )
+    item, epoch, values, weights = zip(*read, strict=True)
+    fields = {sample.id: sample.metadata for sample in log.samples or []}
+    rows = describe_mean(
+        ItemReadings.of(item, epoch, values, weight=weights),
+        allocation=Allocation(entry["allocation"]),
+        fixed_repeats=entry["fixed_repeats"],
+        bounds=(0.0, 1.0),
+        clusters=None if cluster is None else cluster_numbers([fields[i][cluster] for i in ids]),
+    ).rows
+    return {row: value for row, value in rows.items() if row not in ("items", "readings")}
+
+
+# clusters
+
+
+@pytest.mark.parametrize("options", [{"sampler": "uniform"}, {}])
+@pytest.mark.parametrize("scorer", [coin, by_ci])
+def test_the_clusters_that_metrics_declare_decide_the_interval(
+    scorer: Callable[[], Scorer], options: dict[str, Any], tmp_path: Path
+) -> None:
+    log = run(budgeted(passages(scorer), budget="6x", **options), tmp_path)
+    name = scorer().__registry_info__.name  # type: ignore[attr-defined]
+    plain, expected = (core_rows(log, name, cluster=cluster) for cluster in (None, "passage"))
+    rows = {row: value for row, value in rows_of(log, name).items() if row in expected}
+    assert rows == pytest.approx(expected, abs=1e-12)
+    assert rows["estimate"] == plain["estimate"]
+    assert rows["upper"] - rows["lower"] > 2.0 * (plain["upper"] - plain["lower"])
+    told = entry_of(log, "summary")["summary"]
+    assert (told["cluster"], told["clusters"]) == ("passage", 6)
+    assert told["rows"]["lower"] == pytest.approx(rows["lower"], abs=1e-12)
+    assert "in 6 clusters by 'passage'" in " ".join(told["text"].split())
+    assert "items of more clusters" in " ".join(told["text"].split())
+
+
+def test_each_key_of_a_score_has_the_clusters_of_its_own_metrics(tmp_path: Path) -> None:
+    log = run(budgeted(passages(both), budget="4x", sampler="uniform", score="both.style"), tmp_path)
+    assert log.results is not None
+    scores = {score.name: score.metrics for score in log.results.scores if "eb/estimate" in score.metrics}
+    for key, cluster in {"read": "passage", "style": None}.items():
+        expected = core_rows(log, "both", key=key, cluster=cluster)
+        assert scores[key]["eb/stderr"].value == pytest.approx(expected["stderr"], abs=1e-12)
+    assert entry_of(log, "summary")["summary"]["cluster"] is None
+
+
+def test_a_flag_declares_clusters_for_a_task_that_does_not(tmp_path: Path) -> None:
+    log = run(budgeted(passages(plain_coin), budget="3x", sampler="uniform", cluster="passage"), tmp_path)
+    rows = rows_of(log, "plain_coin")
+    assert rows["lower"] == pytest.approx(core_rows(log, "plain_coin", cluster="passage")["lower"], abs=1e-12)
+    assert entry_of(log, "cluster")["cluster"] == "passage"
+    # and comes before what the task declares
+    log = run(budgeted(passages(coin), budget="3x", sampler="uniform", cluster="own"), tmp_path)
+    assert rows_of(log, "coin")["stderr"] == pytest.approx(core_rows(log, "coin", cluster=None)["stderr"])
+
+
+def test_a_sample_of_the_items_has_clusters_too(tmp_path: Path) -> None:
+    log = run(budgeted(passages(coin), budget=24), tmp_path)
+    told = entry_of(log, "summary")["summary"]
+    assert told["clusters"] == 6
+    assert "full_lower" in told["rows"]
+    rows = rows_of(log, "coin")
+    assert rows["upper"] - rows["lower"] > 1.5 * (rows["full_upper"] - rows["full_lower"])
+
+
+def test_clusters_that_samples_lack_are_refused_before_anything_is_asked(tmp_path: Path) -> None:
+    def refused(task: Task, **options: Any) -> str:
+        asked.clear()
+        (log,) = host_eval(
+            budgeted(task, budget="3x", **options), model="mockllm/model", log_dir=str(tmp_path), **QUIET
+        )
+        assert log.status == "error"
+        assert log.error is not None
+        assert not asked
+        return log.error.message
+
+    task = passages()
+    for sample in list(task.dataset)[4:6]:
+        assert sample.metadata is not None
+        del sample.metadata["passage"]
+    said = refused(task)
+    assert (
+        "stderr(cluster='passage') of scorer 'coin': 2 of the 36 samples have no field 'passage' (4, 5)"
+        in said
+    )
+    assert "take cluster='passage' out of the metric" in said
+    # what --limit leaves out is not asked for its field
+    run(budgeted(passages(), budget="3x"), tmp_path, limit=4)
+    # of another scorer, the host would raise when all is paid
+    assert "stderr(cluster='source') of scorer 'count': no sample has a field" in refused(
+        passages([plain_coin(), count()])
+    )
+    assert "--cluster topic: no sample has a field 'topic': they have own, p, passage" in refused(
+        passages(plain_coin), cluster="topic"
+    )
+
+
+_FILE = """
+from inspect_ai import Task, task
+from inspect_ai.dataset import Sample
+from inspect_ai.scorer import match
+from inspect_ai.solver import solver
+
+@solver
+def right():
+    async def solve(state, generate):
+        state.output.completion = "yes"
+        return state
+    return solve
+
+@task
+def quiz():
+    samples = [Sample(input=f"q{i}", target="yes", id=i, metadata={"unit": i // 2}) for i in range(12)]
+    del samples[3].metadata["unit"]
+    return Task(dataset=samples, solver=right(), scorer=match())
+"""
+
+
+def test_the_command_has_the_flag_and_a_dry_run_refuses_too(tmp_path: Path) -> None:
+    file = tmp_path / "quiz.py"
+    file.write_text(_FILE)
+    command = [*COMMAND, "eval", str(file), "--model", "mockllm/model", "--log-dir", str(tmp_path / "logs")]
+    environment = {k: v for k, v in os.environ.items() if k != "INSPECT_DISPLAY"} | {"COLUMNS": "80"}
+    flags = ["--budget", "1x", "--sampler", "uniform", "--cluster", "unit"]
+    for more in (["--dry-run"], []):
+        done = warm.run([*command, *flags, *more], host="inspect")
+        assert done.returncode != 0
+        assert "--cluster unit: 1 of the 12 samples have no field 'unit' (3)" in " ".join(done.stderr.split())
+    done = warm.run([*command, *flags, "--sample-id", "0,1,2,4,5,6,7,8,9"], host="inspect", env=environment)
+    assert done.returncode == 0, done.stderr
+    said = " ".join(done.stdout.split())
+    low = exact_share(5, 5, 0.95)[0]  # five clusters, all right
+    assert f"95% interval {low:.3f} to 1.000: items and repeats both random, in 5 clusters by 'unit'" in said
+
+
+# equal scores
+
+
+def test_five_right_answers_leave_room_for_wrong_ones(tmp_path: Path) -> None:
+    samples = [Sample(input=f"question {i}", target="yes", id=i) for i in range(5)]
+    right = solving(lambda state: setattr(state.output, "completion", "yes"))
+    task = Task(dataset=samples, solver=right, scorer=match())
+    log = run(budgeted(task, budget="5x", sampler="uniform"), tmp_path)
+    rows = rows_of(log, "match")
+    assert rows["estimate"] == 1.0
+    assert "stderr" not in rows
+    assert (rows["lower"], rows["upper"]) == exact_share(5, 5, 0.95)
+    assert (rows["repeats_lower"], rows["repeats_upper"]) == exact_share(25, 25, 0.95)
+    said = " ".join(entry_of(log, "summary")["summary"]["text"].split())
+    assert "Estimate 1.000, 95% interval 0.478 to 1.000" in said
+
+
+# reducers
+
+
+@score_reducer(name="broken_reducer")
+def broken() -> ScoreReducer:
+    def reduce(scores: list[Score]) -> Score:
+        raise ValueError(f"one score wanted, {len(scores)} came")
+
+    return reduce
+
+
+def twenty(reducer: Any, epochs: int = 3) -> Task:
+    samples = [Sample(input="q", id=i, metadata={"p": 0.2}) for i in range(20)]
+    return Task(
+        dataset=samples, solver=solving(lambda state: None), scorer=graded(), epochs=Epochs(epochs, reducer)
+    )
+
+
+@pytest.mark.parametrize(("reducer", "name"), [("max", "max"), ("mode", "mode"), (at_least(2), "at_least_2")])
+def test_a_reducer_is_named_as_another_quantity(
+    reducer: Any, name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = run(budgeted(twenty(reducer), budget="10x"), tmp_path)
+    assert f"the task reduces epochs by {name}; the budget is spent by the mean" in caplog.text
+    said = " ".join(entry_of(log, "summary")["summary"]["text"].split())
+    assert (
+        f"inspect's own rows of graded (accuracy, stderr) are by reducer {name}".casefold() in said.casefold()
+    )
+    assert "another quantity than the estimate, which is of their mean" in said
+    counts = entry_of(log, "per_item")["per_item"]["readings"]
+    assert ("depends on how often an item was asked" in said) == (min(counts) < max(counts))
+    rows = rows_of(log, "graded")
+    expected = core_rows(log, "graded", cluster=None)
+    assert {row: rows[row] for row in expected} == pytest.approx(expected, abs=1e-12)
+
+
+def test_the_mean_of_even_readings_needs_no_word(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    log = run(budgeted(twenty("mean", 1), budget="3x", sampler="uniform"), tmp_path)
+    assert not entry_of(log, "summary")["summary"]["beside"]
+    assert "another quantity" not in caplog.text
+    log = run(budgeted(twenty("mean", 1), budget="9x"), tmp_path)
+    (sentence,) = entry_of(log, "summary")["summary"]["beside"]
+    assert sentence.startswith(
+        "Inspect's own rows of graded (accuracy, stderr) are of plain means, which are"
+    )
+
+
+@pytest.mark.parametrize("wanted", ["max", "graded/max", "graded[max]", "graded.at_least_2", "pass_at"])
+def test_a_reducer_does_not_decide(wanted: str) -> None:
+    with pytest.raises(
+        InvalidInputError, match="is a reducer, which makes one score of all readings"
+    ) as refused:
+        budgeted(twenty([at_least(2), *Epochs(1, "max").reducer]), budget="10x", score=wanted)  # type: ignore[misc]
+    assert "Name a scorer (graded)" in str(refused.value)
+
+
+def test_a_reducer_that_raises_loses_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    log = run(budgeted(twenty(broken()), budget="5x", sampler="uniform"), tmp_path)
+    assert (
+        "reducer 'broken_reducer' failed on 5 readings of an item (ValueError: one score wanted"
+        in caplog.text
+    )
+    rows = rows_of(log, "graded")
+    expected = core_rows(log, "graded", cluster=None)
+    assert {row: rows[row] for row in expected} == pytest.approx(expected, abs=1e-12)
+    assert len(log.samples or []) == 100
+    assert log.eval.config.epochs_reducer == ["broken_reducer"]
