@@ -69,6 +69,8 @@ def check_rows(
     """The core's rows of what stands below a folder are those of the run, to the last digits."""
     recorded = open_scores(out, task=named)
     assert recorded is not None
+    assert recorded.declared is not None
+    assert recorded.declared.notes == ()
     means = means_of(recorded, drawn=drawn)
     if None in means:
         mean = means[None]
@@ -150,3 +152,17 @@ def test_a_budget_in_money(
     recorded = open_scores(out)
     assert recorded is not None
     assert recorded.costs is not None
+
+
+def test_scores_that_are_gone_are_said(tmp_path: Path) -> None:
+    folder, out = write_task(tmp_path / "tasks"), tmp_path / "out"
+    with budgeted(sampler="eb-bernstein", budget=75, seed=3):
+        evaluate(folder, "model=coin,seed=3", "numbers", output=out, **COIN)
+    (path,) = out.rglob("samples_*.jsonl")
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:-5]))
+    recorded = open_scores(out)
+    assert recorded is not None
+    assert recorded.declared is not None
+    (note,) = recorded.declared.notes
+    assert note.startswith("5 of the 75 scores of coin are not in out/coin/samples_numbers_")
+    assert recorded.declared.complete == (False,)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from evalbudget_lm_eval.logs.log import Log
+from evalbudget_lm_eval.logs.metrics import is_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,7 @@ def missing_from(log: Log, name: str) -> Missing:
     """
     file = log.file
     if file.block is not None:
-        return _given_up(log, name)
+        return _of_our_run(log, name)
     if not file.results:
         return Missing(whole=False)
     counted = file.about("n-samples")
@@ -67,19 +69,35 @@ def missing_from(log: Log, name: str) -> Missing:
     return Missing(absent, whole, tuple(notes))
 
 
-def _given_up(log: Log, name: str) -> Missing:
-    """Documents that a run of ours closed without a score."""
-    closed = (log.file.block or {}).get("closed") or ()
-    own = [one.rpartition(":") for one in map(str, closed)]
+def _of_our_run(log: Log, name: str) -> Missing:
+    """Documents that a run of ours closed without a score, and scores that it counted and that are gone."""
+    block = log.file.block or {}
+    own = [one.rpartition(":") for one in map(str, block.get("closed") or ())]
     here = {int(record["doc_id"]) for record in log.records}
-    lost = [int(doc) for task, _, doc in own if task == log.file.task and int(doc) not in here]
-    if not lost:
-        return Missing()
-    many = f"1 document of {log.file.task} has"
-    if len(lost) > 1:
-        many = f"{len(lost):,} documents of {log.file.task} have"
-    told = f"{many} no score of {name}: given up after failures."
-    return Missing(dict.fromkeys(log.filters, tuple(lost)), notes=(told,))
+    closed = [int(doc) for task, _, doc in own if task == log.file.task and int(doc) not in here]
+    notes = []
+    if closed:
+        many = f"1 document of {log.file.task} has"
+        if len(closed) > 1:
+            many = f"{len(closed):,} documents of {log.file.task} have"
+        notes.append(f"{many} no score of {name}: given up after failures.")
+    bought = ((block.get("tasks") or {}).get(log.file.task) or {}).get("readings")
+    whole = True
+    if bought and not log.judged and log.file.shared is None:
+        scored = _scored(log, str((block.get("score") or {}).get(log.file.task)))
+        whole = scored >= sum(bought)
+        if not whole:
+            notes.append(
+                f"{sum(bought) - scored:,} of the {sum(bought):,} scores of {name} are not in {log.label}."
+            )
+    return Missing(dict.fromkeys(log.filters, tuple(closed)), whole, tuple(notes))
+
+
+def _scored(log: Log, score: str) -> int:
+    """How many scores by the host's ``metric,filter`` are in a log."""
+    metric, _, chosen = score.partition(",")
+    own = (record.get(metric) for record in log.records if record["filter"] == chosen)
+    return sum(is_number(value) and math.isfinite(value) for value in own)
 
 
 def _only_filter(log: Log) -> str:
