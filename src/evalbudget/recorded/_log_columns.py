@@ -171,15 +171,16 @@ class LogColumns:
     def _shares(self, model_of: Sequence[int], item_of: Sequence[int]) -> FloatArray:
         """Of each reading in its item's mean; a model's logs weigh what they have of its readings."""
         log_of = _positions(self.logs, list(dict.fromkeys(self.logs)))
-        source = np.array([model_of, log_of]).T
+        source = np.array(model_of) * (max(log_of) + 1) + np.array(log_of)
         scored = ~np.isnan(np.array(self.scores, dtype=np.float64))
         shares: FloatArray = np.full(len(self.scores), np.nan)
         epoch, item = np.array(self.epochs), np.array(item_of)
         weight = np.array(self.weights, dtype=np.float64)
         if ((weight < 0.0) | (weight > 1.0)).any():
             raise InvalidInputError("a weight is not between 0 and 1")
-        for model, log in np.unique(source, axis=0).tolist():
-            rows = np.flatnonzero((source == (model, log)).all(axis=1) & scored)
+        by_source = np.flatnonzero(scored)
+        by_source = by_source[np.argsort(source[by_source], kind="stable")]
+        for rows in np.split(by_source, np.flatnonzero(np.diff(source[by_source])) + 1):
             # several scores of one answer have its weight each
             answers, first, answer = np.unique(
                 np.array([item[rows], epoch[rows]]), axis=1, return_index=True, return_inverse=True

@@ -21,6 +21,7 @@ from evalbudget_lm_eval.logs.documents import Documents
 from evalbudget_lm_eval.logs.log import Log, read_logs
 from evalbudget_lm_eval.logs.metrics import Metrics, direction, reducer, score_range
 from evalbudget_lm_eval.logs.missing import missing_from
+from evalbudget_lm_eval.logs.notes import Notes, few
 from evalbudget_lm_eval.logs.race import board_of
 from evalbudget_lm_eval.logs.readings import Readings
 from evalbudget_lm_eval.logs.settings import named_by_settings
@@ -82,7 +83,8 @@ def open_scores(
         lost = [one for one in unreadable if one.task in tasks]
         logs, notes = read_logs(chosen.files, lost, path, category)
         logs, earlier = newest(logs)
-        return _recorded(logs, chosen, path, category, [*notes, *earlier])
+        notes = [*few(notes, "logs are left out"), *earlier]
+        return _recorded(logs, chosen, path, category, notes)
 
 
 def _recorded(
@@ -92,19 +94,20 @@ def _recorded(
     kept, copies = without_copies(logs, names)
     logs, names = [logs[number] for number in kept], [names[number] for number in kept]
     documents = Documents(logs, by_task=chosen.by_task, category=category)
-    told = [*chosen.notes, *notes, *copies, *documents.notes]
+    group = None if chosen.group is None else chosen.group.metrics
+    said = Notes(group)
     found = Readings(
         documents,
         judged=any(log.judged for log in logs),
         by_filter=any(len(log.filters) > 1 for log in logs),
-        only=None if chosen.group is None else chosen.group.metrics,
+        only=group,
     )
     unsure: set[str] = set()
     for log, name in zip(logs, names, strict=True):
         with as_written_by("lm-eval", log.file.path):
             metrics, missing = Metrics(log), missing_from(log, name)
             found.add(log, name, metrics, missing)
-        told += missing.notes if found.judged else [*missing.notes, *_of_metrics(log, metrics, found)]
+            said.take(log, name, metrics, missing)
         if not missing.whole:
             unsure.add(name)
     if not found.columns.items:
@@ -126,7 +129,13 @@ def _recorded(
         digests=documents.digests,
         clusters=documents.clusters,
         cluster=documents.cluster,
-        notes=told,
+        notes=[
+            *chosen.notes,
+            *notes,
+            *few(copies, "logs are copies of others"),
+            *few(documents.notes, "logs hold other documents under the same ids"),
+            *said.sentences(),
+        ],
     )
     return replace(
         recorded,
@@ -151,22 +160,6 @@ def _check_results(path: Path) -> None:
             f"{results} is results without samples: they have totals, and no score of a document. Run "
             "lm-eval with --log_samples, and give the folder that it writes"
         )
-
-
-def _of_metrics(log: Log, metrics: Metrics, found: Readings) -> list[str]:
-    """Notes on metrics that are not read, or that the results have otherwise."""
-    task = log.file.task
-    notes = [f"{metric} of {task} is not read: {why}." for metric, why in metrics.left_out.items()]
-    if found.only is not None:
-        averaged = {key.partition(",")[0] for key in found.only}
-        others = [name for name in metrics.names if name not in averaged and name not in metrics.left_out]
-        notes += [f"{metric} is not read: the group has no mean of it." for metric in others]
-    for metric, (total, mean) in metrics.contradicted().items():
-        notes.append(
-            f"The results beside {log.label} say {metric} {total:.6g}, and its samples average "
-            f"{mean:.6g}: the samples count."
-        )
-    return notes
 
 
 def _task(chosen: Chosen, logs: Sequence[Log]) -> TaskName | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -18,11 +19,13 @@ class Missing:
         documents: ids of those without a record, by filter.
         whole: nothing else is missing, as far as the results tell; False if nothing tells it.
         notes: for people.
+        limit: how many documents were evaluated, and how many there are; None if all were.
     """
 
     documents: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     whole: bool = True
     notes: tuple[str, ...] = ()
+    limit: tuple[int, int] | None = None
 
 
 def missing_from(log: Log, name: str) -> Missing:
@@ -42,11 +45,8 @@ def missing_from(log: Log, name: str) -> Missing:
         return Missing()
     asked, original = counted["effective"], counted.get("original")
     notes = []
-    if isinstance(original, int) and original > asked:
-        limit = file.config.get("limit")
-        how = f" (--limit {limit:g})" if isinstance(limit, int | float) else ""
-        notes.append(f"{name}: {asked:,} of the {original:,} documents of {file.task} were evaluated{how}.")
-    first = set(range(asked)) if original == asked or file.config.get("limit") is not None else None
+    limit = (asked, original) if isinstance(original, int) and original > asked else None
+    first = set(range(asked)) if limit is None or file.config.get("limit") is not None else None
     absent: dict[str, tuple[int, ...]] = {}
     whole = True
     for chosen in log.filters or (_only_filter(log),):
@@ -60,13 +60,23 @@ def missing_from(log: Log, name: str) -> Missing:
             )
             continue
         told = f"{asked - len(here):,} of the {asked:,} documents of {file.task} that {name} answered"
-        if first is not None and here <= first:
+        if first is not None and here <= first and not _maybe_chosen(log, here):
             absent[chosen] = tuple(sorted(first - here))
             notes.append(f"{told} are not in {log.label}: they count as failed.")
         else:
             whole = False
             notes.append(f"{told} are not in {log.label}, and nothing tells which.")
-    return Missing(absent, whole, tuple(notes))
+    return Missing(absent, whole, tuple(notes), limit)
+
+
+def _maybe_chosen(log: Log, here: set[int]) -> bool:
+    """Whether the documents may be those of ``--samples``, and none of them is missing."""
+    # results of 0.4.9 to 0.4.11 count all documents then; later ones tell how many there were (sample_len)
+    rows = log.file.about("results") or {}
+    version = re.match(r"(\d+)\.(\d+)\.(\d+)", str(log.file.results.get("lm_eval_version")))
+    if "sample_len" in rows or version is None or tuple(map(int, version.groups())) < (0, 4, 9):
+        return False
+    return here != set(range(len(here)))  # what is cut off ends early
 
 
 def _of_our_run(log: Log, name: str) -> Missing:
