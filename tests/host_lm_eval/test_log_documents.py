@@ -14,6 +14,7 @@ from tests.host_lm_eval.log_worlds import DATE, declared, mean, notes, read, sam
 from evalbudget.cli.main import cli
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.recorded._missing import missing_shares
+from evalbudget_lm_eval.log_folder import open_scores
 
 LATER = "2026-01-03T03-04-05.000000"
 
@@ -309,6 +310,23 @@ def test_one_log_of_many_that_is_cut_off_is_left_out_and_said(tmp_path: Path) ->
     assert path.name in notes(recorded)
     with pytest.raises(InvalidInputError, match="line 4 is no JSON"):
         read(path)
+
+
+def test_a_lost_log_leaves_its_model_with_missing_documents(tmp_path: Path) -> None:
+    sizes = {"arc": 5, "boolq": 3}
+    for model in ("a", "b"):
+        write_tasks(tmp_path / model, sizes, **of_group(sizes), model_name=model)
+    path = next((tmp_path / "a").glob("samples_boolq*"))
+    path.write_text(path.read_text()[:-30])
+    recorded = read(tmp_path)
+    assert declared(recorded).complete == (False, True)
+    assert (missing_shares(recorded) == 1.0).sum(axis=1).tolist() == [3, 0]
+
+
+def test_results_beside_logs_of_another_host_are_left_to_it(tmp_path: Path) -> None:
+    write_log(tmp_path).unlink()
+    (tmp_path / "one.eval").write_bytes(b"")
+    assert open_scores(tmp_path) is None
 
 
 def test_results_that_are_cut_off_take_their_samples_with_them(tmp_path: Path) -> None:

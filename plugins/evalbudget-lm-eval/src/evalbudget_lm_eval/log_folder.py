@@ -12,6 +12,7 @@ from evalbudget.backtest import Declared, RaceRecord, RecordedScores, TaskName, 
 from evalbudget.errors import InvalidInputError
 from evalbudget_lm_eval.host.logfiles import (
     SamplesFile,
+    Unreadable,
     check_whole,
     readable_files,
     results_without_samples,
@@ -78,18 +79,17 @@ def open_scores(
             chosen = choose(files, path, task)
         if not chosen.files:
             return None
-        check_whole(chosen.files, path)
         tasks = {file.task for file in chosen.files}
         lost = [one for one in unreadable if one.task in tasks]
-        logs, notes = read_logs(chosen.files, lost, path, category)
-        logs, earlier = newest(logs)
-        notes = [*few(notes, "logs are left out"), *earlier]
-        return _recorded(logs, chosen, path, category, notes)
+        logs, lost = read_logs(chosen.files, lost, path, category)
+        check_whole([log.file for log in logs], path)
+        return _recorded(logs, lost, chosen, path, category)
 
 
 def _recorded(
-    logs: Sequence[Log], chosen: Chosen, path: Path, category: str | None, notes: Sequence[str]
+    logs: Sequence[Log], lost: Sequence[Unreadable], chosen: Chosen, path: Path, category: str | None
 ) -> RecordedScores:
+    logs, earlier = newest(logs)
     names, settings = named_by_settings(logs)
     kept, copies = without_copies(logs, names)
     logs, names = [logs[number] for number in kept], [names[number] for number in kept]
@@ -108,7 +108,7 @@ def _recorded(
             metrics, missing = Metrics(log), missing_from(log, name)
             found.add(log, name, metrics, missing)
             said.take(log, name, metrics, missing)
-        if not missing.whole:
+        if not missing.whole or any(_is_of(log, one) for one in lost):
             unsure.add(name)
     if not found.columns.items:
         raise InvalidInputError(
@@ -131,7 +131,8 @@ def _recorded(
         cluster=documents.cluster,
         notes=[
             *chosen.notes,
-            *notes,
+            *few([f"Left out: {one.told}." for one in lost], "logs are left out"),
+            *earlier,
             *few(copies, "logs are copies of others"),
             *few(documents.notes, "logs hold other documents under the same ids"),
             *said.sentences(),
@@ -147,6 +148,13 @@ def _recorded(
         one_measure=found.judged,
         one_generation=all(log.kept for log in logs),
     )
+
+
+def _is_of(log: Log, lost: Unreadable) -> bool:
+    """Whether a lost log may be of the same model as another; if nothing tells it, one in its folder may."""
+    if lost.model is None:
+        return log.file.path.parent == lost.path.parent
+    return log.file.model == lost.model
 
 
 def _check_results(path: Path) -> None:
