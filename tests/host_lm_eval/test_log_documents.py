@@ -14,6 +14,7 @@ from tests.host_lm_eval.log_worlds import DATE, declared, mean, notes, read, sam
 from evalbudget.cli.main import cli
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.recorded._missing import missing_shares
+from evalbudget_lm_eval.log_folder import open_scores
 
 LATER = "2026-01-03T03-04-05.000000"
 
@@ -103,6 +104,36 @@ def test_a_cut_of_chosen_documents_leaves_open_which(tmp_path: Path) -> None:
     assert "2 of the 5 documents of toy that a answered are not in" in notes(recorded)
     assert "nothing tells which" in notes(recorded)
     assert (missing_shares(recorded)[0] == 1.0).sum() == 6  # b has eight, a two of these
+
+
+@pytest.mark.parametrize(
+    ("version", "row", "lost"), [("0.4.9", {}, 0), ("0.4.8", {}, 2), ("0.4.13", {"sample_len": 5}, 2)]
+)
+def test_chosen_documents_of_versions_that_count_all_others_are_not_missing(
+    tmp_path: Path, version: str, row: dict[str, int], lost: int
+) -> None:
+    chosen = [sample(i, {"acc": 1.0}) for i in (0, 2, 4)]
+    write_log(tmp_path, chosen, asked=(5, 5), lm_eval_version=version, results={"toy": row})
+    recorded = read(tmp_path)
+    assert recorded.failed is not None
+    assert recorded.failed.sum() == lost
+    assert declared(recorded).complete == (lost > 0,)
+
+
+def test_many_notes_of_one_kind_are_few(tmp_path: Path) -> None:
+    sizes = {f"t{i}": 3 for i in range(9)}
+    write_tasks(
+        tmp_path,
+        sizes,
+        **of_group(sizes, "all"),
+        **{"n-samples": {task: {"original": 100, "effective": 3} for task in sizes}},
+    )
+    assert notes(read(tmp_path)) == "org/m: 27 of the 900 documents of 9 tasks were evaluated."
+    for path in tmp_path.glob("samples_*"):
+        path.write_text("".join(path.read_text().splitlines(keepends=True)[:2]))
+    told = declared(read(tmp_path)).notes
+    assert len(told) == 5
+    assert told[-1] == "6 more logs lack documents."
 
 
 def test_more_documents_than_the_results_say_are_said(tmp_path: Path) -> None:
@@ -229,7 +260,7 @@ def test_what_a_group_does_not_average_is_not_read(tmp_path: Path) -> None:
         )
     recorded = read(tmp_path)
     assert recorded.raters == ("acc",)
-    assert "length is not read: the group has no mean of it." in notes(recorded)
+    assert "length of 2 tasks is not read: the group has no mean of it." in notes(recorded)
 
 
 def test_settings_of_a_task_of_a_group_are_named_with_the_task(tmp_path: Path) -> None:
@@ -279,6 +310,23 @@ def test_one_log_of_many_that_is_cut_off_is_left_out_and_said(tmp_path: Path) ->
     assert path.name in notes(recorded)
     with pytest.raises(InvalidInputError, match="line 4 is no JSON"):
         read(path)
+
+
+def test_a_lost_log_leaves_its_model_with_missing_documents(tmp_path: Path) -> None:
+    sizes = {"arc": 5, "boolq": 3}
+    for model in ("a", "b"):
+        write_tasks(tmp_path / model, sizes, **of_group(sizes), model_name=model)
+    path = next((tmp_path / "a").glob("samples_boolq*"))
+    path.write_text(path.read_text()[:-30])
+    recorded = read(tmp_path)
+    assert declared(recorded).complete == (False, True)
+    assert (missing_shares(recorded) == 1.0).sum(axis=1).tolist() == [3, 0]
+
+
+def test_results_beside_logs_of_another_host_are_left_to_it(tmp_path: Path) -> None:
+    write_log(tmp_path).unlink()
+    (tmp_path / "one.eval").write_bytes(b"")
+    assert open_scores(tmp_path) is None
 
 
 def test_results_that_are_cut_off_take_their_samples_with_them(tmp_path: Path) -> None:

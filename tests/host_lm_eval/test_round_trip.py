@@ -21,7 +21,7 @@ from evalbudget.repeats.estimates import Strata
 from evalbudget.report._study import Study, readings_of
 from evalbudget_lm_eval import budgeted
 from evalbudget_lm_eval.log_folder import open_scores
-from loopback import Server
+from loopback import Server, rating
 
 COIN: dict[str, Any] = {"model": "evalbudget-test-coin", "apply_chat_template": False}
 
@@ -43,7 +43,7 @@ def means_of(recorded: RecordedScores, *, drawn: bool) -> dict[str | None, Bench
         "bounds": declared.ranges[0],
     }
     if study.is_panel:
-        return {None: describe_panel(scores, **how)}
+        return {None: describe_panel(scores, kept=recorded.one_generation, **how)}
     if drawn:
         how["strata"] = Strata.of(None, len(recorded.items))
     tasks = np.array(recorded.categories or [None] * len(recorded.items))
@@ -69,6 +69,8 @@ def check_rows(
     """The core's rows of what stands below a folder are those of the run, to the last digits."""
     recorded = open_scores(out, task=named)
     assert recorded is not None
+    assert recorded.declared is not None
+    assert recorded.declared.notes == ()
     means = means_of(recorded, drawn=drawn)
     if None in means:
         mean = means[None]
@@ -116,6 +118,31 @@ def test_judges_in_turn(server: Server, judges: list[str], tmp_path: Path, sampl
     check_rows(out, found, "essays", "judged,panel")
 
 
+@pytest.mark.parametrize(
+    ("task", "budget"),
+    [({"rotation": "all"}, 45), ({"repeats": 2}, 40)],
+    ids=["all judges score all", "two responses to an answer"],
+)
+def test_several_scores_of_an_answer(
+    server: Server, judges: list[str], tmp_path: Path, task: dict[str, Any], budget: int
+) -> None:
+    # one judge has no score for a document
+    server.answers["b"] = lambda asked: "no idea" if "topic: topic 2\n" in asked.prompt else rating()(asked)
+    warm = {"gen_kwargs": {"temperature": 1}}
+    folder, out = write_judged(tmp_path / "task", judges, n=4, **warm, **task), tmp_path / "out"
+    with budgeted(sampler="eb-bernstein", budget=budget, seed=1, vary_seed=True):
+        found = evaluate(folder, server.chat_args("writer"), output=out)
+    check_rows(out, found, "essays", "judged,panel")
+
+
+def test_judges_of_kept_answers(server: Server, judges: list[str], tmp_path: Path) -> None:
+    warm = {"gen_kwargs": {"temperature": 1}}
+    folder, out = write_judged(tmp_path / "task", judges, n=6, **warm), tmp_path / "out"
+    with budgeted(repeat="judge", budget=40, seed=1, vary_seed=True):
+        found = evaluate(folder, server.chat_args("writer"), output=out)
+    check_rows(out, found, "essays", "judged,panel")
+
+
 @pytest.mark.parametrize("sampler", ["uniform", "eb-bernstein"])
 def test_groups_and_their_tasks(tmp_path: Path, sampler: str) -> None:
     folder, out = tmp_path / "tasks", tmp_path / "out"
@@ -150,3 +177,17 @@ def test_a_budget_in_money(
     recorded = open_scores(out)
     assert recorded is not None
     assert recorded.costs is not None
+
+
+def test_scores_that_are_gone_are_said(tmp_path: Path) -> None:
+    folder, out = write_task(tmp_path / "tasks"), tmp_path / "out"
+    with budgeted(sampler="eb-bernstein", budget=75, seed=3):
+        evaluate(folder, "model=coin,seed=3", "numbers", output=out, **COIN)
+    (path,) = out.rglob("samples_*.jsonl")
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:-5]))
+    recorded = open_scores(out)
+    assert recorded is not None
+    assert recorded.declared is not None
+    (note,) = recorded.declared.notes
+    assert note.startswith("5 of the 75 scores of coin are not in out/coin/samples_numbers_")
+    assert recorded.declared.complete == (False,)

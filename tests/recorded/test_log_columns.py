@@ -106,3 +106,24 @@ def test_weights_survive_the_file_and_follow_the_selection(tmp_path: Path) -> No
     assert means(selected) == means(recorded)[:2]
     with pytest.raises(InvalidInputError, match="weights has shape"):
         replace(recorded, weights=np.zeros((1, 2, 1, 1)))
+
+
+def test_scores_of_one_answer_share_its_weight_where_they_are_of_judges() -> None:
+    # two answers to one item, the first held out; one judge of the second has no score
+    scores = {("a", 1): 1.0, ("b", 1): 0.0, ("a", 2): 1.0, ("b", 2): NAN}
+    for shared, literal in ((True, [0.4 / 2, 0.4 / 2, 0.6]), (False, [0.4, 0.4, 0.6])):
+        found = LogColumns(shared=shared)
+        for (rater, epoch), score in scores.items():
+            found.items.append("x")
+            found.scores.append(score)
+            found.models.append("m")
+            found.raters.append(rater)
+            found.repeats.append(epoch)
+            found.generations.append(epoch)
+            found.logs.append("one")
+            found.epochs.append(epoch)
+            found.weights.append(NAN if epoch == 1 else 0.6)
+        recorded = found.recorded({"m": {"one": Bought(WEIGHTED, 2)}})
+        assert recorded.weights is not None
+        own = recorded.weights[0, 0, [0, 1, 0], [0, 0, 1]]
+        assert own / own[2] == pytest.approx(np.array(literal) / literal[2])

@@ -96,6 +96,7 @@ class LogColumns:
         weights: ``Request.weight``; nan if it was held out, or if the log does not say.
         costs: what each reading cost in dollars, nan where it is not known; empty where none is.
         again: for readers that number scores of one answer.
+        shared: the scores of an answer have its weight together, as those of judges; else each has it.
     """
 
     items: list[str] = field(default_factory=list)
@@ -109,6 +110,7 @@ class LogColumns:
     weights: list[float] = field(default_factory=list)
     costs: list[float] = field(default_factory=list)
     again: dict[tuple[str, str, str], int] = field(default_factory=dict)
+    shared: bool = False
 
     def recorded(self, bought: Mapping[str, Mapping[str, Bought]]) -> RecordedScores:
         """As an array, with those of one generation, and no others, at the same place among repeats.
@@ -171,16 +173,16 @@ class LogColumns:
     def _shares(self, model_of: Sequence[int], item_of: Sequence[int]) -> FloatArray:
         """Of each reading in its item's mean; a model's logs weigh what they have of its readings."""
         log_of = _positions(self.logs, list(dict.fromkeys(self.logs)))
-        source = np.array([model_of, log_of]).T
+        source = np.array(model_of) * (max(log_of) + 1) + np.array(log_of)
         scored = ~np.isnan(np.array(self.scores, dtype=np.float64))
         shares: FloatArray = np.full(len(self.scores), np.nan)
         epoch, item = np.array(self.epochs), np.array(item_of)
         weight = np.array(self.weights, dtype=np.float64)
         if ((weight < 0.0) | (weight > 1.0)).any():
             raise InvalidInputError("a weight is not between 0 and 1")
-        for model, log in np.unique(source, axis=0).tolist():
-            rows = np.flatnonzero((source == (model, log)).all(axis=1) & scored)
-            # several scores of one answer have its weight each
+        by_source = np.flatnonzero(scored)
+        by_source = by_source[np.argsort(source[by_source], kind="stable")]
+        for rows in np.split(by_source, np.flatnonzero(np.diff(source[by_source])) + 1):
             answers, first, answer = np.unique(
                 np.array([item[rows], epoch[rows]]), axis=1, return_index=True, return_inverse=True
             )
@@ -188,6 +190,7 @@ class LogColumns:
                 continue
             told = weight[rows[first]]
             own = item_shares(answers[0], None if np.isnan(told).all() else told, int(item.max()) + 1)
+            own = own / np.bincount(answer.ravel()) if self.shared else own
             shares[rows] = own[answer.ravel()] * len(first)
         return shares
 

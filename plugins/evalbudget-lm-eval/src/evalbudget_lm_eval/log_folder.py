@@ -12,6 +12,7 @@ from evalbudget.backtest import Declared, RaceRecord, RecordedScores, TaskName, 
 from evalbudget.errors import InvalidInputError
 from evalbudget_lm_eval.host.logfiles import (
     SamplesFile,
+    Unreadable,
     check_whole,
     readable_files,
     results_without_samples,
@@ -21,6 +22,7 @@ from evalbudget_lm_eval.logs.documents import Documents
 from evalbudget_lm_eval.logs.log import Log, read_logs
 from evalbudget_lm_eval.logs.metrics import Metrics, direction, reducer, score_range
 from evalbudget_lm_eval.logs.missing import missing_from
+from evalbudget_lm_eval.logs.notes import Notes, few
 from evalbudget_lm_eval.logs.race import board_of
 from evalbudget_lm_eval.logs.readings import Readings
 from evalbudget_lm_eval.logs.settings import named_by_settings
@@ -77,35 +79,36 @@ def open_scores(
             chosen = choose(files, path, task)
         if not chosen.files:
             return None
-        check_whole(chosen.files, path)
         tasks = {file.task for file in chosen.files}
         lost = [one for one in unreadable if one.task in tasks]
-        logs, notes = read_logs(chosen.files, lost, path, category)
-        logs, earlier = newest(logs)
-        return _recorded(logs, chosen, path, category, [*notes, *earlier])
+        logs, lost = read_logs(chosen.files, lost, path, category)
+        check_whole([log.file for log in logs], path)
+        return _recorded(logs, lost, chosen, path, category)
 
 
 def _recorded(
-    logs: Sequence[Log], chosen: Chosen, path: Path, category: str | None, notes: Sequence[str]
+    logs: Sequence[Log], lost: Sequence[Unreadable], chosen: Chosen, path: Path, category: str | None
 ) -> RecordedScores:
+    logs, earlier = newest(logs)
     names, settings = named_by_settings(logs)
     kept, copies = without_copies(logs, names)
     logs, names = [logs[number] for number in kept], [names[number] for number in kept]
     documents = Documents(logs, by_task=chosen.by_task, category=category)
-    told = [*chosen.notes, *notes, *copies, *documents.notes]
+    group = None if chosen.group is None else chosen.group.metrics
+    said = Notes(group)
     found = Readings(
         documents,
         judged=any(log.judged for log in logs),
         by_filter=any(len(log.filters) > 1 for log in logs),
-        only=None if chosen.group is None else chosen.group.metrics,
+        only=group,
     )
     unsure: set[str] = set()
     for log, name in zip(logs, names, strict=True):
         with as_written_by("lm-eval", log.file.path):
             metrics, missing = Metrics(log), missing_from(log, name)
             found.add(log, name, metrics, missing)
-        told += missing.notes if found.judged else [*missing.notes, *_of_metrics(log, metrics, found)]
-        if not missing.whole:
+            said.take(log, name, metrics, missing)
+        if not missing.whole or any(_is_of(log, one) for one in lost):
             unsure.add(name)
     if not found.columns.items:
         raise InvalidInputError(
@@ -126,7 +129,14 @@ def _recorded(
         digests=documents.digests,
         clusters=documents.clusters,
         cluster=documents.cluster,
-        notes=told,
+        notes=[
+            *chosen.notes,
+            *few([f"Left out: {one.told}." for one in lost], "logs are left out"),
+            *earlier,
+            *few(copies, "logs are copies of others"),
+            *few(documents.notes, "logs hold other documents under the same ids"),
+            *said.sentences(),
+        ],
     )
     return replace(
         recorded,
@@ -140,6 +150,13 @@ def _recorded(
     )
 
 
+def _is_of(log: Log, lost: Unreadable) -> bool:
+    """Whether a lost log may be of the same model as another; if nothing tells it, one in its folder may."""
+    if lost.model is None:
+        return log.file.path.parent == lost.path.parent
+    return log.file.model == lost.model
+
+
 def _check_results(path: Path) -> None:
     """Refuse results that stand alone.
 
@@ -151,22 +168,6 @@ def _check_results(path: Path) -> None:
             f"{results} is results without samples: they have totals, and no score of a document. Run "
             "lm-eval with --log_samples, and give the folder that it writes"
         )
-
-
-def _of_metrics(log: Log, metrics: Metrics, found: Readings) -> list[str]:
-    """Notes on metrics that are not read, or that the results have otherwise."""
-    task = log.file.task
-    notes = [f"{metric} of {task} is not read: {why}." for metric, why in metrics.left_out.items()]
-    if found.only is not None:
-        averaged = {key.partition(",")[0] for key in found.only}
-        others = [name for name in metrics.names if name not in averaged and name not in metrics.left_out]
-        notes += [f"{metric} is not read: the group has no mean of it." for metric in others]
-    for metric, (total, mean) in metrics.contradicted().items():
-        notes.append(
-            f"The results beside {log.label} say {metric} {total:.6g}, and its samples average "
-            f"{mean:.6g}: the samples count."
-        )
-    return notes
 
 
 def _task(chosen: Chosen, logs: Sequence[Log]) -> TaskName | None:

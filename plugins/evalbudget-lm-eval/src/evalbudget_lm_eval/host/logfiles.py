@@ -208,11 +208,13 @@ class Unreadable:
         path: of it.
         task: of the samples that are lost with it.
         told: what is wrong.
+        model: that they are of; None if nothing tells it.
     """
 
     path: Path
     task: str
     told: str
+    model: str | None = None
 
 
 def samples_files(path: Path) -> list[SamplesFile]:
@@ -253,8 +255,10 @@ def readable_files(path: Path) -> tuple[list[SamplesFile], list[Unreadable]]:
 
 
 def results_without_samples(path: Path) -> Path | None:
-    """Results of lm-eval at a path, which has no samples; None if there are none."""
+    """Results of lm-eval at a path, which has no samples; None if there are none, or logs of inspect too."""
     found = sorted(path.rglob("*.json")) if path.is_dir() else [path]
+    if path.is_dir() and next(path.rglob("*.eval"), None) is not None:
+        return None
     for file in found:
         if file.is_file() and _RESULTS.fullmatch(file.name) and not _NAME.fullmatch(file.name):
             try:

@@ -101,8 +101,8 @@ class Log:
 
 def read_logs(
     files: Sequence[SamplesFile], unreadable: Sequence[Unreadable], path: Path, category: str | None
-) -> tuple[list[Log], list[str]]:
-    """All logs that can be read, and a note on each of the others.
+) -> tuple[list[Log], list[Unreadable]]:
+    """All logs that can be read, and the others.
 
     Args:
         files: with the samples.
@@ -119,12 +119,12 @@ def read_logs(
         try:
             logs.append(Log.read(file, path, category))
         except InvalidInputError as ex:
-            lost.append(Unreadable(file.path, file.task, str(ex)))
+            lost.append(Unreadable(file.path, file.task, str(ex), file.model))
     tasks = {log.file.task for log in logs}
     for one in lost:
         if one.task not in tasks or one.path == path:
             raise InvalidInputError(one.told)
-    return logs, [f"Left out: {one.told}." for one in lost]
+    return logs, lost
 
 
 def readings(record: Record) -> Iterator[Reading]:

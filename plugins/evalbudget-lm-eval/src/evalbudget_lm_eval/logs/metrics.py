@@ -189,7 +189,7 @@ def score_range(metrics: Metrics, rater: str, scores: Sequence[float]) -> tuple[
     named = metric in TWO_VALUED and all(SHARE[0] <= score <= SHARE[1] for score in scores)
     own = file.task_config.get("process_results")
     sure = named and (own is None or any(score > 0.0 for score in scores))
-    return SHARE if sure or (1.0 in scores and all(score in SHARE for score in scores)) else None
+    return SHARE if sure or set(scores) == set(SHARE) else None
 
 
 def _scale(log: Log) -> Sequence[float] | None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from evalbudget_lm_eval.logs.log import Log
+from evalbudget_lm_eval.logs.metrics import is_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,11 +19,13 @@ class Missing:
         documents: ids of those without a record, by filter.
         whole: nothing else is missing, as far as the results tell; False if nothing tells it.
         notes: for people.
+        limit: how many documents were evaluated, and how many there are; None if all were.
     """
 
     documents: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     whole: bool = True
     notes: tuple[str, ...] = ()
+    limit: tuple[int, int] | None = None
 
 
 def missing_from(log: Log, name: str) -> Missing:
@@ -32,7 +37,7 @@ def missing_from(log: Log, name: str) -> Missing:
     """
     file = log.file
     if file.block is not None:
-        return _given_up(log, name)
+        return _of_our_run(log, name)
     if not file.results:
         return Missing(whole=False)
     counted = file.about("n-samples")
@@ -40,11 +45,8 @@ def missing_from(log: Log, name: str) -> Missing:
         return Missing()
     asked, original = counted["effective"], counted.get("original")
     notes = []
-    if isinstance(original, int) and original > asked:
-        limit = file.config.get("limit")
-        how = f" (--limit {limit:g})" if isinstance(limit, int | float) else ""
-        notes.append(f"{name}: {asked:,} of the {original:,} documents of {file.task} were evaluated{how}.")
-    first = set(range(asked)) if original == asked or file.config.get("limit") is not None else None
+    limit = (asked, original) if isinstance(original, int) and original > asked else None
+    first = set(range(asked)) if limit is None or file.config.get("limit") is not None else None
     absent: dict[str, tuple[int, ...]] = {}
     whole = True
     for chosen in log.filters or (_only_filter(log),):
@@ -58,28 +60,54 @@ def missing_from(log: Log, name: str) -> Missing:
             )
             continue
         told = f"{asked - len(here):,} of the {asked:,} documents of {file.task} that {name} answered"
-        if first is not None and here <= first:
+        if first is not None and here <= first and not _maybe_chosen(log, here):
             absent[chosen] = tuple(sorted(first - here))
             notes.append(f"{told} are not in {log.label}: they count as failed.")
         else:
             whole = False
             notes.append(f"{told} are not in {log.label}, and nothing tells which.")
-    return Missing(absent, whole, tuple(notes))
+    return Missing(absent, whole, tuple(notes), limit)
 
 
-def _given_up(log: Log, name: str) -> Missing:
-    """Documents that a run of ours closed without a score."""
-    closed = (log.file.block or {}).get("closed") or ()
-    own = [one.rpartition(":") for one in map(str, closed)]
+def _maybe_chosen(log: Log, here: set[int]) -> bool:
+    """Whether the documents may be those of ``--samples``, and none of them is missing."""
+    # results of 0.4.9 to 0.4.11 count all documents then; later ones tell how many there were (sample_len)
+    rows = log.file.about("results") or {}
+    version = re.match(r"(\d+)\.(\d+)\.(\d+)", str(log.file.results.get("lm_eval_version")))
+    if "sample_len" in rows or version is None or tuple(map(int, version.groups())) < (0, 4, 9):
+        return False
+    return here != set(range(len(here)))  # what is cut off ends early
+
+
+def _of_our_run(log: Log, name: str) -> Missing:
+    """Documents that a run of ours closed without a score, and scores that it counted and that are gone."""
+    block = log.file.block or {}
+    own = [one.rpartition(":") for one in map(str, block.get("closed") or ())]
     here = {int(record["doc_id"]) for record in log.records}
-    lost = [int(doc) for task, _, doc in own if task == log.file.task and int(doc) not in here]
-    if not lost:
-        return Missing()
-    many = f"1 document of {log.file.task} has"
-    if len(lost) > 1:
-        many = f"{len(lost):,} documents of {log.file.task} have"
-    told = f"{many} no score of {name}: given up after failures."
-    return Missing(dict.fromkeys(log.filters, tuple(lost)), notes=(told,))
+    closed = [int(doc) for task, _, doc in own if task == log.file.task and int(doc) not in here]
+    notes = []
+    if closed:
+        many = f"1 document of {log.file.task} has"
+        if len(closed) > 1:
+            many = f"{len(closed):,} documents of {log.file.task} have"
+        notes.append(f"{many} no score of {name}: given up after failures.")
+    bought = ((block.get("tasks") or {}).get(log.file.task) or {}).get("readings")
+    whole = True
+    if bought and not log.judged and log.file.shared is None:
+        scored = _scored(log, str((block.get("score") or {}).get(log.file.task)))
+        whole = scored >= sum(bought)
+        if not whole:
+            notes.append(
+                f"{sum(bought) - scored:,} of the {sum(bought):,} scores of {name} are not in {log.label}."
+            )
+    return Missing(dict.fromkeys(log.filters, tuple(closed)), whole, tuple(notes))
+
+
+def _scored(log: Log, score: str) -> int:
+    """How many scores by the host's ``metric,filter`` are in a log."""
+    metric, _, chosen = score.partition(",")
+    own = (record.get(metric) for record in log.records if record["filter"] == chosen)
+    return sum(is_number(value) and math.isfinite(value) for value in own)
 
 
 def _only_filter(log: Log) -> str:

@@ -9,7 +9,6 @@ from typing import Any
 
 from evalbudget import Allocation
 from evalbudget.backtest import Bought, HowBought, LogColumns
-from evalbudget.judges import Call, share_weights
 from evalbudget_lm_eval.host.answers import WEIGHT
 from evalbudget_lm_eval.host.logfiles import SamplesFile
 from evalbudget_lm_eval.logs.documents import Documents
@@ -48,6 +47,9 @@ class Readings:
     _paid: PaidAnswers = field(default_factory=PaidAnswers)
     _runs: dict[tuple[str, str], dict[str, int]] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        self.columns.shared = self.judged
+
     def add(self, log: Log, model: str, metrics: Metrics, missing: Missing) -> None:
         """Add a log's.
 
@@ -64,11 +66,8 @@ class Readings:
         for record in log.records:
             item = self.documents.see(log, record)
             read = list(_said(record) if self.judged else self._scores(log, metrics, record))
-            weights = [_weight(record)] * len(read)
-            if self.judged:  # scores of an answer have its weight together: of several responses, or judges
-                shared = share_weights([Call(0, 0, 0, value, _weight(record)) for *_, value in read])
-                weights = [call.weight for call in shared]
-            self.columns.weights += weights
+            responses = {epoch for _, epoch, value in read if not math.isnan(value)} if self.judged else ()
+            self.columns.weights += [_weight(record) / max(len(responses), 1)] * len(read)
             for rater, epoch, value in read:
                 epochs, calls = max(epochs, epoch + 1), calls + 1
                 raters.setdefault(rater, str(record["filter"]))

@@ -1,0 +1,93 @@
+"""What was not as it should be, in as many sentences as a person reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from evalbudget_lm_eval.logs.log import Log
+from evalbudget_lm_eval.logs.metrics import Metrics
+from evalbudget_lm_eval.logs.missing import Missing
+
+_TOLD = 3
+"""Sentences of one kind."""
+
+
+@dataclass(slots=True)
+class Notes:
+    """Taken log by log; many of one kind become few sentences.
+
+    Attributes:
+        group: the host's ``metric,filter`` that it averages over a group; None where there is none.
+    """
+
+    group: frozenset[str] | None
+    _limits: dict[tuple[str, str], list[tuple[str, int, int]]] = field(default_factory=dict)
+    _left_out: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+    _missing: list[str] = field(default_factory=list)
+    _contradicted: list[str] = field(default_factory=list)
+
+    def take(self, log: Log, name: str, metrics: Metrics, missing: Missing) -> None:
+        """What there is to say of a log.
+
+        Args:
+            log: that was read.
+            name: of what it evaluated.
+            metrics: of the log.
+            missing: of its documents.
+        """
+        task = log.file.task
+        self._missing += missing.notes
+        if missing.limit is not None:
+            how = log.file.config.get("limit")
+            told = f" (--limit {how:g})" if isinstance(how, int | float) else ""
+            self._limits.setdefault((name, told), []).append((task, *missing.limit))
+        if log.judged:
+            return
+        averaged = {key.partition(",")[0] for key in self.group or ()}
+        for metric in metrics.names:
+            why = metrics.left_out.get(metric, "")
+            if not why and self.group is not None and metric not in averaged:
+                why = "the group has no mean of it"
+            if why:
+                self._left_out.setdefault((metric, why), []).append(task)
+        self._contradicted += [
+            f"The results beside {log.label} say {metric} {total:.6g}, and its samples average {mean:.6g}: "
+            "the samples count."
+            for metric, (total, mean) in metrics.contradicted().items()
+        ]
+
+    def sentences(self) -> list[str]:
+        """All of them."""
+        limits = []
+        for (name, how), own in self._limits.items():
+            asked, every = sum(each[1] for each in own), sum(each[2] for each in own)
+            where = _listed(task for task, *_ in own)
+            limits.append(f"{name}: {asked:,} of the {every:,} documents of {where} were evaluated{how}.")
+        left_out = [
+            f"{metric} of {_listed(tasks)} is not read: {why}."
+            for (metric, why), tasks in self._left_out.items()
+        ]
+        return [
+            *few(limits, "models answered a part of the documents"),
+            *few(left_out, "metrics are not read"),
+            *few(self._missing, "logs lack documents"),
+            *few(self._contradicted, "totals differ from the samples"),
+        ]
+
+
+def few(sentences: Sequence[str], more: str) -> list[str]:
+    """The first of many sentences of one kind, and how many more there are.
+
+    Args:
+        sentences: of the kind.
+        more: what the others say, after their number.
+    """
+    every = list(dict.fromkeys(sentences))
+    rest = len(every) - _TOLD
+    return every if rest < 2 else [*every[:_TOLD], f"{rest:,} more {more}."]
+
+
+def _listed(tasks: Iterable[str]) -> str:
+    different = list(dict.fromkeys(tasks))
+    return different[0] if len(different) == 1 else f"{len(different):,} tasks"
