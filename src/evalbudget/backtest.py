@@ -19,8 +19,10 @@ from evalbudget.judges._backtest import RotationResult, RotationRow, backtest_ro
 from evalbudget.races.backtest._compare_samplers import backtest_race
 from evalbudget.races.backtest._history import factors_of, history_of
 from evalbudget.races.backtest._result_table import RaceResult, RaceRow
+from evalbudget.recorded._declared import Declared, digest_of, names_by_settings
 from evalbudget.recorded._how_bought import HowBought
 from evalbudget.recorded._log_columns import Bought, LogColumns, Ordinals, as_written_by
+from evalbudget.recorded._questions import match_questions
 from evalbudget.recorded._rescale import rescale_raters
 from evalbudget.recorded._scores import RecordedScores
 from evalbudget.recorded._task_name import TaskName
@@ -33,6 +35,7 @@ __all__ = [
     "Average",
     "BacktestResult",
     "Bought",
+    "Declared",
     "HowBought",
     "LogColumns",
     "Ordinals",
@@ -49,7 +52,10 @@ __all__ = [
     "backtest_audits",
     "backtest_race",
     "backtest_rotation",
+    "digest_of",
     "factors_of",
     "history_of",
+    "match_questions",
+    "names_by_settings",
     "rescale_raters",
 ]
