@@ -30,13 +30,12 @@ from evalbudget.report._charts import Bar, Chart
 from evalbudget.report._numbers import NOTHING, decimals, name_cell, new_table, number, span
 from evalbudget.report._study import Study
 from evalbudget.statistics._bounds import FloatArray, IntArray, check_level
-from evalbudget.statistics._clustered_mean import ClusteredMean, clustered_mean, summed_errors, widened
-from evalbudget.statistics._shrinkage import t_quantile
+from evalbudget.statistics._clustered_mean import ClusteredMean, clustered_mean, summed_errors
+from evalbudget.statistics._paired_interval import items_needed, paired_intervals
 from evalbudget.tables import NotedTable
 
 POWER = 0.8
 """Of the further items that an undecided comparison is said to need."""
-_FEWEST = 2
 
 
 class Outcome(StrEnum):
@@ -346,18 +345,19 @@ def compared_pair(
     means, errors = study.of_both(a, b)
     difference = means[0] - means[1]
     found = _with_judges(clustered_mean(difference, codes), errors)
-    low = high = math.nan
-    if found.clusters >= _FEWEST and not np.nan_to_num(difference).any():
-        # as many clusters as these show no difference with 1 - alpha at most, were it on a larger share
-        high = _span(means) * (1.0 - alpha ** (1.0 / found.clusters))
-        low = -high if high > 0.0 else math.nan
-    elif found.standard_error > NOTHING:
-        most = float(np.nanmax(np.abs(difference)))
-        quantile = float(t_quantile(1.0 - alpha, np.array(found.degrees)))
-        half = quantile * float(widened(found.standard_error, most, found.clusters))
-        low, high = found.value - half, found.value + half
+    bounds = paired_intervals(
+        *(found.value, found.standard_error, found.degrees),
+        most=found.most,
+        items=found.n,
+        clusters=found.clusters,
+        alpha=alpha,
+        span=study.span,
+    )
+    low, high = float(bounds.low), float(bounds.high)
     outcome = _outcome(low, high, margin)
-    needed = _needed(found, alpha, margin) if outcome is Outcome.UNDECIDED else None
+    needed = None
+    if outcome is Outcome.UNDECIDED:
+        needed = items_needed(found, alpha=alpha, span=study.span, margin=margin, power=POWER)
     return Comparison(
         *(study.models[a], study.models[b], metric, found.value, found.standard_error, low, high),
         *(found.n, found.clusters, outcome, needed),
@@ -374,12 +374,6 @@ def _with_judges(found: ClusteredMean, errors: tuple[FloatArray, FloatArray]) ->
     return replace(found, standard_error=float(error), degrees=float(freedom))
 
 
-def _span(means: FloatArray) -> float:
-    """Of the scores; at least 1 where they may be pass or fail."""
-    low, high = float(np.nanmin(means)), float(np.nanmax(means))
-    return max(high - low, 1.0) if low >= 0.0 and high <= 1.0 else high - low
-
-
 def _outcome(low: float, high: float, margin: float | None) -> Outcome:
     if margin is not None and -margin < low and high < margin:
         return Outcome.EQUIVALENT
@@ -388,17 +382,3 @@ def _outcome(low: float, high: float, margin: float | None) -> Outcome:
     if high < 0.0:
         return Outcome.SECOND
     return Outcome.UNDECIDED
-
-
-def _needed(found: ClusteredMean, alpha: float, margin: float | None) -> int | None:
-    """Items with which the interval most probably leaves out 0, or both ends of the margin."""
-    if not found.standard_error > NOTHING or found.clusters < _FEWEST:
-        return None
-    size = abs(found.value)
-    apart = max(size, 0.0 if margin is None else margin - size)
-    if apart <= NOTHING:
-        return None
-    normal = np.array(np.inf)
-    reach = float(t_quantile(1.0 - alpha, normal) + t_quantile(2.0 * POWER - 1.0, normal))
-    needed = math.ceil(found.n * (reach * found.standard_error / apart) ** 2)
-    return needed if needed > found.n else None

@@ -21,6 +21,7 @@ from evalbudget.report._numbers import (
     number,
     span,
 )
+from evalbudget.report._pairs import open_ranks
 from evalbudget.report._section import Section
 from evalbudget.report._study import Study
 from evalbudget.sampler import Allocation
@@ -103,7 +104,7 @@ class Leaderboard(Section):
     @classmethod
     def of(cls, study: Study) -> Self | None:
         """There is always one."""
-        ranks = study.pairs.ranks(study.level) if len(study.models) > 1 else ((1, 1),)
+        ranks = open_ranks(study.pair_bounds) if len(study.models) > 1 else ((1, 1),)
         values = [study.means[m].value for m in study.order]
         rows, notes = [], []
         for m in study.order:

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evalbudget.statistics._bounds import Bounds, FloatArray, IntArray, check_level
-from evalbudget.statistics._clustered_mean import summed_errors, widened
-from evalbudget.statistics._shrinkage import t_quantile
+from evalbudget.statistics._clustered_mean import summed_errors
+from evalbudget.statistics._paired_interval import ScoreSpan, paired_intervals
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Pairs:
         value: a's mean less b's, over what both were scored on; nan if that is nothing.
         standard_error: nan or 0 where it leaves nothing to estimate it from.
         degrees: of freedom.
-        most: the largest difference of any item, without its sign.
+        most: the largest deviation of an item's difference from the mean; nan likewise.
         n_items: that both were scored on.
     """
 
@@ -36,31 +36,41 @@ class Pairs:
         n = len(self.value)
         return n * (n - 1) // 2
 
-    def confidence_intervals(self, level: float, comparisons: int) -> Bounds:
+    def confidence_intervals(self, level: float, comparisons: int, span: ScoreSpan) -> Bounds:
         """Those of ``evalbudget compare``, which hold for this many comparisons at once (Bonferroni).
 
-        nan where the standard error is 0 (the models differ by the same everywhere, or not at all) or nan.
+        Args:
+            level: of all of them together.
+            comparisons: how many these are.
+            span: of the scores.
         """
-        alpha = (1.0 - check_level(level)) / max(comparisons, 1)
-        error = widened(self.standard_error, self.most, np.maximum(self.n_items, 1))
-        defined = self.standard_error > 0.0
-        quantile = t_quantile(1.0 - alpha, np.where(defined, np.maximum(self.degrees, 1.0), 1.0))
-        half = np.where(defined, quantile * error, np.nan)
-        return Bounds(self.value - half, self.value + half)
+        return paired_intervals(
+            self.value,
+            self.standard_error,
+            self.degrees,
+            most=self.most,
+            items=self.n_items,
+            clusters=self.n_items,
+            alpha=(1.0 - check_level(level)) / max(comparisons, 1),
+            span=span,
+        )
 
-    def ranks(self, level: float) -> tuple[tuple[int, int], ...]:
-        """Best and worst rank of every model that the differences leave open, for all models at once.
 
-        Model a ranks behind every model whose difference to a is certainly positive: with the intervals of
-        all pairs holding at once, so do all ranks.
+def open_ranks(bounds: Bounds) -> tuple[tuple[int, int], ...]:
+    """Best and worst rank of every model that the differences leave open, for all models at once.
 
-        References:
-            Al Mohamad, van Zwet, Solari, Goeman (2022), Simultaneous confidence intervals for ranks.
-        """
-        bounds = self.confidence_intervals(level, self.count)
-        n = len(self.value)
-        better, worse = (bounds.high < 0.0).sum(axis=1), (bounds.low > 0.0).sum(axis=1)
-        return tuple((1 + int(b), n - int(w)) for b, w in zip(better, worse, strict=True))
+    Model a ranks behind every model whose difference to a is certainly positive: with the intervals of all
+    pairs holding at once, so do all ranks.
+
+    Args:
+        bounds: of the differences of a (row) less b (column), each shape (models, models).
+
+    References:
+        Al Mohamad, van Zwet, Solari, Goeman (2022), Simultaneous confidence intervals for ranks.
+    """
+    n = len(bounds.low)
+    better, worse = (bounds.high < 0.0).sum(axis=1), (bounds.low > 0.0).sum(axis=1)
+    return tuple((1 + int(b), n - int(w)) for b, w in zip(better, worse, strict=True))
 
 
 def pairs_by_item(means: FloatArray, judges: tuple[FloatArray, FloatArray] | None = None) -> Pairs:
@@ -89,7 +99,8 @@ def pairs_by_item(means: FloatArray, judges: tuple[FloatArray, FloatArray] | Non
         )
         same = _ptp(difference, shared) == 0.0
         error[a, same & (n > 1)] = 0.0
-        most[a], count[a] = np.abs(difference).max(axis=1, initial=0.0), n
+        off = np.where(shared, np.abs(difference - value[a][:, None]), 0.0)
+        most[a], count[a] = off.max(axis=1, initial=0.0), n
     return Pairs(value, error, degrees, most, count)
 
 

@@ -17,7 +17,8 @@ from evalbudget.repeats.estimates import ItemReadings, mean_over_sampled_items
 from evalbudget.report._numbers import NOTHING
 from evalbudget.report._pairs import Pairs, pairs_by_item
 from evalbudget.sampler import Allocation
-from evalbudget.statistics._bounds import FloatArray
+from evalbudget.statistics._bounds import Bounds, FloatArray
+from evalbudget.statistics._paired_interval import ScoreSpan
 
 if TYPE_CHECKING:
     from evalbudget.recorded._how_bought import HowBought
@@ -170,6 +171,16 @@ class Study:
                 table, own = getattr(found, field.name), getattr(of_two, field.name)
                 table[a, b], table[b, a] = own[0, 1], own[1, 0]
         return found
+
+    @cached_property
+    def pair_bounds(self) -> Bounds:
+        """Intervals of the differences of all pairs, which hold at once, each shape (models, models)."""
+        return self.pairs.confidence_intervals(self.level, self.pairs.count, self.span)
+
+    @cached_property
+    def span(self) -> ScoreSpan:
+        """How far two scores can be apart."""
+        return ScoreSpan.of(self.recorded.scores, self.bounds)
 
     @cached_property
     def scored_by(self) -> NDArray[np.bool_]:

@@ -37,6 +37,7 @@ class ClusteredMean:
         degrees: of freedom, of Student's t; nan likewise.
         n: values.
         clusters: among them.
+        most: the largest deviation of a value from the mean; nan without any.
     """
 
     value: float
@@ -44,6 +45,7 @@ class ClusteredMean:
     degrees: float
     n: int
     clusters: int
+    most: float
 
 
 def clustered_mean(values: FloatArray, cluster: IntArray) -> ClusteredMean:
@@ -57,12 +59,13 @@ def clustered_mean(values: FloatArray, cluster: IntArray) -> ClusteredMean:
     value = values[known]
     n = value.size
     if not n:
-        return ClusteredMean(np.nan, np.nan, np.nan, 0, 0)
+        return ClusteredMean(np.nan, np.nan, np.nan, 0, 0, np.nan)
     _, code = np.unique(cluster[known], return_inverse=True)
     size = np.bincount(code).astype(np.float64)
     mean = float(value.mean())
+    most = float(np.abs(value - mean).max())
     if size.size < 2:
-        return ClusteredMean(mean, np.nan, np.nan, n, size.size)
+        return ClusteredMean(mean, np.nan, np.nan, n, size.size, most)
     off = np.bincount(code, weights=value - mean)
     room = 1.0 - size / n
     error = float(np.sqrt((off**2 / room).sum())) / n
@@ -72,25 +75,7 @@ def clustered_mean(values: FloatArray, cluster: IntArray) -> ClusteredMean:
     diagonal, outer = size / room, size / np.sqrt(n * room)
     trace = float(diagonal.sum() - (outer**2).sum())
     squares = float((diagonal**2).sum() - 2.0 * (diagonal * outer**2).sum() + (outer**2).sum() ** 2)
-    return ClusteredMean(mean, error, trace**2 / squares, n, size.size)
-
-
-def widened(standard_error: ArrayLike, most: ArrayLike, clusters: ArrayLike) -> FloatArray:
-    """The standard error as if two more clusters differed, one each way, as much as any item does.
-
-    Where few items differ the plain one is too small whenever fewer differ than should: with 1 to 3 of 1,000
-    it excludes what would show as little in one of nine samples. Where many do, it changes nothing.
-
-    Args:
-        standard_error: of a mean of differences.
-        most: the largest of them, without its sign.
-        clusters: of items, 1 or more.
-
-    References:
-        Agresti & Min (2005), Simple improved confidence intervals for comparing matched proportions,
-        Statistics in Medicine 24.
-    """
-    return np.asarray(np.hypot(standard_error, np.sqrt(2.0) * np.asarray(most) / np.asarray(clusters)))
+    return ClusteredMean(mean, error, trace**2 / squares, n, size.size, most)
 
 
 def summed_errors(*parts: tuple[ArrayLike, ArrayLike]) -> tuple[FloatArray, FloatArray]:
