@@ -96,7 +96,8 @@ def test_items_that_all_differ_alike_say_how_many_more_would_decide() -> None:
     (apart,) = compare(recorded([np.ones(3), np.zeros(3)])).rows
     assert (apart.low, apart.high) == pytest.approx((2 * 0.05 ** (1 / 3) - 1, 1.0))
     (four,) = compare(recorded([np.ones(4), np.zeros(4)])).rows
-    assert apart.items_needed == 5 and four.outcome is Outcome.UNDECIDED
+    assert apart.items_needed == 5
+    assert four.outcome is Outcome.UNDECIDED
 
 
 def test_all_pairs_hold_at_once_and_against_asks_for_fewer() -> None:
