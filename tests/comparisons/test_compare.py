@@ -13,7 +13,7 @@ from tests.claims import binomial_claim, pinned, replications
 
 from evalbudget.backtest import RecordedScores, TaskName
 from evalbudget.comparisons import Outcome, compare
-from evalbudget.errors import InvalidInputError, UnknownNameError
+from evalbudget.errors import InvalidInferenceError, InvalidInputError, UnknownNameError
 
 
 def recorded(scores: Any, models: str = "ab", **more: Any) -> RecordedScores:
@@ -123,7 +123,9 @@ def test_metrics_are_compared_one_by_one_and_judges_as_a_panel() -> None:
     assert metrics.rows[0].outcome is Outcome.FIRST
     assert metrics.rows[1].outcome is Outcome.UNDECIDED
     assert "2 comparisons at once" in str(metrics.table())
-    panel = compare(recorded(table, raters=("f1", "exact")))
+    with pytest.raises(InvalidInferenceError, match="different scales.*--score NAME"):
+        compare(recorded(table, raters=("f1", "exact")))
+    panel = compare(recorded(table, raters=("f1", "exact")), score_range=(0.0, 2.0))
     assert [row.metric for row in panel.rows] == ["panel"]
     assert panel.rows[0].difference == pytest.approx((table[0] - table[1]).mean())
     only = compare(recorded(table, raters=("f1", "exact")), scores=["exact"])
@@ -269,7 +271,7 @@ def test_judges_with_few_scores_do_not_decide(rare: bool, alike: bool, expected:
             said = taste + rng.normal(size=(90, 3))
             x[model, np.arange(90), judge, 0] = said[np.arange(90), judge]
             judge = judge if alike else judge[rng.permutation(90)]
-        (row,) = compare(recorded(x)).rows
+        (row,) = compare(recorded(x), score_range=(-20.0, 20.0)).rows
         wrong += row.outcome is not Outcome.UNDECIDED
     binomial_claim(wrong, trials, at_most=0.05)
     pinned(wrong, expected)

@@ -2,10 +2,10 @@ from ._baseline import Baseline as Baseline
 from ._baseline_file import as_csv as as_csv
 from ._build_output import as_junit as as_junit
 from ._build_output import as_markdown as as_markdown
-from ._compare import Comparison as Comparison
-from ._compare import Comparisons as Comparisons
-from ._compare import Outcome as Outcome
 from ._compare import compare as compare
+from ._comparisons import Comparison as Comparison
+from ._comparisons import Comparisons as Comparisons
+from ._comparisons import Outcome as Outcome
 from ._config import GateConfig as GateConfig
 from ._config import read_baseline as read_baseline
 from ._evidence import GateEvidence as GateEvidence

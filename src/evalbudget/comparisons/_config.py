@@ -12,6 +12,7 @@ from evalbudget.budget import Budget
 from evalbudget.comparisons._baseline import UNNAMED, Baseline
 from evalbudget.errors import InvalidInputError
 from evalbudget.hooks._plugins import plugins
+from evalbudget.missing import Missing
 from evalbudget.races import RaceConfig
 from evalbudget.statistics._bounds import check_level
 
@@ -22,6 +23,7 @@ NO_NAME = "model"
 _VARIANCES = 8.0
 """Of paired differences, by the margin squared: items that prove "not worse" where there is no difference."""
 MOST_REPEATS = 20
+_FEWEST = 2
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,7 @@ class GateConfig(RaceConfig):
         repeats: answers of each item; None for as many as the baseline's noise makes necessary.
         seed_chosen: the user chose the seed of the order of items. Otherwise every gate has an order of its
             own: with one for all, a baseline that was unlucky on its first items would mislead every gate.
+        missing: what a missing answer of the baseline counts as.
 
     Raises:
         InvalidInputError: no baseline or no margin, a baseline that does not exist; see also RaceConfig.
@@ -48,6 +51,7 @@ class GateConfig(RaceConfig):
     cluster: str | None = None
     repeats: int | None = None
     seed_chosen: bool = False
+    missing: Missing = Missing.WORST
 
     def __post_init__(self) -> None:
         if not self.baseline and self.baseline_model is None:
@@ -114,6 +118,7 @@ class GateConfig(RaceConfig):
                     "give for example 0.95"
                 )
             typed["delta"] = 1.0 - float(level)
+        typed["missing"] = Missing(typed.get("missing") or Missing.WORST)
         typed["these_items"] = typed.get("these_items") or None
         typed["seed_chosen"] = typed.get("seed") is not None
         return super().of(**typed)
@@ -141,7 +146,9 @@ class GateConfig(RaceConfig):
         if not self.baseline:
             assert self.baseline_model is not None
             return Baseline(self.baseline_model, next(iter(series), UNNAMED), {})
-        return read_baseline(self.baseline, score=self.score, series=series, cluster=self.cluster)
+        return read_baseline(
+            self.baseline, score=self.score, series=series, cluster=self.cluster, missing=self.missing
+        )
 
     def check_model(self, name: str) -> None:
         """Refuse to ask another model than the one whose scores are there.
@@ -208,6 +215,7 @@ def read_baseline(
     series: Sequence[str] = (),
     cluster: str | None = None,
     task: str | None = None,
+    missing: Missing = Missing.WORST,
 ) -> Baseline:
     """A baseline from a log or a table of scores.
 
@@ -217,9 +225,17 @@ def read_baseline(
         series: see :meth:`Baseline.of`.
         cluster: field of items that says which belong together.
         task: of several in a folder, the one to read.
+        missing: what a missing answer counts as.
 
     Raises:
         EvalbudgetError: it cannot be read, or holds something else.
+        InvalidInputError: it has one item.
     """
     recorded = plugins().open_scores(Path(path), task, category=cluster)
-    return Baseline.of(recorded, name=recorded.models[0], score=score, series=series)
+    found = Baseline.of(recorded, name=recorded.models[0], score=score, series=series, missing=missing)
+    if len(found.items) < _FEWEST:
+        raise InvalidInputError(
+            f"the baseline {path} has one item, {found.items[0]!r}, which proves nothing of others; give one "
+            "with two items or more"
+        )
+    return found

@@ -6,7 +6,7 @@ from typing import Unpack
 
 import numpy as np
 
-from evalbudget.comparisons._evidence import GateEvidence, check_margin
+from evalbudget.comparisons._evidence import Differences, GateEvidence, check_margin
 from evalbudget.design import Design
 from evalbudget.races.samplers import RacingSampler
 from evalbudget.races.samplers._base import RacingOptions, Step
@@ -78,8 +78,7 @@ class GateSampler(RacingSampler):
                 settled -= 1
         item = order[:settled]
         return GateEvidence.of(
-            self.scores_of(0)[item],
-            self.scores_of(candidate)[item],
+            Differences.of(self.scores_of(candidate)[item], self.scores_of(0)[item]),
             cluster[:settled],
             margin=self.margin,
             alpha=self.delta / max(self._n_models - 1, 1),

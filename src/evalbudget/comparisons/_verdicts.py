@@ -9,7 +9,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from evalbudget.comparisons._compare import Comparison, Outcome, compared_pair
+from evalbudget.comparisons._compare import compared_pair
+from evalbudget.comparisons._comparisons import Comparison, Outcome
 from evalbudget.errors import UnknownNameError
 from evalbudget.report._charts import Bar, Chart
 from evalbudget.report._numbers import CLAIM, decimals, name_cell, new_table, number, span

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Self
 
@@ -104,12 +106,15 @@ class Leaderboard(Section):
     @classmethod
     def of(cls, study: Study) -> Self | None:
         """There is always one."""
-        ranks = open_ranks(study.pair_bounds) if len(study.models) > 1 else ((1, 1),)
-        values = [study.means[m].value for m in study.order]
+        ranks: Sequence[tuple[int, int]] = ((1, 1),)
+        if len(study.models) > 1:
+            ranks = open_ranks(study.pair_bounds, lower_is_better=study.lower_is_better)
+        way = -1.0 if study.lower_is_better else 1.0
+        values = [way * study.means[m].value for m in study.order]
         rows, notes = [], []
         for m in study.order:
             estimate = study.means[m]
-            rank = 1 + sum(value > estimate.value for value in values)
+            rank = 1 + sum(value > way * estimate.value for value in values)
             rows.append(standing(study, m, estimate, rank, ranks[m]))
             notes += _notes(study, m, rows[-1])
         return cls(tuple(rows), study.level, len(study.recorded.items), study.raters, tuple(notes))
@@ -237,31 +242,25 @@ def standing(study: Study, m: int, estimate: Estimate, rank: int, ranks: tuple[i
         ranks: that the differences leave open.
     """
     level, several = study.level, len(study.models)
-    own = estimate.confidence_interval(level)
-    everyone = estimate.confidence_interval(1 - (1 - level) / several)
-    recorded = int(study.scores(m).value.size)
-    unused = estimate.details.get("readings_unused", 0.0)
-    readings = recorded - int(unused)
+    own, everyone = study.rows(m, level), study.rows(m, 1 - (1 - level) / several)
     purchase = study.purchase(m)
-    if study.is_panel and purchase.allocation is Allocation.ADAPTIVE:
-        readings = int(study.fixed_scores(m).value.size)
     return Standing(
         model=study.models[m],
         rank=rank,
         best_rank=ranks[0],
         worst_rank=ranks[1],
         estimate=estimate.value,
-        standard_error=estimate.standard_error,
-        low=own.low,
-        high=own.high,
-        all_low=everyone.low,
-        all_high=everyone.high,
-        items=len(study.recorded.items) - int(estimate.details["items_missing"]),
-        readings=readings,
-        readings_recorded=recorded,
-        cost=float(recorded) if purchase.cost is None else purchase.cost,
+        standard_error=own.get("stderr", math.nan),
+        low=own.get("lower", math.nan),
+        high=own.get("upper", math.nan),
+        all_low=everyone.get("lower", math.nan),
+        all_high=everyone.get("upper", math.nan),
+        items=int(own["items"]),
+        readings=int(own["readings"]),
+        readings_recorded=int(study.scores(m).value.size),
+        cost=float(study.scores(m).value.size) if purchase.cost is None else purchase.cost,
         usd=purchase.usd,
-        per_usd=_per_usd(estimate.standard_error, purchase.usd),
+        per_usd=_per_usd(own.get("stderr", math.nan), purchase.usd),
         allocation=purchase.allocation.value,
         method=estimate.method,
     )

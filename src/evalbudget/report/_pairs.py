@@ -56,28 +56,39 @@ class Pairs:
         )
 
 
-def open_ranks(bounds: Bounds) -> tuple[tuple[int, int], ...]:
+def open_ranks(bounds: Bounds, *, lower_is_better: bool = False) -> tuple[tuple[int, int], ...]:
     """Best and worst rank of every model that the differences leave open, for all models at once.
 
-    Model a ranks behind every model whose difference to a is certainly positive: with the intervals of all
+    Model a ranks behind every model that is certainly better: with the intervals of all
     pairs holding at once, so do all ranks.
 
     Args:
         bounds: of the differences of a (row) less b (column), each shape (models, models).
+        lower_is_better: whether the lowest score is the best.
 
     References:
         Al Mohamad, van Zwet, Solari, Goeman (2022), Simultaneous confidence intervals for ranks.
     """
     n = len(bounds.low)
     better, worse = (bounds.high < 0.0).sum(axis=1), (bounds.low > 0.0).sum(axis=1)
+    if lower_is_better:
+        better, worse = worse, better
     return tuple((1 + int(b), n - int(w)) for b, w in zip(better, worse, strict=True))
 
 
-def pairs_by_item(means: FloatArray, judges: tuple[FloatArray, FloatArray] | None = None) -> Pairs:
+def pairs_by_item(
+    means: FloatArray,
+    judges: tuple[FloatArray, FloatArray] | None = None,
+    *,
+    less: FloatArray | None = None,
+    absent: NDArray[np.bool_] | None = None,
+) -> Pairs:
     """The mean of the items' differences, items sampled.
 
     Args:
         means: item means, shape (models, items); NaN where missing.
+        less: those of the second of each pair; None: the same.
+        absent: items of which nothing is there, and a pair may both lack, same shape; None: none.
         judges: what fitting judges' biases adds to the variance of each model's mean, and its degrees of
             freedom, each shape (models,); None: nothing.
     """
@@ -86,7 +97,9 @@ def pairs_by_item(means: FloatArray, judges: tuple[FloatArray, FloatArray] | Non
     value, error, degrees, most = (np.full((m, m), np.nan) for _ in range(4))
     count = np.zeros((m, m), dtype=np.int64)
     for a in range(m):
-        difference = means[a] - means
+        difference = means[a] - (means if less is None else less)
+        if absent is not None:
+            difference[absent & absent[a]] = np.nan
         shared = ~np.isnan(difference)
         n = np.count_nonzero(shared, axis=1)
         difference = np.where(shared, difference, 0.0)

@@ -12,6 +12,7 @@ import numpy as np
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError, UnknownNameError
 from evalbudget.estimate import check_level
+from evalbudget.missing import Missing
 from evalbudget.replay._rows import defined
 from evalbudget.report._agreement import JudgeAgreement
 from evalbudget.report._categories import Categories
@@ -26,7 +27,7 @@ from evalbudget.report._reference import AgainstReference
 from evalbudget.report._section import Section
 from evalbudget.report._self_preference import SelfPreferences
 from evalbudget.report._spent import Spent
-from evalbudget.report._study import Study, known_range
+from evalbudget.report._study import Study
 from evalbudget.tables import Tables
 
 if TYPE_CHECKING:
@@ -117,6 +118,7 @@ def report(
     models: Sequence[str] = (),
     rater: str | None = None,
     rescale: bool = False,
+    missing: Missing = Missing.WORST,
     sections: Sequence[type[Section]] | None = None,
 ) -> Report:
     """Say what recorded scores prove: a leaderboard, paired differences, and of panels what judges add.
@@ -128,6 +130,7 @@ def report(
         models: only these; empty for all.
         rater: only this one; None for all, which are then a panel of judges.
         rescale: map the range that each rater used to 0..1.
+        missing: what a missing score counts as.
         sections: what to report; None for all that are registered (``evalbudget_register_reports``).
 
     Raises:
@@ -145,7 +148,7 @@ def report(
         from evalbudget.recorded._rescale import rescale_raters
 
         one = rescale_raters(one)
-    study = Study(one, level, against, known_range(one))
+    study = Study.of(one, level=level, against=against, missing=missing)
     if study.is_panel and not rescale:
         study.require_one_scale()
     if sections is None:
