@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -41,6 +41,7 @@ class Verdicts(Section):
         level: of the intervals.
         comparisons: that hold at once: with a leader found by the same scores, those of all pairs.
         models: in the order of the leaderboard.
+        notes: what to beware of.
     """
 
     name: ClassVar[str] = "differences"
@@ -53,6 +54,7 @@ class Verdicts(Section):
     level: float
     comparisons: int
     models: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, study: Study) -> Self | None:
@@ -68,7 +70,8 @@ class Verdicts(Section):
             return None
         chosen = study.against is not None
         other = study.order[0] if study.against is None else study.models.index(study.against)
-        comparisons = n - 1 if chosen else n * (n - 1) // 2
+        with_other = int(np.count_nonzero(np.delete(study.pairs.n_items[other], other)))
+        comparisons = max(with_other if chosen else study.comparable, 1)
         metric = "panel" if study.is_panel else study.raters[0]
         codes = np.arange(len(study.recorded.items))
         alpha = (1.0 - study.level) / comparisons
@@ -83,7 +86,8 @@ class Verdicts(Section):
             pairs = tuple(compared(a, b) for i, a in enumerate(study.order) for b in study.order[i + 1 :])
             rows = tuple(_swapped(row) for row in pairs[: n - 1])
         names = tuple(study.models[m] for m in study.order)
-        return cls(study.models[other], chosen, rows, pairs, study.level, comparisons, names)
+        notes = ("Lower is better.",) * study.lower_is_better
+        return cls(study.models[other], chosen, rows, pairs, study.level, comparisons, names, notes)
 
     @property
     def label(self) -> str:
@@ -99,7 +103,8 @@ class Verdicts(Section):
             if self.comparisons == 1
             else f"all {self.comparisons:,} pairs, since the leader was found by the same scores"
         )
-        return f"{CLAIM} {self.level:.0%} at once: {together} (Bonferroni)."
+        notes = "".join(f" {note}" for note in self.notes)
+        return f"{CLAIM} {self.level:.0%} at once: {together} (Bonferroni).{notes}"
 
     @property
     def sentence(self) -> str:
@@ -162,7 +167,7 @@ class Verdicts(Section):
                 *_numbers(row, places),
                 *([] if shared else [f"{row.items:,}"]),
                 *([_needed(row)] if needed else []),
-                _WORDS[row.outcome],
+                _word(row),
             )
         return table
 
@@ -221,9 +226,14 @@ def _needed(row: Comparison) -> str:
     return "" if row.items_needed is None else f"{row.items_needed:,} items"
 
 
+def _word(row: Comparison) -> str:
+    """The verdict on the first of the two."""
+    return f"undecided: {row.missing_words}" if row.is_open_by_missing else _WORDS[row.outcome]
+
+
 def _json(row: Comparison) -> dict[str, Any]:
-    told = asdict(row)
-    for name in ("first", "second", "metric", "clusters", "outcome"):
+    told = row.to_dict()
+    for name in ("first", "second", "metric", "clusters", "outcome", "if_dropped"):
         del told[name]
     return told | {"verdict": _WORDS[row.outcome]}
 
@@ -238,4 +248,6 @@ def _swapped(row: Comparison) -> Comparison:
         low=-row.high,
         high=-row.low,
         outcome=_SWAPPED.get(row.outcome, row.outcome),
+        missing=row.missing[::-1],
+        if_dropped=_SWAPPED.get(row.if_dropped, row.if_dropped),
     )

@@ -85,7 +85,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class Leaderboard(Section):
-    """Models, the highest estimate first.
+    """Models, the best estimate first.
 
     Attributes:
         rows: one per model.
@@ -93,6 +93,8 @@ class Leaderboard(Section):
         items: of the benchmark, those never scored included.
         raters: behind the means.
         notes: what to beware of.
+        lower_is_better: the lowest mean is the best.
+        proved: the differences rule out some rank of some model.
     """
 
     name: ClassVar[str] = "leaderboard"
@@ -102,6 +104,8 @@ class Leaderboard(Section):
     items: int
     raters: tuple[str, ...]
     notes: tuple[str, ...]
+    lower_is_better: bool = False
+    proved: bool = False
 
     @classmethod
     def of(cls, study: Study) -> Self | None:
@@ -117,19 +121,28 @@ class Leaderboard(Section):
             rank = 1 + sum(value > way * estimate.value for value in values)
             rows.append(standing(study, m, estimate, rank, ranks[m]))
             notes += _notes(study, m, rows[-1])
-        return cls(tuple(rows), study.level, len(study.recorded.items), study.raters, tuple(notes))
+        notes += [study.missing_note] if study.missing_note else []
+        return cls(
+            *(tuple(rows), study.level, len(study.recorded.items), study.raters, tuple(notes)),
+            lower_is_better=study.lower_is_better,
+            proved=any(best > 1 or worst < len(rows) for best, worst in ranks),
+        )
 
     @property
     def label(self) -> str:
         """Exactly what the intervals claim."""
         who = f", by these {len(self.raters)} judges, each weighing the same" if len(self.raters) > 1 else ""
         text = f"Mean score over all items like these {self.items:,}{who}. {CLAIM} "
+        first = f"the {'lowest' if self.lower_is_better else 'highest'} mean is first"
         if len(self.rows) == 1:
-            return text + f"{self.level:.0%} interval: of this model."
-        return text + (
-            f"{self.level:.0%} interval: each model by itself; at once: all {len(self.rows)} models together "
-            f"(Bonferroni). Rank: what the paired differences of all pairs together leave open at "
-            f"{self.level:.0%}; the highest mean is first."
+            better = " Lower is better." if self.lower_is_better else ""
+            return f"{text}{self.level:.0%} interval: of this model.{better}"
+        rank = f"what the paired differences of all pairs together leave open at {self.level:.0%}; {first}"
+        if not self.proved:
+            rank = f"the paired differences leave all of them open; {first}"
+        return (
+            f"{text}{self.level:.0%} interval: each model by itself; at once: all {len(self.rows)} models "
+            f"together (Bonferroni). Rank: {rank}."
         )
 
     def tables(self) -> tuple[NotedTable, ...]:
@@ -288,7 +301,12 @@ def _notes(study: Study, m: int, row: Standing) -> list[str]:
         notes.append(
             f"{row.model}: adaptive repeats; all readings count, weighted so that the mean is unbiased."
         )
-    if row.standard_error == 0.0:
+    if study.means[m].standard_error <= NOTHING and study.bounds is not None and row.items > 1:
+        low, high = study.bounds
+        notes.append(
+            f"{row.model}: all items score the same; its interval is exact for scores from {low:g} to {high:g}."
+        )
+    elif study.means[m].standard_error <= NOTHING:
         notes.append(f"{row.model}: all items score the same, which proves no interval.")
     elif not np.isfinite(row.standard_error):
         notes.append(f"{row.model}: too few scores to estimate an error.")
