@@ -23,8 +23,10 @@ from evalbudget.recorded._declared import Declared, digest_of, names_by_settings
 from evalbudget.recorded._how_bought import HowBought
 from evalbudget.recorded._log_columns import Bought, LogColumns, Ordinals, as_written_by
 from evalbudget.recorded._questions import match_questions
+from evalbudget.recorded._race_record import RaceRecord
 from evalbudget.recorded._rescale import rescale_raters
 from evalbudget.recorded._scores import RecordedScores
+from evalbudget.recorded._side_by_side import side_by_side
 from evalbudget.recorded._task_name import TaskName
 from evalbudget.repeats.backtest._compare_samplers import backtest
 from evalbudget.repeats.backtest._result_table import Average, BacktestResult, PoolInfo, Row
@@ -40,6 +42,7 @@ __all__ = [
     "LogColumns",
     "Ordinals",
     "PoolInfo",
+    "RaceRecord",
     "RaceResult",
     "RaceRow",
     "RecordedScores",
@@ -58,4 +61,5 @@ __all__ = [
     "match_questions",
     "names_by_settings",
     "rescale_raters",
+    "side_by_side",
 ]

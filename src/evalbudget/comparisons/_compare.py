@@ -24,10 +24,10 @@ import numpy as np
 from evalbudget.backtest import RecordedScores
 from evalbudget.comparisons._comparisons import Comparison, Comparisons, Outcome
 from evalbudget.comparisons._guaranteed import guaranteed_interval, require_range
-from evalbudget.comparisons._side_by_side import side_by_side
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.estimate import ConfidenceInterval
 from evalbudget.missing import Missing
+from evalbudget.recorded._side_by_side import side_by_side
 from evalbudget.report._both import Both
 from evalbudget.report._numbers import NOTHING
 from evalbudget.report._study import Study
@@ -135,7 +135,7 @@ def compare(
         cluster,
         guaranteed=guaranteed,
         lower_is_better=tuple(name for name, study in studies if study.lower_is_better),
-        notes=tuple(notes),
+        notes=(*notes, *(recorded.declared.notes if recorded.declared is not None else ())),
         comparable=comparable,
     )
 

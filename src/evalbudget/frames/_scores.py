@@ -10,7 +10,6 @@ from typing import Any
 
 from evalbudget.comparisons import Comparisons
 from evalbudget.comparisons import compare as compared
-from evalbudget.comparisons._side_by_side import side_by_side
 from evalbudget.errors import InvalidInputError
 from evalbudget.estimate import check_level
 from evalbudget.frames import _summaries
@@ -23,6 +22,7 @@ from evalbudget.plans import plan as planned
 from evalbudget.recorded._frame_table import read_frame
 from evalbudget.recorded._rescale import rescale_raters
 from evalbudget.recorded._scores import RecordedScores
+from evalbudget.recorded._side_by_side import side_by_side
 from evalbudget.report._leaderboard import Leaderboard
 from evalbudget.report._report import report
 from evalbudget.tables import obeying_nothing
@@ -265,8 +265,7 @@ def read(
     """
     paths = [Path(one) for one in dict.fromkeys((path, *more))]
     opened = {str(one): plugins().open_scores(one, task, category=category) for one in paths}
-    one = next(iter(opened.values())) if len(opened) == 1 else side_by_side(opened, across_tasks=across_tasks)
-    return Scores(one, category or _CATEGORY)
+    return Scores(side_by_side(opened, across_tasks=across_tasks), category or _CATEGORY)
 
 
 def from_frame(frame: object, *, category: str | None = None) -> Scores:

@@ -41,20 +41,24 @@ def read_jsonl(path: Path, *, category: str | None = None) -> RecordedScores:
     return _table(path, rows, lambda row: f"line {lines[row]}", category)
 
 
-def read_json(path: Path, *, category: str | None = None) -> RecordedScores | None:
-    """Read a ``.json`` file that holds one array of such objects; None if it is no array.
+def read_json(path: Path, *, category: str | None = None) -> RecordedScores:
+    """Read a ``.json`` file that holds one array of such objects.
 
     Raises:
-        InvalidInputError: not JSON, fields missing, or an object that cannot be used, with its number.
+        InvalidInputError: not JSON, no array, fields missing, or an object that cannot be used, with its
+            number.
     """
-    with _opened(path) as file:
-        text = file.read()
-    if not text.lstrip().startswith("["):
-        return None
     try:
-        rows = json.loads(text)
+        with _opened(path) as file:
+            rows = json.load(file)
     except (ValueError, RecursionError) as ex:
         raise InvalidInputError(f"{path} is not JSON ({ex}); write or download it again") from ex
+    if not isinstance(rows, list):
+        found = f"an object with {', '.join(list(rows)[:6])}" if isinstance(rows, dict) else "no array"
+        raise InvalidInputError(
+            f"{path} is {found}, and neither a log that an installed plugin knows nor scores: these are an "
+            f"array of objects such as {_EXAMPLE}, optionally with model, rater, repeat, cost"
+        )
     for number, row in enumerate(rows):
         if not isinstance(row, dict):
             raise InvalidInputError(

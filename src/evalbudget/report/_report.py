@@ -13,6 +13,7 @@ import numpy as np
 from evalbudget.errors import EvalbudgetError, InvalidInputError, UnknownNameError
 from evalbudget.estimate import check_level
 from evalbudget.missing import Missing
+from evalbudget.recorded._side_by_side import side_by_side
 from evalbudget.replay._rows import defined
 from evalbudget.report._agreement import JudgeAgreement
 from evalbudget.report._categories import Categories
@@ -22,10 +23,11 @@ from evalbudget.report._items import Items
 from evalbudget.report._judges import Judges
 from evalbudget.report._leaderboard import Leaderboard
 from evalbudget.report._least_known import LeastKnown
-from evalbudget.report._merge import merge
+from evalbudget.report._metrics import Metrics
 from evalbudget.report._reference import AgainstReference
 from evalbudget.report._section import Section
 from evalbudget.report._self_preference import SelfPreferences
+from evalbudget.report._sources import Sources
 from evalbudget.report._spent import Spent
 from evalbudget.report._study import Study
 from evalbudget.tables import Tables
@@ -46,6 +48,7 @@ SECTIONS: tuple[type[Section], ...] = (
     LeastKnown,
     AgainstReference,
     Spent,
+    Sources,
 )
 """Those of this package, in order; :class:`~evalbudget.comparisons.Verdicts` follows the first."""
 
@@ -123,6 +126,8 @@ def report(
 ) -> Report:
     """Say what recorded scores prove: a leaderboard, paired differences, and of panels what judges add.
 
+    Of several metrics: what each says of every model, in short.
+
     Args:
         recorded: the scores; several recordings, each by a name for messages, are put side by side.
         level: of all intervals.
@@ -139,17 +144,22 @@ def report(
         InvalidInferenceError: judges on different scales, or no reading that may count.
     """
     check_level(level)
-    parts = list(recorded.items()) if isinstance(recorded, Mapping) else [("the scores", recorded)]
-    one = merge(parts)
+    one = side_by_side(recorded) if isinstance(recorded, Mapping) else recorded
     if models or rater is not None:
         one = _only(one, models, rater)
-    one.as_panel()
+    if sections is None and len(one.raters) > 1 and not one.one_measure:
+        sections = (Metrics, Sources)
+    elif sections is not None or one.one_measure:
+        one.as_panel()
     if rescale:
         from evalbudget.recorded._rescale import rescale_raters
 
         one = rescale_raters(one)
-    study = Study.of(one, level=level, against=against, missing=missing)
-    if study.is_panel and not rescale:
+    if one.one_measure or len(one.raters) == 1:
+        study = Study.of(one, level=level, against=against, missing=missing)
+    else:  # each metric has a study of its own
+        study = Study(one, level, against, missing=missing)
+    if study.is_panel and one.one_measure and not rescale:
         study.require_one_scale()
     if sections is None:
         from evalbudget.hooks._plugins import plugins
