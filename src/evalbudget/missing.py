@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from evalbudget.errors import UnknownNameError
+
 
 class Missing(StrEnum):
     """What an item without a score counts as, where two models are compared.
@@ -20,3 +22,16 @@ class Missing(StrEnum):
     DROP = "drop"
     """Nothing: only items count that both models have. It is right where a score is missing for reasons that
     have nothing to do with what it would have been."""
+
+
+def as_missing(typed: str | None) -> Missing:
+    """What a person says; the worst where nothing is said.
+
+    Raises:
+        UnknownNameError: it is none of the three.
+    """
+    if typed is None:
+        return Missing.WORST
+    if typed not in list(Missing):
+        raise UnknownNameError("value of --missing", typed, [each.value for each in Missing])
+    return Missing(typed)

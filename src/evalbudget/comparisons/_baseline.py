@@ -10,6 +10,7 @@ import numpy as np
 from evalbudget.backtest import RecordedScores
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.missing import Missing
+from evalbudget.recorded._questions import match_questions
 from evalbudget.recorded._task_name import TaskName
 from evalbudget.report._study import Study
 from evalbudget.statistics._bounds import FloatArray, IntArray
@@ -36,6 +37,8 @@ class Baseline:
         complete: what is not among the items was not asked.
         lower_is_better: whether the source says so of the score; None: it says nothing.
         answers_missing: how many answers these are.
+        digests: of what was asked, by item; empty where nothing tells it.
+        notes: what the log says beside its scores, for people.
     """
 
     name: str
@@ -50,6 +53,8 @@ class Baseline:
     complete: bool = field(default=False, compare=False)
     lower_is_better: bool | None = None
     answers_missing: int = field(default=0, compare=False)
+    digests: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = field(default=(), compare=False)
 
     @classmethod
     def of(
@@ -104,6 +109,7 @@ class Baseline:
         if study.is_panel and study.bounds is None:
             study.require_one_scale("--score")
         recorded, means, shares = study.recorded, study.item_means(0), study.shares[0]
+        declared = recorded.declared
         known = {
             item: float(value)
             for item, value in zip(recorded.items, means.tolist(), strict=True)
@@ -130,9 +136,11 @@ class Baseline:
             noise,
             float(n[n > 0].mean()),
             {item: float(x) for item, x in zip(recorded.items, shares.tolist(), strict=True) if x > 0.0},
-            recorded.declared is not None and all(recorded.declared.complete),
-            None if recorded.declared is None else recorded.declared.lower_is_better[0],
+            declared is not None and all(declared.complete),
+            None if declared is None else declared.lower_is_better[0],
             sum(study.lost),
+            {} if declared is None else dict(zip(recorded.items, declared.digests, strict=True)),
+            () if declared is None else declared.notes,
         )
 
     @property
@@ -168,6 +176,19 @@ class Baseline:
             return [item for item in self.scores if item in other.scores]
         asked = set(other.items)
         return [item for item in self.items if item in asked or not other.complete]
+
+    def by_question_of(self, other: Baseline) -> tuple[Baseline, tuple[str, ...]]:
+        """The same with the items named as the other one names these questions; and notes on it."""
+        sources = [
+            (each.name, {item: each.digests.get(item, "") for item in each.items}) for each in (other, self)
+        ]
+        matched = match_questions(sources)
+        name = matched.names[1]
+        renamed = {
+            field_: {name.get(item, item): value for item, value in getattr(self, field_).items()}
+            for field_ in ("scores", "missing", "clusters", "digests")
+        }
+        return replace(self, **renamed), matched.notes
 
     def ends(
         self, items: Sequence[str], bounds: tuple[float, float], *, lower_is_better: bool

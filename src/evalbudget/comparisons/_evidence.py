@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from evalbudget.errors import InvalidInputError
+from evalbudget.missing import Missing
 from evalbudget.statistics._bounds import FloatArray, IntArray
 from evalbudget.statistics._paired_test import PairedDraws, UnorderedPairs
 
@@ -59,10 +60,17 @@ class Differences:
     highest: FloatArray
 
     @classmethod
-    def of(cls, candidate: FloatArray, baseline: FloatArray) -> Differences:
-        """Of scores in [0, 1]; nan where one is missing, shapes (n,)."""
+    def of(
+        cls, candidate: FloatArray, baseline: FloatArray, *, missing: Missing = Missing.WORST
+    ) -> Differences:
+        """Of scores in [0, 1], 1 the best; nan where one is missing, shapes (n,)."""
+        if missing is Missing.ZERO:
+            candidate, baseline = np.nan_to_num(candidate), np.nan_to_num(baseline)
+        known = candidate - baseline
+        if missing is Missing.DROP:
+            return cls(known, known, known)
         return cls(
-            candidate - baseline,
+            known,
             np.nan_to_num(candidate, nan=0.0) - np.nan_to_num(baseline, nan=1.0),
             np.nan_to_num(candidate, nan=1.0) - np.nan_to_num(baseline, nan=0.0),
         )
@@ -87,7 +95,7 @@ class GateEvidence:
         at_best: the same at the best.
         alpha: probability of each of the two wrong verdicts, and of each wrong end of the interval.
         span: range of the scores.
-        failed: items that one of the two has no score on, or not all of its scores.
+        failed: items that one of the two has no score on, or not all of its scores, and that count.
     """
 
     draws: PairedDraws

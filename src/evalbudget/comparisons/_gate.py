@@ -50,6 +50,7 @@ class Gate:
         repeats: answers of the candidate to each item that were to be bought.
         lower_is_better: of the score; ``evidence`` has it turned round.
         is_kept: the baseline's scores were there, and may be there for other candidates, too.
+        notes: what the logs say beside their scores, and how items were paired.
     """
 
     baseline: str
@@ -69,6 +70,7 @@ class Gate:
     repeats: int = 1
     lower_is_better: bool = False
     is_kept: bool = False
+    notes: tuple[str, ...] = ()
 
     @property
     def difference(self) -> float:
@@ -156,7 +158,7 @@ class Gate:
     def lines(self) -> tuple[str, ...]:
         """The sentence, the difference with its interval, what it cost, and what would decide it."""
         told = (self.sentence, self._difference, self._claim, self.reuse, self._cost, self._hint)
-        return tuple(line for line in told if line)
+        return tuple(line for line in (*told, *self.notes) if line)
 
     @property
     def _difference(self) -> str:
@@ -194,9 +196,7 @@ class Gate:
         when = "Holds whenever you look" if self.evidence.is_anytime else fixed
         lower = " Lower is better." if self.lower_is_better else ""
         if self.evidence.draws.is_exhausted:
-            return (
-                f"Exact for these items as scored once each: the same items asked again may differ.{lower}"
-            )
+            return f"Exact for these items as scored once each: the same items asked again may differ.{lower}"
         return (
             f"Random: {random}. {when}; each end of the interval {self._confidence}, guaranteed however the "
             "scores are spread, so wider than the asymptotic interval that evalbudget compare prints of the "
@@ -271,6 +271,7 @@ class Gate:
                 "spent": self.spent or None,
                 "claim": self._claim,
                 "kept_baseline": self.reuse or None,
+                "notes": list(self.notes),
             }
         )
         return found
@@ -328,6 +329,7 @@ def gate(
     other = Baseline.of(candidate, name=candidate.models[0], score=wanted, missing=missing)
     baseline.check_task(other.task)
     lower = baseline.same_direction(other)
+    other, notes = other.by_question_of(baseline)
     baseline.shared(list(other.scores))
     baseline, other = baseline.within(score_range), other.within(score_range)
     drop = missing is Missing.DROP
@@ -359,6 +361,7 @@ def gate(
         handled=missing,
         lower_is_better=lower,
         is_kept=True,
+        notes=(*baseline.notes, *other.notes, *notes),
     )
 
 
@@ -397,5 +400,7 @@ def gate_of(race: RacePurchase, config: GateConfig, score: str, bill: Bill | Non
         spent=f"{spent[0].upper()}{spent[1:]}; {of_baseline}.",
         stopped="" if decided.verdict else f"Stopped: {race.stop_reason}.",
         given_up=given_up,
+        handled=race.sampler.missing,
+        lower_is_better=race.sampler.lower_is_better,
         is_kept=not asked,
     )

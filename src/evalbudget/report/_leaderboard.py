@@ -304,7 +304,8 @@ def _notes(study: Study, m: int, row: Standing) -> list[str]:
     if study.means[m].standard_error <= NOTHING and study.bounds is not None and row.items > 1:
         low, high = study.bounds
         notes.append(
-            f"{row.model}: all items score the same; its interval is exact for scores from {low:g} to {high:g}."
+            f"{row.model}: all items score the same; its interval is exact for scores from {low:g} to "
+            f"{high:g}."
         )
     elif study.means[m].standard_error <= NOTHING:
         notes.append(f"{row.model}: all items score the same, which proves no interval.")

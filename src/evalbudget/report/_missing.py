@@ -11,6 +11,7 @@ import numpy as np
 from evalbudget.errors import InvalidInputError
 from evalbudget.missing import Missing
 from evalbudget.recorded._declared import Declared
+from evalbudget.recorded._direction import is_lower_better
 from evalbudget.recorded._missing import missing_shares, score_range
 from evalbudget.sampler import Allocation
 from evalbudget.statistics._bounds import FloatArray, IntArray
@@ -19,21 +20,6 @@ if TYPE_CHECKING:
     from evalbudget.recorded._scores import RecordedScores
 
 _ROUNDING = 1e-9
-
-
-def lower_is_better(recorded: RecordedScores) -> bool:
-    """Whether the source says so of what is scored; where it says nothing, larger is better.
-
-    Raises:
-        InvalidInputError: of some raters it says so and of others the opposite.
-    """
-    told = set() if recorded.declared is None else set(recorded.declared.lower_is_better) - {None}
-    if len(told) > 1:
-        raise InvalidInputError(
-            f"of {', '.join(recorded.raters)} some are better when higher and others when lower; choose one "
-            "of them"
-        )
-    return True in told
 
 
 def check_range(recorded: RecordedScores, bounds: tuple[float, float]) -> None:
@@ -76,7 +62,7 @@ def without_missing(
     more = int(lost.max(initial=0))
     filled: FloatArray = np.full((*recorded.scores.shape[:3], n + more), np.nan)
     filled[..., :n] = recorded.scores
-    worst = (bounds or score_range(recorded)[0])[1 if lower_is_better(recorded) else 0]
+    worst = (bounds or score_range(recorded)[0])[1 if is_lower_better(recorded) else 0]
     filled[..., n:][np.arange(more) < lost[..., None]] = worst
     grown = {
         name: _grown(table, more, otherwise)
@@ -143,6 +129,5 @@ def missing_note(
         return f"{told}, and counted as {high if lower_is_better else low:g} (--missing zero)."
     seen = "" if known else ", the lowest and the highest seen"
     return (
-        f"{told}: intervals and verdicts hold whatever they would have been, "
-        f"from {low:g} to {high:g}{seen}."
+        f"{told}: intervals and verdicts hold whatever they would have been, from {low:g} to {high:g}{seen}."
     )

@@ -21,11 +21,12 @@ from evalbudget.judges.estimates import (
     require_one_scale,
 )
 from evalbudget.missing import Missing
+from evalbudget.recorded._direction import is_lower_better
 from evalbudget.recorded._missing import missing_answers, missing_shares, score_range
 from evalbudget.repeats._mean_rows import mean_rows
 from evalbudget.repeats.estimates import ItemReadings, mean_over_fixed_items, mean_over_sampled_items
 from evalbudget.report._both import Both
-from evalbudget.report._missing import check_range, lower_is_better, missing_note, without_missing
+from evalbudget.report._missing import check_range, missing_note, without_missing
 from evalbudget.report._numbers import NOTHING
 from evalbudget.report._pairs import Pairs, pairs_by_item
 from evalbudget.sampler import Allocation
@@ -214,7 +215,7 @@ class Study:
     @cached_property
     def lower_is_better(self) -> bool:
         """Whether the source says so."""
-        return lower_is_better(self.recorded)
+        return is_lower_better(self.recorded)
 
     @cached_property
     def pairs(self) -> Pairs:
