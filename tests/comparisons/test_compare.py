@@ -123,7 +123,7 @@ def test_metrics_are_compared_one_by_one_and_judges_as_a_panel() -> None:
     assert metrics.rows[0].outcome is Outcome.FIRST
     assert metrics.rows[1].outcome is Outcome.UNDECIDED
     assert "2 comparisons at once" in str(metrics.table())
-    with pytest.raises(InvalidInferenceError, match="different scales.*--score NAME"):
+    with pytest.raises(InvalidInferenceError, match=r"different scales.*--score NAME"):
         compare(recorded(table, raters=("f1", "exact")))
     panel = compare(recorded(table, raters=("f1", "exact")), score_range=(0.0, 2.0))
     assert [row.metric for row in panel.rows] == ["panel"]

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pytest
 from scipy.stats import t as student_t
-from tests.report.worlds import panel, recorded
+from tests.report.worlds import nothing_missing, panel, recorded
 
 from evalbudget import Allocation
 from evalbudget.backtest import HowBought, RecordedScores
@@ -45,7 +45,7 @@ def test_one_rater_against_the_estimator() -> None:
     x = panel(judges=1, repeats=3)
     x[1, 4, 0] = np.nan
     x[2, 7, 0, 1:] = np.nan
-    board = section(report(one_rater(x), level=0.9), Leaderboard)
+    board = section(report(nothing_missing(one_rater(x)), level=0.9), Leaderboard)
     assert [row.model for row in board.rows] == ["m2", "m1", "m0"]
     for row in board.rows:
         item, epoch = np.nonzero(~np.isnan(x[int(row.model[1]), :, 0]))
@@ -62,7 +62,7 @@ def test_differences_of_one_rater_are_paired_by_item() -> None:
     x = panel(judges=1, repeats=2)
     x[1, 4, 0] = np.nan
     for against, comparisons, other in ((None, 3, 2), ("m0", 2, 0)):
-        found = section(report(one_rater(x), against=against), Verdicts)
+        found = section(report(nothing_missing(one_rater(x)), against=against), Verdicts)
         assert (found.against, found.comparisons) == (f"m{other}", comparisons)
         for row in found.rows:
             difference = np.mean(x[int(row.first[1]), :, 0], axis=1) - x[other, :, 0].mean(axis=1)
@@ -229,14 +229,20 @@ def test_identical_models_and_constant_scores_claim_nothing() -> None:
     found = report(one_rater(x))
     board, differences = section(found, Leaderboard), section(found, Verdicts)
     assert [row.rank for row in board.rows] == [1, 1, 3]
-    assert math.isnan(board.rows[0].low)
+    assert math.isnan(board.rows[0].standard_error)
+    assert 0.5 < board.rows[0].low < board.rows[0].high == 1.0
     assert [(r.best_rank, r.worst_rank) for r in board.rows] == [(1, 2), (1, 2), (3, 3)]
-    assert any("proves no interval" in note for note in board.notes)
+    assert any(
+        "all items score the same; its interval is exact for scores from 0 to 1" in n for n in board.notes
+    )
     assert differences.rows[0].outcome is Outcome.UNDECIDED
     low, high = differences.rows[0].low, differences.rows[0].high
     assert 0.0 < high == -low < 0.5  # ten items alike do not show that all are
     assert str(differences.rows[0].difference) == "0.0"
-    assert json.loads(found.to_json())["leaderboard"]["rows"][0]["low"] is None
+    assert json.loads(found.to_json())["leaderboard"]["rows"][0]["standard_error"] is None
+    rated = section(report(one_rater(6.0 + np.where(x == 1.0, 1.0, 1.0))), Leaderboard)
+    assert math.isnan(rated.rows[0].low)
+    assert any("proves no interval" in note for note in rated.notes)
 
 
 def bought(x: np.ndarray, *purchases: HowBought, **options: Any) -> RecordedScores:

@@ -177,6 +177,11 @@ class Baseline:
         asked = set(other.items)
         return [item for item in self.items if item in asked or not other.complete]
 
+    @property
+    def _told(self) -> dict[str, str]:
+        """What was asked under each item's id."""
+        return {item: self.digests.get(item, "") for item in self.items}
+
     def by_question_of(self, other: Baseline) -> tuple[Baseline, tuple[str, ...]]:
         """The same with the items named as the other one names these questions; and notes on it."""
         sources = [

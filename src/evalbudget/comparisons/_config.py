@@ -165,8 +165,8 @@ class GateConfig(RaceConfig):
         )
         if found.lower_is_better and not self.lower_is_better:
             raise InvalidInputError(
-                f"lower {found.score} is better by the log of {found.name}, and a gate takes higher for better "
-                "unless it is told: give --lower-is-better"
+                f"lower {found.score} is better by the log of {found.name}, and a gate that buys takes "
+                "higher for better unless it is told: give --lower-is-better"
             )
         return found
 
