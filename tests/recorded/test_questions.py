@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from evalbudget.backtest import digest_of, match_questions
 
 ASKED = {f"{i}": digest_of(f"question {i}", f"answer {i}") for i in range(5)}
@@ -56,3 +59,20 @@ def test_unknown_questions_are_paired_by_id() -> None:
     found = match_questions([("a", dict.fromkeys(ASKED, "")), ("b", ASKED), ("c", dict.fromkeys(ASKED, ""))])
     assert found.notes == ()
     assert all(name == i for names in found.names for i, name in names.items())
+
+
+LOGS = st.lists(st.dictionaries(st.sampled_from("abcdef"), st.integers(0, 5)), min_size=1, max_size=4)
+
+
+@given(LOGS)
+def test_a_name_is_one_question_and_stands_once_in_a_log(logs: list[dict[str, int]]) -> None:
+    """A question 0 is unknown; the answers are those of the questions, so nothing is merely reworded."""
+    digests = [{i: digest_of(f"{q}", f"{q}") if q else "" for i, q in log.items()} for log in logs]
+    found = match_questions([(f"log {n}", log) for n, log in enumerate(digests)])
+    asked: dict[str, str] = {}
+    for names, log in zip(found.names, digests, strict=True):
+        assert list(names) == list(log)
+        assert len(set(names.values())) == len(names)
+        for i, name in names.items():
+            if log[i]:
+                assert asked.setdefault(name, log[i]) == log[i]

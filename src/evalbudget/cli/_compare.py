@@ -25,6 +25,7 @@ Examples:
   evalbudget compare before.eval after.eval --margin 0.01
   evalbudget compare logs/ --against openai/gpt-5
   evalbudget compare scores.csv --model a --model b --cluster document
+  evalbudget compare a.eval b.eval --guaranteed
   evalbudget compare a.eval b.eval --json - | jq -r .sentence
 
 \b
@@ -77,18 +78,21 @@ def compare(
     PATH is a log, a file of recorded scores, or a folder of logs, on the same items. Verdicts
     are "better", "equivalent" (the difference is smaller than --margin) or "undecided", with about how many
     items would decide it. They all hold at once. Answers that are missing count as the worst for what is
-    said, unless --missing tells otherwise; a verdict that only they keep open ends with exit code 3.
+    said, unless --missing tells otherwise; a verdict that only they keep open ends with exit code 3. Of a
+    finished race, its own verdict is said again.
     """
     from evalbudget.comparisons import compare as compared  # numpy takes its time: not for --help
+    from evalbudget.report import of_race
 
+    recorded = opened(
+        paths, task=task, across_tasks=across_tasks, lower_is_better=lower_is_better, category=cluster
+    )
+    race = of_race(recorded)
+    if race is not None:
+        publish(race.to_json(), json_path, race.table())
+        return
     found = compared(
-        opened(
-            paths,
-            task=task,
-            across_tasks=across_tasks,
-            lower_is_better=lower_is_better,
-            category=cluster,
-        ),
+        recorded,
         margin=margin,
         against=against,
         models=models,

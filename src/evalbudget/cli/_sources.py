@@ -63,5 +63,7 @@ def tell(recorded: RecordedScores) -> None:
     """Notes of the sources on stderr, for commands whose result has no place for them."""
     from evalbudget.tables import obeying_nothing
 
-    for note in recorded.declared.notes if recorded.declared is not None else ():
+    notes = recorded.declared.notes if recorded.declared is not None else ()
+    verdict = () if recorded.race is None else (f"these are the scores of a race: {recorded.race.sentence}",)
+    for note in (*verdict, *notes):
         click.echo(f"Note: {obeying_nothing(note)}", err=True)

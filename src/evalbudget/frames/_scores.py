@@ -17,9 +17,11 @@ from evalbudget.frames._columns import COLUMNS
 from evalbudget.frames._readings import readings
 from evalbudget.frames._write import library, write
 from evalbudget.hooks._plugins import plugins
+from evalbudget.missing import Missing
 from evalbudget.plans import Plans
 from evalbudget.plans import plan as planned
 from evalbudget.recorded._frame_table import read_frame
+from evalbudget.recorded._race_record import RaceRecord
 from evalbudget.recorded._rescale import rescale_raters
 from evalbudget.recorded._scores import RecordedScores
 from evalbudget.recorded._side_by_side import side_by_side
@@ -155,6 +157,8 @@ class Scores:
         scores: Sequence[str] = (),
         level: float = 0.95,
         cluster: str | None = None,
+        guaranteed: bool = False,
+        missing: Missing = Missing.WORST,
     ) -> Comparisons:
         """Which differences between models are real? See :func:`evalbudget.comparisons.compare`.
 
@@ -166,6 +170,8 @@ class Scores:
             level: of all intervals together.
             cluster: name of the category that items were sampled in together, as the scores were read with
                 (``read(..., category="document")``); None if items are sampled one by one.
+            guaranteed: wider intervals that hold however scores are spread.
+            missing: what an item counts as that one of two models has no score on.
 
         Raises:
             InvalidInputError: as that does, or another category than was read.
@@ -185,7 +191,19 @@ class Scores:
             scores=scores,
             level=level,
             cluster=cluster,
+            guaranteed=guaranteed,
+            missing=missing,
         )
+
+    @property
+    def race(self) -> RaceRecord | None:
+        """What a finished race said of itself; None for other scores."""
+        return self.recorded.race
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the sources say beside the scores: what was left out, counted once, renamed or not read."""
+        return self.recorded.declared.notes if self.recorded.declared is not None else ()
 
     def plan(self, **options: Any) -> Plans:
         """How many items, repeats, judges, evaluations or labels are needed, with these scores as a pilot.
@@ -237,7 +255,9 @@ class Scores:
         )
         n = int(self.recorded.counts.sum())
         task = "" if self.recorded.task is None else f" of {escape(str(self.recorded.task))}"
-        return f"<p>{n:,} readings{task}</p>\n<table>{rows}</table>"
+        told = [*([self.race.sentence] if self.race is not None else []), *self.notes]
+        notes = "".join(f"<p>{escape(obeying_nothing(note))}</p>\n" for note in told)
+        return f"<p>{n:,} readings{task}</p>\n{notes}<table>{rows}</table>"
 
 
 def read(

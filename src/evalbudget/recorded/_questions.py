@@ -92,7 +92,7 @@ def _moved(
     label: str, own: Mapping[str, str], digest: Mapping[str, str], holders: Mapping[str, Sequence[str]]
 ) -> dict[str, str]:
     """The names of those of a source's ids whose questions have others, or none."""
-    stays = {id_ for id_, told in own.items() if id_ in digest and _text(digest[id_]) == _text(told)}
+    stays = {id_ for id_, told in own.items() if not told or _text(digest.get(id_, "")) == _text(told)}
     taken = set(stays)
     found: dict[str, str] = {}
     for id_, told in own.items():

@@ -24,6 +24,7 @@ from evalbudget.report._judges import Judges
 from evalbudget.report._leaderboard import Leaderboard
 from evalbudget.report._least_known import LeastKnown
 from evalbudget.report._metrics import Metrics
+from evalbudget.report._race import Race
 from evalbudget.report._reference import AgainstReference
 from evalbudget.report._section import Section
 from evalbudget.report._self_preference import SelfPreferences
@@ -126,7 +127,7 @@ def report(
 ) -> Report:
     """Say what recorded scores prove: a leaderboard, paired differences, and of panels what judges add.
 
-    Of several metrics: what each says of every model, in short.
+    Of several metrics: what each says of every model, in short. Of a finished race: its own verdict.
 
     Args:
         recorded: the scores; several recordings, each by a name for messages, are put side by side.
@@ -147,7 +148,9 @@ def report(
     one = side_by_side(recorded) if isinstance(recorded, Mapping) else recorded
     if models or rater is not None:
         one = _only(one, models, rater)
-    if sections is None and len(one.raters) > 1 and not one.one_measure:
+    if sections is None and one.race is not None:
+        sections = (Race, Sources)
+    elif sections is None and len(one.raters) > 1 and not one.one_measure:
         sections = (Metrics, Sources)
     elif sections is not None or one.one_measure:
         one.as_panel()
@@ -167,6 +170,11 @@ def report(
         sections = list(plugins().reports.values())
     found = [section for cls in sections if (section := _section(cls, study)) is not None]
     return Report(tuple(found), level, one.models, one.raters, len(one.items))
+
+
+def of_race(recorded: RecordedScores) -> Report | None:
+    """What a finished race said, for commands that would judge its scores anew; None for other scores."""
+    return None if recorded.race is None else report(recorded)
 
 
 def _section(cls: type[Section], study: Study) -> Section | None:

@@ -59,3 +59,16 @@ class MissingScores(Check):
             "Run what is missing again, or say what it counts as: --missing zero, --missing drop.",
             {"missing": float(answers.sum())},
         )
+
+
+class RaceVerdict(Check):
+    """The verdict of a race, which nothing but the race itself can give."""
+
+    name = "verdict of a race"
+
+    def examine(self, case: Case) -> Iterable[Finding]:
+        """What it said when it ended."""
+        race = case.recorded.race
+        if race is not None:
+            text = " ".join(part for part in (race.sentence, race.proof) if part)
+            yield Finding(self.name, Kind.FINE, "these are the scores of a race; its own verdict", text)
