@@ -179,18 +179,15 @@ class Comparisons:
 
     def table(self) -> NotedTable:
         """One row per comparison."""
-        counts = {(row.items, row.clusters) for row in self.rows}
-        same = len(counts) == 1
-        columns = ["difference", "s.e.", f"{_percent(self.level)} interval"]
-        columns += [] if same else ["items", *(["clusters"] if self.cluster is not None else [])]
+        same = len({(row.items, row.clusters) for row in self.rows}) == 1
+        columns = ["difference", "s.e.", f"{_percent(self.level)} interval", *([] if same else ["items"])]
         several = ["metric"] if len({row.metric for row in self.rows}) > 1 else []
-        shared = f"{_of_items(self.rows[0], self.cluster)}. " if same else ""
-        table = new_table("", " ".join([shared + self.label, *self.notes]), [])
+        table = new_table("", " ".join([*self._counts(same=same), self.label, *self.notes]), [])
         for name in ("first", "second", *several):
-            table.add_column(name, overflow="fold", min_width=6)
+            table.add_column(name, overflow="fold", min_width=6 if several else 8)
         for name in columns:
             table.add_column(name, justify="right", no_wrap=True)
-        table.add_column("verdict", overflow="fold", min_width=12)
+        table.add_column("verdict", overflow="fold", min_width=9)
         places = decimals(row.standard_error for row in self.rows)
         for row in self.rows:
             needs = f", {row.items_needed:,} items would decide" if row.items_needed else ""
@@ -202,10 +199,17 @@ class Comparisons:
                 number(row.standard_error, places) if row.standard_error > NOTHING else MISSING,
                 span(row.low, row.high, places, sign=True),
                 *([] if same else [f"{row.items:,}"]),
-                *([f"{row.clusters:,}"] if self.cluster is not None and not same else []),
                 Text(row.verdict + needs),
             )
         return table
+
+    def _counts(self, *, same: bool) -> tuple[str, ...]:
+        """Items that are compared, where they are the same in all rows, and their clusters."""
+        few, many = (end(row.clusters for row in self.rows) for end in (min, max))
+        clusters = f"{few:,}" if few == many else f"{few:,} to {many:,}"
+        clusters = "" if self.cluster is None else f" in {clusters} clusters"
+        items = f"{self.rows[0].items:,} items" if same else "Items"
+        return (f"{items}{clusters}.",) if same or clusters else ()
 
     def to_dict(self) -> dict[str, Any]:
         """JSON values; undefined numbers are None."""
@@ -258,11 +262,6 @@ class Comparisons:
 
     def __repr__(self) -> str:
         return f"<Comparisons: {self.sentence}>"
-
-
-def _of_items(row: Comparison, cluster: str | None) -> str:
-    clusters = "" if cluster is None else f" in {row.clusters:,} clusters"
-    return f"{row.items:,} items{clusters}"
 
 
 def _percent(level: float) -> str:

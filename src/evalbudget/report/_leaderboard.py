@@ -146,7 +146,7 @@ class Leaderboard(Section):
         )
 
     def tables(self) -> tuple[NotedTable, ...]:
-        """One table; columns that would say the same in every row go to the caption."""
+        """The leaderboard and the costs; columns that say the same in every row go to the caption."""
         rows = self.rows
         same_items = all(row.items == self.items for row in rows)
         per_item = {row.readings / max(row.items, 1) for row in rows}
@@ -158,13 +158,7 @@ class Leaderboard(Section):
         columns += ["at once"] if several else []
         columns += [] if same_items else ["items"]
         columns += [] if constant else ["readings"]
-        columns += ["cost"] if paid else []
-        columns += ["usd", "per $"] if dollars else []
         notes = list(self.notes)
-        if dollars:
-            notes.append(
-                "Per $: precision per dollar, 1/(s.e.² x usd). Where it is twice as high, half as much does."
-            )
         counts = [f"{self.items:,} item{'s' * (self.items != 1)}."] if same_items else []
         if constant:
             counts.append(f"{readings:,.0f} reading{'s' * (readings > 1)} per item.")
@@ -184,12 +178,24 @@ class Leaderboard(Section):
             cells += [span(row.all_low, row.all_high, places)] if several else []
             cells += [] if same_items else [f"{row.items:,}"]
             cells += [] if constant else [f"{row.readings:,}"]
-            cells += [f"{row.cost:,.0f}"] if paid else []
-            if dollars:
-                cells.append(MISSING if row.usd is None else shown_amount(row.usd, Unit.USD).lstrip("$"))
-                cells.append(MISSING if row.per_usd is None else f"{row.per_usd:,.3g}")
             table.add_row(*cells)
-        return (table,)
+        return (table, self._costs(dollars=dollars)) if paid or dollars else (table,)
+
+    def _costs(self, *, dollars: bool) -> NotedTable:
+        """What the readings cost."""
+        note = "Cost: readings paid for."
+        if dollars:
+            note += (
+                " Per $: precision per dollar, 1/(s.e.² x usd). Where it is twice as high, half as much does."
+            )
+        columns = ["model", "readings", "cost", *(["usd", "per $"] if dollars else [])]
+        table = new_table("what it cost", note, columns)
+        for row in self.rows:
+            usd = MISSING if row.usd is None else shown_amount(row.usd, Unit.USD).lstrip("$")
+            per_usd = MISSING if row.per_usd is None else f"{row.per_usd:,.3g}"
+            cells = [f"{row.readings:,}", f"{row.cost:,.0f}", *([usd, per_usd] if dollars else [])]
+            table.add_row(name_cell(row.model), *cells)
+        return table
 
     def about_model(self, model: str) -> tuple[NotedTable, ...]:
         """Its estimate, what is claimed of it, and what it rests on."""

@@ -128,6 +128,5 @@ def missing_note(
     if missing is Missing.ZERO:
         return f"{told}, and counted as {high if lower_is_better else low:g} (--missing zero)."
     seen = "" if known else ", the lowest and the highest seen"
-    return (
-        f"{told}: intervals and verdicts hold whatever they would have been, from {low:g} to {high:g}{seen}."
-    )
+    ends = f"from {low:,.4g} to {high:,.4g}{seen}"
+    return f"{told}: intervals and verdicts hold whatever they would have been, {ends}."
