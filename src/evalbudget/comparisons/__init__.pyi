@@ -12,8 +12,8 @@ from ._evidence import GateEvidence as GateEvidence
 from ._evidence import Verdict as Verdict
 from ._gate import FAILED as FAILED
 from ._gate import Gate as Gate
-from ._gate import gate as gate
-from ._gate import gate_of as gate_of
 from ._gate_sampler import GateSampler as GateSampler
+from ._gating import gate as gate
+from ._gating import gate_of as gate_of
 from ._progress import GateProgress as GateProgress
 from ._verdicts import Verdicts as Verdicts

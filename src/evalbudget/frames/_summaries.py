@@ -15,7 +15,8 @@ from evalbudget.recorded._scores import RecordedScores
 from evalbudget.repeats.estimates import eb_wilson
 from evalbudget.report._judges import Judges
 from evalbudget.report._leaderboard import standing
-from evalbudget.report._study import Study, readings_of
+from evalbudget.report._scored import readings_of
+from evalbudget.report._study import Study
 from evalbudget.sampler import Allocation
 from evalbudget.statistics._means import mean_of_known
 
