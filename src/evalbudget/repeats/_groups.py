@@ -47,11 +47,26 @@ def describe_group(
         bounds=_bounds(list(scored.values()), own),
         level=level,
     )
-    if "lower" in found.rows or math.isfinite(total.standard_error):
+    if "lower" in found.rows:
         return found
+    if math.isfinite(total.standard_error):
+        same = _without_range(scored)
+        if not same:
+            return found
+        why = f"all items of {_named(same)} have the same score, and the range of the scores is not declared"
+        return replace(found, no_interval=why)
     unknown = [task for task, mean in scored.items() if not math.isfinite(mean.total.standard_error)]  # type: ignore[union-attr]
     why = f"too few items were scored in {_named(unknown)} to know an error"
     return replace(found, no_interval=why)
+
+
+def _without_range(scored: Mapping[str, BenchmarkMean]) -> list[str]:
+    """Tasks whose scores never differed, and of which nobody knows what else could have come."""
+    return [
+        task
+        for task, mean in scored.items()
+        if mean.bounds is None and mean.total is not None and mean.total.standard_error == 0.0
+    ]
 
 
 def _full_run(fulls: list[Estimate], weights: list[float]) -> Estimate:

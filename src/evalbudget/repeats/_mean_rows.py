@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from evalbudget.estimate import ConfidenceInterval, Estimate
 from evalbudget.repeats.estimates import (
@@ -51,6 +52,7 @@ class BenchmarkMean:
         full: what one score of each item would have averaged; None where no sample was drawn, or an item was
             read twice.
         bounds: the smallest and the largest possible score; None if unknown.
+        clusters: of the items that were scored; None where items are independent of each other.
     """
 
     rows: Mapping[str, float]
@@ -60,6 +62,7 @@ class BenchmarkMean:
     repeats: Estimate | None = None
     bounds: tuple[float, float] | None = None
     full: Estimate | None = None
+    clusters: int | None = None
 
     @property
     def is_full_run(self) -> bool:
@@ -83,6 +86,7 @@ def describe_mean(
     level: float = LEVEL,
     estimators: Sequence[type[Estimator]] = (),
     strata: Strata | None = None,
+    clusters: ArrayLike | None = None,
     given_up: Collection[int] = (),
 ) -> BenchmarkMean:
     """The benchmark mean and how sure it is; only what is defined. See :func:`mean_rows` for the rules.
@@ -95,6 +99,8 @@ def describe_mean(
         level: of the intervals.
         estimators: further ones, whose rows are added.
         strata: of the items, where sampler ``sample`` drew those that were read; None where all were asked.
+        clusters: number of each item's cluster, where items of one cluster are not independent of each other;
+            None where they are.
         given_up: items that are never asked again, with or without a score.
     """
     if readings is None:
@@ -105,10 +111,10 @@ def describe_mean(
     full = None
     if strata is None:
         total = mean_over_sampled_items(
-            readings, allocation=allocation, fixed_repeats=fixed_repeats, bounds=bounds
+            readings, allocation=allocation, fixed_repeats=fixed_repeats, bounds=bounds, clusters=clusters
         )
     else:
-        total = mean_over_stratified_items(readings, strata, bounds=bounds)
+        total = mean_over_stratified_items(readings, strata, bounds=bounds, clusters=clusters)
         if readings.counts.max(initial=0) < 2:  # a second reading is of a run that is larger than a full one
             unread = set(np.flatnonzero(readings.counts == 0).tolist())
             exhausted = readings.n_items == strata.n_items and unread <= set(given_up)
@@ -119,6 +125,7 @@ def describe_mean(
         full,
         items=int(np.count_nonzero(readings.counts)),
         readings=int(readings.value.size),
+        clusters=None if clusters is None else _clusters_read(readings, clusters),
         bounds=bounds,
         level=level,
     )
@@ -134,6 +141,7 @@ def mean_rows(
     *,
     items: int,
     readings: int,
+    clusters: int | None = None,
     bounds: tuple[float, float] | None = None,
     level: float = LEVEL,
 ) -> BenchmarkMean:
@@ -149,8 +157,9 @@ def mean_rows(
       the items was read once each, nothing is known of repeats alone, and nothing said.)
     - Ends stay within ``bounds``.
     - No interval has no width, and no standard error is 0: equal scores do not prove that others are
-      impossible.
-    - Fewer than three items have no ``stderr`` and no interval of either kind.
+      impossible. What the range of the scores says of them is in the interval, and there is no ``stderr``.
+    - Fewer than three items have no ``stderr`` and no interval of either kind. Items of fewer than three
+      clusters say nothing of others: they have the intervals of the repeats.
 
     Args:
         total: items and repeats random.
@@ -158,6 +167,7 @@ def mean_rows(
         full: the mean of one score of each item; None where no sample was drawn.
         items: with a score.
         readings: scores.
+        clusters: with a score; None where items are independent.
         bounds: the smallest and the largest possible score, declared or known from the scorer.
         level: of the intervals.
     """
@@ -166,9 +176,10 @@ def mean_rows(
     if read_again:
         total = _not_below(total, repeats)
     values = {"estimate": total.value, "repeats_stderr": _positive(repeats.standard_error)}
+    enough = clusters is None or clusters >= FEWEST_ITEMS
     if items >= FEWEST_ITEMS:
-        values["stderr"] = _positive(total.standard_error)
-        if np.isfinite(total.standard_error):
+        if enough and np.isfinite(total.standard_error):
+            values["stderr"] = _positive(total.standard_error)
             values |= _ends("", total.confidence_interval(level), bounds)
         if read_again:
             values |= _ends("repeats_", again, bounds)
@@ -176,8 +187,12 @@ def mean_rows(
             values |= _ends("full_", full.confidence_interval(level), bounds)
     counts = {"items": float(items), "readings": float(readings)}
     rows = finite({key: values[key] for key in _ORDER if key in values} | counts)
-    why = _why_none(rows, items, total, bounds)
-    return BenchmarkMean(rows, why, min(total.n, readings), total, repeats, bounds, full)
+    why = _why_none(rows, items, clusters, total, bounds)
+    return BenchmarkMean(rows, why, min(total.n, readings), total, repeats, bounds, full, clusters)
+
+
+def _clusters_read(readings: ItemReadings, clusters: ArrayLike) -> int:
+    return int(np.unique(np.asarray(clusters)[readings.counts > 0]).size)
 
 
 def _not_below(total: Estimate, repeats: Estimate) -> Estimate:
@@ -192,7 +207,11 @@ def _not_below(total: Estimate, repeats: Estimate) -> Estimate:
 
 
 def _why_none(
-    rows: Mapping[str, float], items: int, total: Estimate, bounds: tuple[float, float] | None
+    rows: Mapping[str, float],
+    items: int,
+    clusters: int | None,
+    total: Estimate,
+    bounds: tuple[float, float] | None,
 ) -> str | None:
     if "lower" in rows:
         return None
@@ -201,6 +220,9 @@ def _why_none(
     if items < FEWEST_ITEMS:
         scored = "1 item was" if items == 1 else f"{items} items were"
         return f"an interval needs at least {FEWEST_ITEMS} items, and {scored} scored"
+    if clusters is not None and clusters < FEWEST_ITEMS:
+        are = "are all of 1 cluster" if clusters == 1 else f"are of {clusters} clusters"
+        return f"an interval needs at least {FEWEST_ITEMS} clusters, and the items {are}"
     if not np.isfinite(total.standard_error):
         return "too few scores for the number of judges to tell an error from"
     if bounds is None:

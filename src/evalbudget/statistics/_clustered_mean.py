@@ -10,7 +10,10 @@ is unbiased under that assumption for any sizes (CR2), and Student's t has the d
 .. math:: \nu = \frac{(\operatorname{tr} M)^2}{\operatorname{tr} M^2}, \qquad
           M_{gh} = \frac{n_g 1_{g = h} - n_g n_h / n}{\sqrt{(1 - n_g / n)(1 - n_h / n)}}
 
-(Satterthwaite). Clusters of one value give the standard error and the n - 1 degrees of every textbook.
+(Satterthwaite). Clusters of one value give the standard error and the n - 1 degrees of every textbook. With
+weights w_i that sum to 1, W_g and q_g the sums of w and w^2 in cluster g, and Q of all w^2, the same
+assumption gives room_g = 1 - 2 W_g + W_g^2 Q / q_g in place of 1 - n_g / n, and M = diag(q_g) - q W' - W q' +
+Q W W', each side over the square root of room.
 
 References:
     Bell & McCaffrey (2002), Bias reduction in standard errors for linear regression with multi-stage samples,
@@ -48,12 +51,15 @@ class ClusteredMean:
     most: float
 
 
-def clustered_mean(values: FloatArray, cluster: IntArray) -> ClusteredMean:
+def clustered_mean(
+    values: FloatArray, cluster: IntArray, *, weights: FloatArray | None = None
+) -> ClusteredMean:
     """Mean of values whose clusters were sampled.
 
     Args:
         values: shape (n,); nan where missing.
         cluster: number of each value's cluster, shape (n,).
+        weights: of the values in the mean, positive, same shape; None where all weigh the same.
     """
     known = ~np.isnan(values)
     value = values[known]
@@ -61,21 +67,25 @@ def clustered_mean(values: FloatArray, cluster: IntArray) -> ClusteredMean:
     if not n:
         return ClusteredMean(np.nan, np.nan, np.nan, 0, 0, np.nan)
     _, code = np.unique(cluster[known], return_inverse=True)
-    size = np.bincount(code).astype(np.float64)
-    mean = float(value.mean())
+    share = np.full(n, 1.0 / n) if weights is None else weights[known] / weights[known].sum()
+    mean = float(value.mean()) if weights is None else float(share @ value)
     most = float(np.abs(value - mean).max())
+    size, squares = np.bincount(code, share), np.bincount(code, share**2)
     if size.size < 2:
         return ClusteredMean(mean, np.nan, np.nan, n, size.size, most)
-    off = np.bincount(code, weights=value - mean)
-    room = 1.0 - size / n
-    error = float(np.sqrt((off**2 / room).sum())) / n
+    off, whole = np.bincount(code, share * (value - mean)), float(squares.sum())
+    room = 1.0 - 2.0 * size + size**2 * (whole / squares)
+    error = float(np.sqrt((off**2 / room).sum()))
     if np.ptp(value) == 0.0:
         error = 0.0  # and not what rounding leaves
-    # tr M and tr M^2 without the matrix: M is a diagonal less an outer product
-    diagonal, outer = size / room, size / np.sqrt(n * room)
-    trace = float(diagonal.sum() - (outer**2).sum())
-    squares = float((diagonal**2).sum() - 2.0 * (diagonal * outer**2).sum() + (outer**2).sum() ** 2)
-    return ClusteredMean(mean, error, trace**2 / squares, n, size.size, most)
+    # tr M and tr M^2 without the matrix: M is a diagonal and outer products of q and W
+    diagonal, q, w = squares / room, squares / np.sqrt(room), size / np.sqrt(room)
+    own = whole * w**2 - 2.0 * q * w  # of the outer products, on the diagonal
+    qq, qw, ww = float(q @ q), float(q @ w), float(w @ w)
+    outer = 2.0 * (qq * ww + qw**2) - 4.0 * whole * qw * ww + (whole * ww) ** 2
+    trace = float(diagonal.sum() + own.sum())
+    squared = float((diagonal**2).sum() + 2.0 * (diagonal * own).sum() + outer)
+    return ClusteredMean(mean, error, trace**2 / squared, n, size.size, most)
 
 
 def summed_errors(*parts: tuple[ArrayLike, ArrayLike]) -> tuple[FloatArray, FloatArray]:

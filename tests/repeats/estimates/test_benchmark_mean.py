@@ -21,6 +21,7 @@ from evalbudget.repeats.estimates import (
 )
 from evalbudget.sampler import Allocation
 from evalbudget.statistics import betting_intervals
+from evalbudget.statistics._exact_share import exact_share
 
 BOTH = [mean_over_fixed_items, mean_over_sampled_items]
 
@@ -90,7 +91,7 @@ def test_one_reading_that_weighs_nearly_all_leaves_a_degree_of_freedom() -> None
 @pytest.mark.parametrize("score", [0.1, 0.3, 0.7, 1.0])
 @pytest.mark.parametrize("K", [3, 10, 40])
 def test_equal_scores_are_no_spread_however_they_round(score: float, K: int) -> None:
-    """Item means that are the same score, added up with other weights: betting, not a t interval."""
+    """Item means that are the same score, added up with other weights: no t interval."""
     rng = np.random.default_rng(K)
     rows = [[score] * int(n) for n in rng.integers(3, 30, K)]
     told = []
@@ -101,9 +102,10 @@ def test_equal_scores_are_no_spread_however_they_round(score: float, K: int) -> 
     readings = ItemReadings.of(plain.item, plain.epoch, plain.value, weight=told)
     options: dict[str, Any] = {"allocation": Allocation.WEIGHTED, "fixed_repeats": 2, "bounds": (0.0, 1.0)}
     found = mean_over_sampled_items(readings, **options)
-    expected = betting_intervals(np.full(K, score), [K], 0.95, bounds=(0.0, 1.0))
+    bet = betting_intervals(np.full(K, score), [K], 0.95, bounds=(0.0, 1.0))
+    expected = exact_share(K, K, 0.95) if score == 1.0 else (bet.low[0], bet.high[0])
     interval = found.confidence_interval(0.95)
-    assert (interval.low, interval.high) == pytest.approx((expected.low[0], expected.high[0]), abs=1e-9)
+    assert (interval.low, interval.high) == pytest.approx(expected, abs=1e-9)
     assert found.standard_error == 0.0
 
 
@@ -236,13 +238,11 @@ def test_no_variation_claims_no_interval_without_a_declared_range() -> None:
     fixed = mean_over_fixed_items(readings, bounds=(0, 1), allocation=Allocation.FIXED).confidence_interval(
         0.95
     )
-    assert fixed.low == pytest.approx(1 - math.sqrt(math.log(40) / 2 / 12))
-    assert fixed.high == 1.0
+    assert (fixed.low, fixed.high) == exact_share(12, 12, 0.95)  # twelve answers of these items
     sampled = mean_over_sampled_items(
         readings, bounds=(0, 1), allocation=Allocation.FIXED
     ).confidence_interval(0.95)
-    expected = betting_intervals([1.0] * 4, [4])
-    assert (sampled.low, sampled.high) == (expected.low[0], expected.high[0])
+    assert (sampled.low, sampled.high) == exact_share(4, 4, 0.95)  # and of items like these, four
     one = mean_over_sampled_items(of([[0.0, 1.0]]), allocation=Allocation.FIXED)
     assert math.isnan(one.standard_error)
     assert math.isnan(one.confidence_interval().low)
@@ -264,3 +264,59 @@ def test_partial_data_never_crashes(
         interval = found.confidence_interval(0.9)
         assert math.isnan(interval.low) or interval.low <= found.value <= interval.high or bounds is not None
         assert math.isnan(interval.low) or interval.low <= interval.high
+
+
+def test_items_at_both_ends_that_never_vary_have_hoeffdings_interval() -> None:
+    readings = of([[0.0] * 3, [1.0] * 3, [1.0] * 3, [0.0] * 3])
+    found = mean_over_fixed_items(readings, bounds=(0, 1), allocation=Allocation.FIXED).confidence_interval()
+    assert found.half_width == pytest.approx(math.sqrt(math.log(40) / 2 / 12))
+
+
+def test_uneven_readings_count_as_many_as_the_item_that_has_fewest() -> None:
+    readings = of([[2.0] * 5, [2.0] * 2, [2.0] * 9])
+    found = mean_over_fixed_items(readings, bounds=(2, 6), allocation=Allocation.FIXED).confidence_interval()
+    hoeffding = 4 * math.sqrt(math.log(40) / 2 * (1 / 5 + 1 / 2 + 1 / 9) / 9)
+    assert found.low == 2.0
+    assert found.high == pytest.approx(min(2 + 4 * exact_share(0, 6, 0.95)[1], 2 + hoeffding))
+
+
+def test_clusters_by_hand() -> None:
+    rows = [[0.0, 0.2], [0.1], [0.9], [1.0, 0.8], [0.7], [0.4]]
+    found = mean_over_sampled_items(of(rows), allocation=Allocation.FIXED, clusters=[7, 7, 3, 3, 3, 5])
+    means = np.array([np.mean(row) for row in rows])
+    off = means - means.mean()
+    sums, sizes = np.array([off[:2].sum(), off[2:5].sum(), off[5]]), np.array([2, 3, 1])
+    assert found.value == pytest.approx(means.mean())
+    assert found.standard_error == pytest.approx(math.sqrt((sums**2 / (1 - sizes / 6)).sum()) / 6)
+    assert "3 clusters of items" in found.method
+    assert found.details["cases"] == 3
+
+
+def test_clusters_of_one_item_change_nothing() -> None:
+    readings = of(np.random.default_rng(3).random((9, 2)).tolist())
+    plain = mean_over_sampled_items(readings, allocation=Allocation.FIXED)
+    alone = mean_over_sampled_items(readings, allocation=Allocation.FIXED, clusters=np.arange(9)[::-1])
+    assert alone.standard_error == pytest.approx(plain.standard_error, rel=1e-12)
+    ours, theirs = alone.confidence_interval(), plain.confidence_interval()
+    assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), rel=1e-12)
+
+
+def test_equal_scores_of_clusters_are_as_many_cases_as_there_are_clusters() -> None:
+    readings = of([[0.0]] * 12)
+    found = mean_over_sampled_items(
+        readings, allocation=Allocation.FIXED, bounds=(0, 1), clusters=np.arange(12) // 3
+    )
+    interval = found.confidence_interval()
+    assert (interval.low, interval.high) == exact_share(0, 4, 0.95)
+    one = mean_over_sampled_items(readings, allocation=Allocation.FIXED, clusters=[1] * 12)
+    assert math.isnan(one.standard_error)
+
+
+def test_items_that_were_not_read_are_of_no_cluster() -> None:
+    rows = [[0.0], [], [1.0], [1.0], [0.0]]
+    found = mean_over_sampled_items(of(rows), allocation=Allocation.FIXED, clusters=[0, 9, 1, 1, 2])
+    kept = mean_over_sampled_items(
+        of([row for row in rows if row]), allocation=Allocation.FIXED, clusters=[0, 1, 1, 2]
+    )
+    assert found.standard_error == kept.standard_error
+    assert found.details["cases"] == 3

@@ -130,7 +130,7 @@ def test_fixed_items_after_uniform_allocation(K: int, n: int) -> None:
     [
         (Allocation.WEIGHTED, 20, 3),
         (Allocation.WEIGHTED, 300, 9),
-        (Allocation.ADAPTIVE, 20, 0),
+        (Allocation.ADAPTIVE, 20, 1),
         (Allocation.ADAPTIVE, 300, 4),
     ],
 )

@@ -20,19 +20,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from evalbudget.errors import InvalidInferenceError
 from evalbudget.estimate import ConfidenceInterval, Coverage, Estimate, Random, Validity
 from evalbudget.repeats.estimates._readings import ItemMoments, ItemReadings
+from evalbudget.repeats.estimates._unvaried import ROUNDING, is_at_end, unvaried_interval
 from evalbudget.sampler import Allocation
-from evalbudget.statistics._anytime_betting import betting_intervals
 from evalbudget.statistics._bounds import FloatArray, IntArray, Scale
+from evalbudget.statistics._clustered_mean import clustered_mean
 from evalbudget.statistics._shrinkage import t_quantile
 
 Interval = Callable[[float], ConfidenceInterval]
-
-_ROUNDING = 1e-12
-"""Item means that differ by less, relative to their size, are the same score, added up in another order."""
 
 
 def mean_over_fixed_items(
@@ -68,7 +67,9 @@ def mean_over_fixed_items(
     Defined for any readings: nothing read gives nan; a standard error is nan while no item has two readings.
     When readings of the same item never differ the standard error is 0 and no interval is claimed (nan),
     unless ``bounds`` are given: then Hoeffding's, half-width range * sqrt(log(2/alpha)/2 * sum of squared
-    weights).
+    weights). Where all readings of all items are at the same end, it is cut to the exact interval of nothing
+    seen in K min(n_i) cases: n readings of each of K items all are 0 with a probability of at most
+    (1 - mean)^(K n).
 
     Args:
         readings: of one model's items.
@@ -92,6 +93,7 @@ def mean_over_fixed_items(
     parts, degrees = used.parts()
     variance = float(parts.sum()) if parts.size else float("nan")
     error = float(np.sqrt(variance))
+    least_cases = used.n.size * int(used.n.min()) if used.n.size else 0
 
     def interval(level: float) -> ConfidenceInterval:
         if variance > 0.0:
@@ -101,7 +103,11 @@ def mean_over_fixed_items(
             return _around(used.value, float("nan"))
         hoeffding = 0.5 * float(used.w2.sum()) / used.n.size**2
         half = (bounds[1] - bounds[0]) * float(np.sqrt(np.log(2 / (1 - level)) * hoeffding))
-        return ConfidenceInterval(max(bounds[0], used.value - half), min(bounds[1], used.value + half))
+        low, high = max(bounds[0], used.value - half), min(bounds[1], used.value + half)
+        if is_at_end(used.value, bounds):
+            exact = unvaried_interval(used.value, least_cases, bounds, level)
+            low, high = max(low, exact.low), min(high, exact.high)
+        return ConfidenceInterval(low, high)
 
     return used.estimate(
         error,
@@ -109,6 +115,7 @@ def mean_over_fixed_items(
         f"mean of item means{used.how}",
         frozenset({Random.REPEATS}),
         interval,
+        cases=least_cases,
     )
 
 
@@ -118,6 +125,7 @@ def mean_over_sampled_items(
     allocation: Allocation,
     fixed_repeats: int = 0,
     bounds: tuple[float, float] | None = None,
+    clusters: ArrayLike | None = None,
 ) -> Estimate:
     r"""Benchmark mean with the items taken for a sample: items and repeats are random.
 
@@ -129,18 +137,23 @@ def mean_over_sampled_items(
     95%: .925 or more, but .88-.93 with 10 to 50 items that nearly always pass; so skewed a population needs
     more items.
 
-    Defined for any readings: the standard error is nan below two items. When all item means are equal it is
-    0 and no interval is claimed (nan), unless ``bounds`` are given: then a betting interval over the item
-    means.
+    With ``clusters`` these were sampled, with all their items: the error is the one of
+    :mod:`~evalbudget.statistics._clustered_mean`, between clusters, and so are its degrees of freedom.
+
+    Defined for any readings: the standard error is nan below two items, or two clusters. When all item means
+    are equal it is 0 and no interval is claimed (nan), unless ``bounds`` are given: then the exact one where
+    they are at an end of the scale, and a betting interval over the item means elsewhere; in both, clusters
+    count in place of items.
 
     Args:
         readings: of one model's items.
         allocation: of the sampler that bought them (``Sampler.allocation``); a wrong one, a wrong interval.
         fixed_repeats: epochs below this were bought whatever the scores; required under ADAPTIVE.
         bounds: the smallest and the largest possible score.
+        clusters: number of each item's cluster, shape (n_items,); None where items are independent.
 
     Returns:
-        Estimate, fixed-n, asymptotic.
+        Estimate, fixed-n, asymptotic. ``details["cases"]`` counts what is independent.
 
     Raises:
         InvalidInferenceError: allocation is ADAPTIVE and ``fixed_repeats`` is below 1.
@@ -150,23 +163,26 @@ def mean_over_sampled_items(
     if bounds is not None:
         Scale(float(bounds[0]), float(bounds[1])).to_unit(readings.value)
     means, K = used.item_means, used.item_means.size
-    spread = K > 0 and float(np.ptp(means)) > _ROUNDING * max(1.0, float(np.abs(means).max()))
-    error = float(means.std(ddof=1) / np.sqrt(K)) if spread else (0.0 if K > 1 else float("nan"))
+    own = np.arange(K) if clusters is None else np.asarray(clusters)[used.items]
+    found = clustered_mean(means, own)
+    spread = K > 0 and float(np.ptp(means)) > ROUNDING * max(1.0, float(np.abs(means).max()))
+    error = found.standard_error if spread or found.clusters < 2 else 0.0
 
     def interval(level: float) -> ConfidenceInterval:
         if spread:
-            return _around(used.value, float(t_quantile(level, K - 1)) * error)
+            return _around(used.value, float(t_quantile(level, found.degrees)) * error)
         if bounds is None or K == 0:
             return _around(used.value, float("nan"))
-        bet = betting_intervals(np.clip(means, *bounds), [K], level, bounds=bounds)
-        return ConfidenceInterval(float(bet.low[0]), float(bet.high[0]))
+        return unvaried_interval(used.value, found.clusters, bounds, level)
 
+    between = "items" if clusters is None else f"{found.clusters} clusters of items"
     return used.estimate(
         error,
         f"mean over all items like the {used.items_named}",
-        f"mean of item means{used.how}, spread between items",
+        f"mean of item means{used.how}, spread between {between}",
         frozenset({Random.ITEMS, Random.REPEATS}),
         interval,
+        cases=found.clusters,
     )
 
 
@@ -181,6 +197,7 @@ class _Used:
     """Sum of their squares."""
     deviations: FloatArray
     """Sum of squared shares times squared deviations from the plain mean of the item's readings."""
+    items: IntArray
     item_means: FloatArray
     value: float
     n_items: int
@@ -226,6 +243,7 @@ class _Used:
             w2=summed(squared),
             w4=summed(squared**2),
             deviations=summed(squared * deviation**2),
+            items=np.flatnonzero(read),
             item_means=item_means,
             value=float(item_means.mean()) if K else float("nan"),
             n_items=readings.n_items,
@@ -258,6 +276,8 @@ class _Used:
         method: str,
         random: frozenset[Random],
         interval: Interval,
+        *,
+        cases: int,
     ) -> Estimate:
         n = int(self.n.sum())
         return Estimate(
@@ -274,6 +294,7 @@ class _Used:
             interval=interval,
             details={
                 "items": float(self.item_means.size),
+                "cases": float(cases),
                 "items_missing": float(self.n_items - self.item_means.size),
                 "single": float((self.n == 1).sum()),
                 "readings_unused": float(self.n_bought - n),

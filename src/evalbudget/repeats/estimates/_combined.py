@@ -9,6 +9,7 @@ import numpy as np
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.estimate import ConfidenceInterval, Coverage, Estimate, Random, Validity
+from evalbudget.statistics._bounds import FloatArray
 from evalbudget.statistics._shrinkage import t_quantile
 
 _LEVEL = 0.95  # at which an estimate is asked for its degrees of freedom
@@ -25,11 +26,18 @@ def weighted_mean(estimates: Sequence[Estimate], weights: Sequence[float]) -> Es
 
     .. math:: \nu = \widehat{\mathrm{Var}}^2 \Big/ \sum_g \frac{(a_g^2 \hat\sigma_g^2)^2}{\nu_g}
 
-    where :math:`\nu_g` are those of estimate g's own t interval, read off its width. An estimate whose
-    standard error is 0 (all its scores are equal) adds nothing: that is its unbiased share. Where all are 0,
-    there is an interval only if every estimate has one, as with a known range of scores: then their
-    half-widths h add as :math:`\sqrt{\sum a_g^2 h_g^2}`, each side for itself (the method of variance
-    estimates recovery).
+    where :math:`\nu_g` are those of estimate g's own t interval, read off its width.
+
+    An estimate whose standard error is 0 (all its scores are equal) does not prove that others are
+    impossible. What its own interval leaves is added on each side in quadrature (the method of variance
+    estimates recovery). Several that lie at an end of their scale, of n_g cases each, are taken together, or
+    many small tasks would be held against the worst of each: the most that they can be off is
+
+    .. math:: \max \sum_g a_g R_g q_g \quad \text{where} \quad \prod_g (1 - q_g)^{n_g} \ge \alpha/2
+
+    with the width R_g of the scale; of one estimate that is its exact interval. The standard error has half
+    of what they leave, over the normal quantile. Without an interval of its own (the range of its scores is
+    not known), there is none of the mean.
 
     What is random is what is random in any of them; the weights, and which estimates there are, are given.
 
@@ -39,7 +47,7 @@ def weighted_mean(estimates: Sequence[Estimate], weights: Sequence[float]) -> Es
 
     Returns:
         Estimate, fixed-n, asymptotic. Its standard error, and so its interval, is nan where that of any
-        estimate is.
+        estimate is; it is 0 where that of all is.
 
     Raises:
         InvalidInputError: no estimates, or weights that are not as many positive numbers.
@@ -59,24 +67,29 @@ def weighted_mean(estimates: Sequence[Estimate], weights: Sequence[float]) -> Es
     variance = float(part.sum())
     degrees = np.array([degrees_of_freedom(one) for one in estimates])
 
+    unvaried = part == 0.0
+    still = [one for one, equal in zip(estimates, unvaried, strict=True) if equal]
+
     def interval(level: float) -> ConfidenceInterval:
         if math.isnan(variance):
             return ConfidenceInterval(math.nan, math.nan)
+        half = 0.0
         if variance > 0.0:
             varied = part > 0
             lost = float((part[varied] ** 2 / degrees[varied]).sum())
             freedom = variance**2 / lost if lost > 0.0 else math.inf
             half = float(t_quantile(level, freedom)) * math.sqrt(variance)
-            return ConfidenceInterval(value - half, value + half)
-        own = [one.confidence_interval(level) for one in estimates]
-        below = [a * (one.value - it.low) for a, one, it in zip(share, estimates, own, strict=True)]
-        above = [a * (it.high - one.value) for a, one, it in zip(share, estimates, own, strict=True)]
-        return ConfidenceInterval(value - math.hypot(*below), value + math.hypot(*above))
+        below, above = _left_open(still, share[unvaried], level)
+        return ConfidenceInterval(value - math.hypot(half, below), value + math.hypot(half, above))
 
+    error = math.sqrt(variance)
+    if variance > 0.0 and still:
+        left = sum(_left_open(still, share[unvaried], _LEVEL)) / 2
+        error = math.hypot(error, left / float(t_quantile(_LEVEL, math.inf)))
     random: frozenset[Random] = frozenset().union(*(one.random for one in estimates))
     return Estimate(
         value=value,
-        standard_error=math.sqrt(variance),
+        standard_error=error,
         target=f"weighted mean of {len(estimates)} estimates, each as it says",
         method="weighted mean of independent estimates",
         random=random,
@@ -88,6 +101,47 @@ def weighted_mean(estimates: Sequence[Estimate], weights: Sequence[float]) -> Es
         interval=interval,
         details={"estimates": float(len(estimates))},
     )
+
+
+def _left_open(still: Sequence[Estimate], share: FloatArray, level: float) -> tuple[float, float]:
+    """How far below and above their weighted mean estimates that never varied may lie, together."""
+    ends: tuple[list[tuple[float, float]], list[tuple[float, float]]] = ([], [])
+    squares = [0.0, 0.0]
+    for one, a in zip(still, share, strict=True):
+        own, cases = one.confidence_interval(level), one.details.get("cases", 0.0)
+        room = (a * (one.value - own.low), a * (own.high - one.value))
+        for side in (0, 1):
+            if cases >= 1.0 and room[side] > 0.0 == room[1 - side]:  # at the other end
+                exact = 1.0 - ((1.0 - level) / 2.0) ** (1.0 / cases)
+                ends[side].append((room[side] / exact, cases))
+            else:
+                squares[side] += room[side] ** 2
+    below, above = (
+        math.hypot(math.sqrt(squared), most_off(*zip(*end, strict=True), level=level) if end else 0.0)
+        for squared, end in zip(squares, ends, strict=True)
+    )
+    return below, above
+
+
+def most_off(widths: Sequence[float], cases: Sequence[float], *, level: float) -> float:
+    r"""The largest sum of w q, with q from 0 to 1, where so many cases at one end are still likely enough.
+
+    That is where :math:`\prod_g (1 - q_g)^{n_g}` is at least half of 1 - level. the sum is largest,
+    :math:`1 - q_g = \min(1, \lambda n_g / w_g)`.
+
+    Args:
+        widths: w, positive.
+        cases: n, positive, as many.
+        level: of a two-sided interval.
+    """
+    w, n = np.asarray(widths, dtype=np.float64), np.asarray(cases, dtype=np.float64)
+    least = math.log((1.0 - level) / 2.0)
+    low, high = math.log(float((w / n).min())) + least / float(n.min()), math.log(float((w / n).max()))
+    for _ in range(100):  # the product grows with lambda
+        middle = (low + high) / 2
+        reached = float(n @ np.minimum(0.0, middle + np.log(n / w))) >= least
+        low, high = (low, middle) if reached else (middle, high)
+    return float(w @ (1.0 - np.minimum(1.0, math.exp(high) * n / w)))
 
 
 def degrees_of_freedom(estimate: Estimate) -> float:

@@ -13,20 +13,23 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from evalbudget.estimate import ConfidenceInterval, Coverage, Estimate, Random, Validity
 from evalbudget.repeats.estimates._readings import ItemReadings
 from evalbudget.repeats.estimates._strata import Strata
-from evalbudget.statistics._anytime_betting import betting_intervals
+from evalbudget.repeats.estimates._unvaried import ROUNDING, unvaried_interval
 from evalbudget.statistics._bounds import FloatArray, Scale
+from evalbudget.statistics._clustered_mean import ClusteredMean, clustered_mean
 from evalbudget.statistics._shrinkage import t_quantile
-
-_ROUNDING = 1e-12
-"""Scores that differ by less, relative to their size, are the same, added up in another order."""
 
 
 def mean_over_stratified_items(
-    readings: ItemReadings, strata: Strata, *, bounds: tuple[float, float] | None = None
+    readings: ItemReadings,
+    strata: Strata,
+    *,
+    bounds: tuple[float, float] | None = None,
+    clusters: ArrayLike | None = None,
 ) -> Estimate:
     r"""Benchmark mean with the items taken for a sample of items like them: items and repeats are random.
 
@@ -39,14 +42,20 @@ def mean_over_stratified_items(
     freedom, of which a stratum has n_h - 1. Small strata are taken together (:meth:`Strata.collapsed`). With
     one stratum this is :func:`~evalbudget.repeats.estimates.mean_over_sampled_items`.
 
+    With ``clusters`` the error is the one between clusters (:mod:`~evalbudget.statistics._clustered_mean`,
+    items weighted by W_h/n_h), and that strata were drawn in proportion is no gain: a cluster may lie across
+    them.
+
     Defined for any readings: nothing read gives nan, and a single item a standard error of nan. When all item
-    means are equal it is 0 and no interval is claimed (nan), unless ``bounds`` are given: then a betting
-    interval over the item means.
+    means are equal it is 0 and no interval is claimed (nan), unless ``bounds`` are given: then that of
+    :func:`~evalbudget.repeats.estimates.mean_over_sampled_items`, of as many items as the stratum of which
+    the smallest share was read would have in proportion.
 
     Args:
         readings: of one model's items, all with as many readings as the sampler chose whatever the scores.
         strata: of these items, and how large they are in the whole benchmark.
         bounds: the smallest and the largest possible score.
+        clusters: number of each item's cluster, shape (n_items,); None where items are independent.
 
     Returns:
         Estimate, fixed-n, asymptotic.
@@ -61,19 +70,43 @@ def mean_over_stratified_items(
         Scale(float(bounds[0]), float(bounds[1])).to_unit(readings.value)
     means = readings.unweighted().weighted_means
     drawn = _Drawn.of(means, strata)
+    in_proportion = drawn.n * drawn.sizes.sum() / np.maximum(drawn.sizes, 1.0)
+    cases = math.floor(in_proportion.min(initial=drawn.score.size))
+    found = None
+    if clusters is not None and drawn.score.size:
+        read = np.flatnonzero(~np.isnan(means))
+        found = clustered_mean(means[read], np.asarray(clusters)[read], weights=drawn.weights)
+        cases = min(cases, found.clusters)
 
     def unvaried(level: float) -> ConfidenceInterval:
-        if bounds is None:
+        if bounds is None or not cases:
             return _around(drawn.value, math.nan)
-        bet = betting_intervals(np.clip(drawn.score, *bounds), [drawn.score.size], level, bounds=bounds)
-        return ConfidenceInterval(float(bet.low[0]), float(bet.high[0]))
+        return unvaried_interval(drawn.value, cases, bounds, level)
 
-    return drawn.estimate(
+    estimate = drawn.estimate(
         readings,
         np.ones(drawn.n.size),
         f"mean over all items like the {strata.n_items} of the benchmark",
         frozenset({Random.ITEMS, Random.REPEATS}),
         unvaried,
+        cases=cases,
+    )
+    return estimate if found is None else _between_clusters(estimate, found)
+
+
+def _between_clusters(estimate: Estimate, found: ClusteredMean) -> Estimate:
+    """The same mean with the error between clusters; where no item differs from another there is none."""
+    if estimate.standard_error == 0.0 and found.clusters > 1:
+        return estimate
+
+    def interval(level: float) -> ConfidenceInterval:
+        return _around(estimate.value, float(t_quantile(level, found.degrees)) * found.standard_error)
+
+    return replace(
+        estimate,
+        standard_error=found.standard_error,
+        method=f"{estimate.method}, spread between {found.clusters} clusters of items",
+        interval=interval,
     )
 
 
@@ -167,6 +200,8 @@ class _Drawn:
     sizes: FloatArray
     mean: FloatArray
     variance: FloatArray
+    weights: FloatArray
+    """Of each score in the mean."""
     value: float
 
     @classmethod
@@ -179,11 +214,12 @@ class _Drawn:
         unknown = np.full(n.size, np.nan)
         mean = np.divide(np.bincount(stratum, score, n.size), n, out=unknown.copy(), where=n > 0)
         off = score - mean[stratum]
-        off[np.abs(off) <= _ROUNDING * max(1.0, float(np.abs(score).max(initial=0.0)))] = 0.0
+        off[np.abs(off) <= ROUNDING * max(1.0, float(np.abs(score).max(initial=0.0)))] = 0.0
         variance = np.divide(np.bincount(stratum, off * off, n.size), n - 1, out=unknown, where=n > 1)
         sizes = whole.sizes.astype(np.float64)
         value = float(sizes @ mean / sizes.sum()) if sizes.sum() else math.nan
-        return cls(score, n, sizes, mean, np.asarray(variance, dtype=np.float64), value)
+        weights = np.asarray((sizes / np.maximum(n, 1.0))[stratum] / max(sizes.sum(), 1.0))
+        return cls(score, n, sizes, mean, np.asarray(variance, dtype=np.float64), weights, value)
 
     def estimate(
         self,
@@ -192,6 +228,8 @@ class _Drawn:
         target: str,
         random: frozenset[Random],
         unvaried: Callable[[float], ConfidenceInterval],
+        *,
+        cases: int | None = None,
     ) -> Estimate:
         """The mean, with a share of each stratum's variance."""
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -218,7 +256,11 @@ class _Drawn:
             n=int(readings.value.size),
             cost=readings.cost,
             interval=interval,
-            details={"items": float(self.score.size), "strata": float(self.n.size)},
+            details={
+                "items": float(self.score.size),
+                "strata": float(self.n.size),
+                **({} if cases is None else {"cases": float(cases)}),
+            },
         )
 
 
