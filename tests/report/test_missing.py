@@ -10,9 +10,9 @@ import pytest
 from rich.console import Console
 from tests.report.worlds import nothing_missing, recorded
 
-import evalbudget
 from evalbudget.backtest import RecordedScores
 from evalbudget.comparisons import Outcome, Verdicts
+from evalbudget.frames import Scores
 from evalbudget.missing import Missing
 from evalbudget.recorded._declared import Declared
 from evalbudget.recorded._how_bought import HowBought
@@ -83,7 +83,7 @@ def test_scores_that_never_differ_have_an_exact_interval_and_no_error(
     assert (row.low, row.high) == pytest.approx((low, high), abs=1e-4)
     assert math.isnan(row.standard_error)
     assert any("its interval is exact for scores from 0 to 1" in note for note in board(scores).notes)
-    frame = evalbudget.Scores(scores).models().to_dict("records")[0]
+    frame = Scores(scores).models().to_dict("records")[0]
     assert (frame["lower"], frame["upper"]) == pytest.approx((low, high), abs=1e-4)
     assert frame["stderr"] != 0.0
 

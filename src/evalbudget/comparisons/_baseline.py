@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -14,6 +15,8 @@ from evalbudget.recorded._questions import match_questions
 from evalbudget.recorded._task_name import TaskName
 from evalbudget.report._study import Study
 from evalbudget.statistics._bounds import FloatArray, IntArray
+
+T = TypeVar("T")
 
 UNNAMED = "rater"
 """The rater of a table that names none."""
@@ -189,11 +192,18 @@ class Baseline:
         ]
         matched = match_questions(sources)
         name = matched.names[1]
-        renamed = {
-            field_: {name.get(item, item): value for item, value in getattr(self, field_).items()}
-            for field_ in ("scores", "missing", "clusters", "digests")
-        }
-        return replace(self, **renamed), matched.notes
+
+        def renamed(table: Mapping[str, T]) -> dict[str, T]:
+            return {name.get(item, item): value for item, value in table.items()}
+
+        found = replace(
+            self,
+            scores=renamed(self.scores),
+            missing=renamed(self.missing),
+            clusters=renamed(self.clusters),
+            digests=renamed(self.digests),
+        )
+        return found, matched.notes
 
     def ends(
         self, items: Sequence[str], bounds: tuple[float, float], *, lower_is_better: bool

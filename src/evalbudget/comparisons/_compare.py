@@ -209,9 +209,19 @@ def compared_pair(
     if outcome is Outcome.UNDECIDED and not any(both.missing) and not guaranteed:
         needed = items_needed(found, alpha=alpha, span=study.span, margin=margin, power=POWER)
     return Comparison(
-        *(study.models[a], study.models[b], metric, found.value, found.standard_error),
-        *(bounds.low, bounds.high, found.n, found.clusters, outcome, needed, both.missing),
-        _outcome(middle, margin, lower=lower),
+        first=study.models[a],
+        second=study.models[b],
+        metric=metric,
+        difference=found.value,
+        standard_error=found.standard_error,
+        low=bounds.low,
+        high=bounds.high,
+        items=found.n,
+        clusters=found.clusters,
+        outcome=outcome,
+        items_needed=needed,
+        missing=both.missing,
+        if_dropped=_outcome(middle, margin, lower=lower),
     )
 
 

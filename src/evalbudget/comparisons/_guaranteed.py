@@ -37,7 +37,7 @@ def guaranteed_interval(
     count = np.bincount(code)
     if count.size < _FEWEST:
         return ConfidenceInterval(float("nan"), float("nan"))
-    total = np.bincount(code, weights=np.clip(difference[known] / size, -1.0, 1.0))
+    total = np.asarray(np.bincount(code, weights=np.clip(difference[known] / size, -1.0, 1.0)), np.float64)
     gap = float(np.clip(np.sqrt(np.log(2.0 / alpha) / (6.0 * count.size)), _LEAST, _MOST))
     draws = UnorderedPairs(total, count.astype(np.int64), gap, int(count.max()))
     low, high = draws.interval(alpha / 2.0)

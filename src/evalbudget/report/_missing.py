@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -64,7 +64,7 @@ def without_missing(
     filled[..., :n] = recorded.scores
     worst = (bounds or score_range(recorded)[0])[1 if is_lower_better(recorded) else 0]
     filled[..., n:][np.arange(more) < lost[..., None]] = worst
-    grown = {
+    grown: dict[str, Any] = {
         name: _grown(table, more, otherwise)
         for name, otherwise in (("epochs", 0), ("weights", np.nan), ("costs", np.nan))
         if (table := getattr(recorded, name)) is not None
@@ -82,8 +82,8 @@ def _lost(recorded: RecordedScores) -> IntArray:
     bought = recorded.purchases
     again = [bought is not None and bought[m].allocation is not Allocation.FIXED for m in range(len(share))]
     failed = np.where(np.array(again)[:, None, None], 0, failed)
-    by = recorded.counts.any(axis=1)
-    by = by | ~by.any(axis=1, keepdims=True)
+    by = np.asarray(recorded.counts > 0).any(axis=1)
+    by = np.asarray(by | ~by.any(axis=1, keepdims=True))
     nothing = (share == 1.0)[..., None] & ~failed.any(axis=2, keepdims=True)
     return np.asarray(np.where(nothing, by[:, None, :], failed), dtype=np.int64)
 

@@ -170,8 +170,10 @@ class Study(Scored):
     @cached_property
     def absent(self) -> NDArray[np.bool_]:
         """Items that are taken to be missing only since other models have them, shape (models, items)."""
-        asked = self.recorded.counts.any(axis=2)
-        return ~asked if self.recorded.failed is None else ~(asked | self.recorded.failed.any(axis=2))
+        asked = self.recorded.counts.sum(axis=2)
+        if self.recorded.failed is not None:
+            asked = asked + self.recorded.failed.sum(axis=2)
+        return np.asarray(asked == 0)
 
     @cached_property
     def lowest(self) -> FloatArray:
