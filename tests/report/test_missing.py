@@ -11,13 +11,14 @@ from rich.console import Console
 from tests.report.worlds import nothing_missing, recorded
 
 from evalbudget.backtest import RecordedScores
-from evalbudget.comparisons import Outcome, Verdicts
+from evalbudget.comparisons import Outcome, Verdicts, compare
 from evalbudget.frames import Scores
 from evalbudget.missing import Missing
 from evalbudget.recorded._declared import Declared
 from evalbudget.recorded._how_bought import HowBought
 from evalbudget.report import report
 from evalbudget.report._leaderboard import Leaderboard
+from evalbudget.report._study import Study
 from evalbudget.sampler import Allocation
 
 
@@ -129,3 +130,27 @@ def test_every_column_is_there_on_80_columns() -> None:
     for name in ("rank", "model", "mean", "at once", "readings", "usd", "per $", "difference", "verdict"):
         assert name in text
     assert text.count("anthropic/claude") == 3
+
+
+def test_declared_clusters_are_counted_as_the_draws() -> None:
+    """Eight documents of ten questions: means, ranks, differences and comparisons all go by documents."""
+    rng = np.random.default_rng(5)
+    shift = np.repeat(rng.normal(0.0, 0.3, 8), 10)
+    scores = of((rng.random((3, 80)) < np.array([[0.6], [0.5], [0.2]]) + shift) * 1.0)
+    labels = {item: str(k // 10) for k, item in enumerate(scores.items)}
+    declared = Declared.of(scores.models, scores.items, scores.raters, clusters=labels, cluster="document")
+    clustered = replace(scores, declared=declared)
+    alone, together = board(scores), board(clustered)
+    assert together.rows[0].standard_error > 1.3 * alone.rows[0].standard_error
+    assert "clusters of items (document; sampled, independent)" in together.label
+    (verdicts,) = report(clustered, sections=(Verdicts,)).sections
+    assert isinstance(verdicts, Verdicts)
+    theirs = {(row.first, row.second): row for row in compare(clustered).rows}
+    bounds = Study.of(clustered).pair_bounds
+    for row in verdicts.pairs:
+        a, b = int(row.first[1]), int(row.second[1])
+        assert row.clusters == 8
+        assert (bounds.low[a, b], bounds.high[a, b]) == pytest.approx((row.low, row.high))
+        if (row.first, row.second) in theirs:
+            other = theirs[row.first, row.second]
+            assert (other.low, other.high) == pytest.approx((row.low, row.high))

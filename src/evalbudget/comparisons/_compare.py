@@ -62,7 +62,8 @@ def compare(
         models: only these; empty for all.
         scores: only these metrics, or judges; empty for all. Different metrics are compared one by one,
             judges of the same thing as a panel.
-        cluster: by what ``categories`` cluster items, for what is said; None if items are sampled one by one.
+        cluster: by what ``categories`` cluster items, for what is said; None: as the source declares, or by
+            nothing.
         level: of all intervals together.
         across_tasks: take recordings of tasks of different names or versions for one task.
         guaranteed: wider intervals that hold however scores are spread; for scores of a known range.
@@ -98,6 +99,8 @@ def compare(
     raters = _chosen("score", scores, recorded.raters)
     recorded = recorded.part(models=np.array(chosen), raters=np.array(raters))
     codes = _clusters(recorded, cluster)
+    if cluster is None and recorded.declared is not None:
+        cluster = recorded.declared.cluster
     studies = [
         (name, Study.of(part, level=level, missing=missing, bounds=score_range))
         for name, part in _measures(recorded)
@@ -156,6 +159,8 @@ def _chosen(kind: str, wanted: Sequence[str], names: Sequence[str]) -> list[int]
 
 def _clusters(recorded: RecordedScores, cluster: str | None) -> IntArray:
     """Number of each item's cluster, shape (items,)."""
+    if cluster is None and recorded.declared is not None and recorded.declared.clusters is not None:
+        return np.unique(np.asarray(recorded.declared.clusters), return_inverse=True)[1].astype(np.int64)
     if cluster is None:
         return np.arange(len(recorded.items))
     if recorded.categories is None:

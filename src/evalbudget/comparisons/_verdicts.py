@@ -42,6 +42,7 @@ class Verdicts(Section):
         comparisons: that hold at once: with a leader found by the same scores, those of all pairs.
         models: in the order of the leaderboard.
         notes: what to beware of.
+        claim: what is random, and when it may be read.
     """
 
     name: ClassVar[str] = "differences"
@@ -55,6 +56,7 @@ class Verdicts(Section):
     comparisons: int
     models: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    claim: str = CLAIM
 
     @classmethod
     def of(cls, study: Study) -> Self | None:
@@ -73,7 +75,7 @@ class Verdicts(Section):
         with_other = int(np.count_nonzero(np.delete(study.pairs.n_items[other], other)))
         comparisons = max(with_other if chosen else study.comparable, 1)
         metric = "panel" if study.is_panel else study.raters[0]
-        codes = np.arange(len(study.recorded.items))
+        codes = np.arange(len(study.recorded.items)) if study.clusters is None else study.clusters
         alpha = (1.0 - study.level) / comparisons
 
         def compared(a: int, b: int) -> Comparison:
@@ -87,7 +89,9 @@ class Verdicts(Section):
             rows = tuple(_swapped(row) for row in pairs[: n - 1])
         names = tuple(study.models[m] for m in study.order)
         notes = ("Lower is better.",) * study.lower_is_better
-        return cls(study.models[other], chosen, rows, pairs, study.level, comparisons, names, notes)
+        return cls(
+            study.models[other], chosen, rows, pairs, study.level, comparisons, names, notes, study.claim
+        )
 
     @property
     def label(self) -> str:
@@ -104,7 +108,7 @@ class Verdicts(Section):
             else f"all {self.comparisons:,} pairs, since the leader was found by the same scores"
         )
         notes = "".join(f" {note}" for note in self.notes)
-        return f"{CLAIM} {self.level:.0%} at once: {together} (Bonferroni).{notes}"
+        return f"{self.claim} {self.level:.0%} at once: {together} (Bonferroni).{notes}"
 
     @property
     def sentence(self) -> str:

@@ -153,8 +153,8 @@ def mean_rows(
     number of readings and asymptotic.
 
     - The spread between the means of few items may come out below the repeats' own error by chance.
-      ``stderr`` is the larger of the two, and ``lower`` and ``upper`` span both intervals. (Where a sample of
-      the items was read once each, nothing is known of repeats alone, and nothing said.)
+      ``stderr`` is the larger of the two, and ``lower`` and ``upper`` span both intervals. Where no item was
+      read twice, nothing is known of repeats alone, and nothing said.
     - Ends stay within ``bounds``.
     - No interval has no width, and no standard error is 0: equal scores do not prove that others are
       impossible. What the range of the scores says of them is in the interval, and there is no ``stderr``.
@@ -172,8 +172,8 @@ def mean_rows(
         level: of the intervals.
     """
     again = _moved(repeats, total.value, level)
-    read_again = full is None or np.isfinite(repeats.standard_error)
-    if read_again:
+    read_again = np.isfinite(repeats.standard_error)
+    if repeats.standard_error > 0.0:
         total = _not_below(total, repeats)
     values = {"estimate": total.value, "repeats_stderr": _positive(repeats.standard_error)}
     enough = clusters is None or clusters >= FEWEST_ITEMS

@@ -95,6 +95,7 @@ class Leaderboard(Section):
         notes: what to beware of.
         lower_is_better: the lowest mean is the best.
         proved: the differences rule out some rank of some model.
+        claim: what is random, and when it may be read.
     """
 
     name: ClassVar[str] = "leaderboard"
@@ -106,6 +107,7 @@ class Leaderboard(Section):
     notes: tuple[str, ...]
     lower_is_better: bool = False
     proved: bool = False
+    claim: str = CLAIM
 
     @classmethod
     def of(cls, study: Study) -> Self | None:
@@ -125,6 +127,7 @@ class Leaderboard(Section):
         return cls(
             *(tuple(rows), study.level, len(study.recorded.items), study.raters, tuple(notes)),
             lower_is_better=study.lower_is_better,
+            claim=study.claim,
             proved=any(best > 1 or worst < len(rows) for best, worst in ranks),
         )
 
@@ -132,7 +135,7 @@ class Leaderboard(Section):
     def label(self) -> str:
         """Exactly what the intervals claim."""
         who = f", by these {len(self.raters)} judges, each weighing the same" if len(self.raters) > 1 else ""
-        text = f"Mean score over all items like these {self.items:,}{who}. {CLAIM} "
+        text = f"Mean score over all items like these {self.items:,}{who}. {self.claim} "
         first = f"the {'lowest' if self.lower_is_better else 'highest'} mean is first"
         if len(self.rows) == 1:
             better = " Lower is better." if self.lower_is_better else ""
@@ -220,7 +223,7 @@ class Leaderboard(Section):
             "repeats": ALLOCATIONS[Allocation(row.allocation)],
             "method": row.method,
         }
-        table = new_table("estimate", f"{CLAIM} {' '.join(self._of(model))}".strip(), [])
+        table = new_table("estimate", f"{self.claim} {' '.join(self._of(model))}".strip(), [])
         table.add_column("what", justify="left")
         table.add_column("value", justify="left", overflow="fold")
         for what, value in told.items():

@@ -82,8 +82,8 @@ def _lost(recorded: RecordedScores) -> IntArray:
     bought = recorded.purchases
     again = [bought is not None and bought[m].allocation is not Allocation.FIXED for m in range(len(share))]
     failed = np.where(np.array(again)[:, None, None], 0, failed)
-    by = np.asarray(recorded.counts > 0).any(axis=1)
-    by = np.asarray(by | ~by.any(axis=1, keepdims=True))
+    by = np.asarray(recorded.counts.sum(axis=1) > 0)
+    by = by | (recorded.counts.sum(axis=(1, 2)) == 0)[:, None]
     nothing = (share == 1.0)[..., None] & ~failed.any(axis=2, keepdims=True)
     return np.asarray(np.where(nothing, by[:, None, :], failed), dtype=np.int64)
 

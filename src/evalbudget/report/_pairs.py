@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evalbudget.statistics._bounds import Bounds, FloatArray, IntArray, check_level
-from evalbudget.statistics._clustered_mean import summed_errors
+from evalbudget.statistics._clustered_mean import clustered_mean, summed_errors
 from evalbudget.statistics._paired_interval import ScoreSpan, paired_intervals
 
 
@@ -22,6 +22,7 @@ class Pairs:
         degrees: of freedom.
         most: the largest deviation of an item's difference from the mean; nan likewise.
         n_items: that both were scored on.
+        clusters: of these items; as many, where each was sampled by itself.
     """
 
     value: FloatArray
@@ -29,6 +30,7 @@ class Pairs:
     degrees: FloatArray
     most: FloatArray
     n_items: IntArray
+    clusters: IntArray
 
     @property
     def count(self) -> int:
@@ -50,7 +52,7 @@ class Pairs:
             self.degrees,
             most=self.most,
             items=self.n_items,
-            clusters=self.n_items,
+            clusters=self.clusters,
             alpha=(1.0 - check_level(level)) / max(comparisons, 1),
             span=span,
         )
@@ -82,6 +84,7 @@ def pairs_by_item(
     *,
     less: FloatArray | None = None,
     absent: NDArray[np.bool_] | None = None,
+    cluster: IntArray | None = None,
 ) -> Pairs:
     """The mean of the items' differences, items sampled.
 
@@ -89,13 +92,14 @@ def pairs_by_item(
         means: item means, shape (models, items); NaN where missing.
         less: those of the second of each pair; None: the same.
         absent: items of which nothing is there, and a pair may both lack, same shape; None: none.
+        cluster: number of each item's cluster, shape (items,); None: items were sampled by themselves.
         judges: what fitting judges' biases adds to the variance of each model's mean, and its degrees of
             freedom, each shape (models,); None: nothing.
     """
     m = len(means)
     added, freedom = (np.zeros(m), np.ones(m)) if judges is None else judges
     value, error, degrees, most = (np.full((m, m), np.nan) for _ in range(4))
-    count = np.zeros((m, m), dtype=np.int64)
+    count, groups = np.zeros((m, m), dtype=np.int64), np.zeros((m, m), dtype=np.int64)
     for a in range(m):
         difference = means[a] - (means if less is None else less)
         if absent is not None:
@@ -114,7 +118,19 @@ def pairs_by_item(
         error[a, same & (n > 1)] = 0.0
         off = np.where(shared, np.abs(difference - value[a][:, None]), 0.0)
         most[a], count[a] = off.max(axis=1, initial=0.0), n
-    return Pairs(value, error, degrees, most, count)
+        if cluster is not None:
+            found = [
+                clustered_mean(np.where(s, d, np.nan), cluster)
+                for s, d in zip(shared, difference, strict=True)
+            ]
+            groups[a] = [each.clusters for each in found]
+            plain = np.array([each.standard_error**2 for each in found])
+            own = np.array([each.degrees for each in found])
+            error[a], degrees[a] = summed_errors((plain, own), (added[a], freedom[a]), (added, freedom))
+            error[a, same & (groups[a] > 1)] = 0.0
+        else:
+            groups[a] = n
+    return Pairs(value, error, degrees, most, count, groups)
 
 
 def _ptp(values: FloatArray, shared: NDArray[np.bool_]) -> FloatArray:

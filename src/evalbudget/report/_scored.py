@@ -15,7 +15,7 @@ from evalbudget.judges.estimates import JudgeScores, judge_corrected, panel_mean
 from evalbudget.repeats.estimates import ItemReadings, mean_over_sampled_items
 from evalbudget.report._numbers import NOTHING
 from evalbudget.sampler import Allocation
-from evalbudget.statistics._bounds import FloatArray
+from evalbudget.statistics._bounds import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from evalbudget.recorded._how_bought import HowBought
@@ -52,6 +52,14 @@ class Scored:
     def is_panel(self) -> bool:
         """Whether there are several raters."""
         return len(self.raters) > 1
+
+    @cached_property
+    def clusters(self) -> IntArray | None:
+        """Number of each item's cluster, as the source declares them; None where items are independent."""
+        declared = self.recorded.declared
+        if declared is None or declared.clusters is None:
+            return None
+        return np.unique(np.asarray(declared.clusters), return_inverse=True)[1].astype(np.int64)
 
     def purchase(self, model: int) -> HowBought:
         """How the model's scores were bought."""
@@ -141,6 +149,8 @@ class Scored:
                 readings_of(scores),
                 allocation=purchase.allocation,
                 fixed_repeats=fixed,
+                bounds=self.bounds,
+                clusters=self.clusters,
             )
         return found if self.bounds is None else found.within(*self.bounds)
 

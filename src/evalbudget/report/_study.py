@@ -20,7 +20,7 @@ from evalbudget.repeats._mean_rows import mean_rows
 from evalbudget.repeats.estimates import ItemReadings, mean_over_fixed_items, mean_over_sampled_items
 from evalbudget.report._both import Both
 from evalbudget.report._missing import check_range, missing_note, without_missing
-from evalbudget.report._numbers import NOTHING
+from evalbudget.report._numbers import CLAIM, NOTHING
 from evalbudget.report._pairs import Pairs, pairs_by_item
 from evalbudget.report._scored import Scored, readings_of
 from evalbudget.sampler import Allocation
@@ -119,7 +119,7 @@ class Study(Scored):
     def _all_pairs(self, *, worst: bool) -> Pairs:
         """Of all models; those of judges that did not score all, by the judges that both have."""
         first, less = (self.lowest, self.highest) if worst else (self.all_item_means, self.all_item_means)
-        found = pairs_by_item(first, self.judge_errors, less=less, absent=self.absent)
+        found = pairs_by_item(first, self.judge_errors, less=less, absent=self.absent, cluster=self.clusters)
         if not self.is_panel:
             return found
         for a, b in permutations(range(len(self.models)), 2):
@@ -130,11 +130,19 @@ class Study(Scored):
                 both.lowest if worst else both.means,
                 both.errors,
                 less=both.highest if worst else both.means,
+                cluster=self.clusters,
             )
             for field in fields(Pairs):
                 table, own = getattr(found, field.name), getattr(of_two, field.name)
                 table[a, b] = own[0, 1]
         return found
+
+    @property
+    def claim(self) -> str:
+        """What every interval over sampled items takes for random, and when it may be read."""
+        if self.clusters is None or self.recorded.declared is None:
+            return CLAIM
+        return CLAIM.replace("items (", f"clusters of items ({self.recorded.declared.cluster}; ", 1)
 
     @cached_property
     def span(self) -> ScoreSpan:
@@ -208,6 +216,7 @@ class Study(Scored):
             given,
             items=len(self.recorded.items) - int(total.details["items_missing"]),
             readings=self.counted(model),
+            clusters=self._clusters_of(model),
             bounds=self.bounds,
             level=level,
         ).rows
@@ -218,13 +227,22 @@ class Study(Scored):
         high = max(rows["upper"], *(end.high for end in ends))
         return {**rows, "lower": low, "upper": high}
 
+    def _clusters_of(self, model: int) -> int | None:
+        """Clusters of the items that a model has a score on; None where items are independent."""
+        if self.clusters is None or self.is_panel:
+            return None
+        return int(np.unique(self.clusters[self.recorded.counts[model].sum(axis=1) > 0]).size)
+
     def _interval_of(self, means: FloatArray, model: int, level: float) -> ConfidenceInterval:
         """Of the mean of item means, with the error of the judges' biases."""
         value = means[~np.isnan(means)]
         once = ItemReadings.of(
             np.arange(value.size), np.zeros(value.size, np.int64), value, n_items=value.size
         )
-        found = mean_over_sampled_items(once, allocation=Allocation.FIXED, bounds=self.bounds)
+        clusters = None if self.clusters is None else self.clusters[~np.isnan(means)]
+        found = mean_over_sampled_items(
+            once, allocation=Allocation.FIXED, bounds=self.bounds, clusters=clusters
+        )
         added, degrees = (float(of_each[model]) for of_each in self.judge_errors)
         if added > 0.0 and found.standard_error > NOTHING:
             error, freedom = summed_errors((found.standard_error**2, value.size - 1), (added, degrees))

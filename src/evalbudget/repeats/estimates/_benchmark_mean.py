@@ -67,9 +67,15 @@ def mean_over_fixed_items(
     Defined for any readings: nothing read gives nan; a standard error is nan while no item has two readings.
     When readings of the same item never differ the standard error is 0 and no interval is claimed (nan),
     unless ``bounds`` are given: then Hoeffding's, half-width range * sqrt(log(2/alpha)/2 * sum of squared
-    weights). Where all readings of all items are at the same end, it is cut to the exact interval of nothing
-    seen in K min(n_i) cases: n readings of each of K items all are 0 with a probability of at most
-    (1 - mean)^(K n).
+    weights). Where all readings are at the two ends of the scale, it is cut to
+
+    .. math:: \hat\theta \pm (\text{range}) \frac{\log(2/\alpha)}{K \min_i n_i} ,
+
+    with two readings of each item or more: with the chance p of an item's upper end
+    :math:`p^n e^{-n (1 - p)} + (1 - p)^n e^{n p} \le 1`, so that a mean of chances that is off by t agrees in
+    all readings with a probability of at most :math:`e^{-n K t}`. Where they are all at one end, it is cut to
+    the exact interval of nothing seen in K min(n_i) cases: n readings of each of K items all are 0 with a
+    probability of at most (1 - mean)^(K n).
 
     Args:
         readings: of one model's items.
@@ -93,7 +99,6 @@ def mean_over_fixed_items(
     parts, degrees = used.parts()
     variance = float(parts.sum()) if parts.size else float("nan")
     error = float(np.sqrt(variance))
-    least_cases = used.n.size * int(used.n.min()) if used.n.size else 0
 
     def interval(level: float) -> ConfidenceInterval:
         if variance > 0.0:
@@ -103,9 +108,12 @@ def mean_over_fixed_items(
             return _around(used.value, float("nan"))
         hoeffding = 0.5 * float(used.w2.sum()) / used.n.size**2
         half = (bounds[1] - bounds[0]) * float(np.sqrt(np.log(2 / (1 - level)) * hoeffding))
+        least = int(used.n.min())
+        if least > 1 and all(is_at_end(score, bounds) for score in np.unique(used.item_means)):
+            half = min(half, (bounds[1] - bounds[0]) * float(np.log(2 / (1 - level))) / (used.n.size * least))
         low, high = max(bounds[0], used.value - half), min(bounds[1], used.value + half)
         if is_at_end(used.value, bounds):
-            exact = unvaried_interval(used.value, least_cases, bounds, level)
+            exact = unvaried_interval(used.value, used.n.size * least, bounds, level)
             low, high = max(low, exact.low), min(high, exact.high)
         return ConfidenceInterval(low, high)
 
@@ -115,7 +123,7 @@ def mean_over_fixed_items(
         f"mean of item means{used.how}",
         frozenset({Random.REPEATS}),
         interval,
-        cases=least_cases,
+        cases=used.n.size * int(used.n.min()) if used.n.size else 0,
     )
 
 

@@ -13,6 +13,7 @@ from evalbudget.statistics._bounds import FloatArray
 from evalbudget.statistics._shrinkage import t_quantile
 
 _LEVEL = 0.95  # at which an estimate is asked for its degrees of freedom
+_ROUNDING = 1e-12
 _MOST_DEGREES = 1e6  # more are as good as infinitely many
 
 
@@ -111,7 +112,7 @@ def _left_open(still: Sequence[Estimate], share: FloatArray, level: float) -> tu
         own, cases = one.confidence_interval(level), one.details.get("cases", 0.0)
         room = (a * (one.value - own.low), a * (own.high - one.value))
         for side in (0, 1):
-            if cases >= 1.0 and room[side] > 0.0 == room[1 - side]:  # at the other end
+            if cases >= 1.0 and room[1 - side] <= _ROUNDING * room[side]:  # at the other end
                 exact = 1.0 - ((1.0 - level) / 2.0) ** (1.0 / cases)
                 ends[side].append((room[side] / exact, cases))
             else:

@@ -38,5 +38,5 @@ def unvaried_interval(
         return ConfidenceInterval(float(bet.low[0]), float(bet.high[0]))
     wide = bounds[1] - bounds[0]
     if value - bounds[0] < bounds[1] - value:
-        return ConfidenceInterval(value, bounds[0] + wide * exact_share(0, cases, level)[1])
-    return ConfidenceInterval(bounds[0] + wide * exact_share(cases, cases, level)[0], value)
+        return ConfidenceInterval(bounds[0], bounds[0] + wide * exact_share(0, cases, level)[1])
+    return ConfidenceInterval(bounds[0] + wide * exact_share(cases, cases, level)[0], bounds[1])
