@@ -15,7 +15,7 @@ from tests.comparisons.test_compare import recorded
 
 from evalbudget.backtest import RecordedScores
 from evalbudget.cli.main import cli
-from evalbudget.comparisons import Baseline, Outcome, Verdict, compare, gate
+from evalbudget.comparisons import Baseline, Outcome, Verdict, as_csv, compare, gate, read_baseline
 from evalbudget.errors import InvalidInputError
 from evalbudget.missing import Missing
 from evalbudget.recorded._declared import Declared
@@ -197,6 +197,21 @@ def test_a_kept_baseline_keeps_what_was_missing(tmp_path: Path) -> None:
     found = run("gate", "--baseline", str(kept), "--candidate", str(TABLES / "base.csv"), "--margin", ".1")
     assert found.exit_code == 3
     assert "300 of new's answers are missing" in found.output
+
+
+def test_a_gate_counts_the_clusters_that_its_baseline_declares(tmp_path: Path) -> None:
+    items = tuple(map(str, range(300)))
+    labels = {item: str(int(item) // 10) for item in items}
+    declared = Declared.of(("o",), items, ("r",), clusters=labels, cluster="document")
+    old = RecordedScores(np.ones((1, 300, 1, 1)), ("o",), items, ("r",), declared=declared)
+    kept = Baseline.of(old, name="o")
+    found = gate(kept, recorded([np.ones(300)], "n", raters=("r",)), margin=0.2)
+    assert "on 300 items in 30 clusters (document)" in str(found)
+    (tmp_path / "kept.csv").write_text(as_csv(kept))
+    again = read_baseline(tmp_path / "kept.csv")
+    assert "in 30 clusters (cluster)" in str(
+        gate(again, recorded([np.ones(300)], "n", raters=("r",)), margin=0.2)
+    )
 
 
 @pytest.mark.claim

@@ -42,6 +42,8 @@ class Baseline:
         answers_missing: how many answers these are.
         digests: of what was asked, by item; empty where nothing tells it.
         notes: what the log says beside its scores, for people.
+        cluster: field by which the log itself says what was sampled together; None: it says nothing.
+        sampled: label of each item by it.
     """
 
     name: str
@@ -58,6 +60,8 @@ class Baseline:
     answers_missing: int = field(default=0, compare=False)
     digests: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = field(default=(), compare=False)
+    cluster: str | None = None
+    sampled: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -144,6 +148,8 @@ class Baseline:
             sum(study.lost),
             {} if declared is None else dict(zip(recorded.items, declared.digests, strict=True)),
             () if declared is None else declared.notes,
+            None if declared is None else declared.cluster,
+            {} if declared is None else dict(zip(recorded.items, declared.clusters or (), strict=False)),
         )
 
     @property

@@ -7,7 +7,7 @@ from io import StringIO
 
 from evalbudget.comparisons._baseline import Baseline
 
-_COLUMNS = ("item", "score", "model", "rater", "task", "version", "category", "digest", "better")
+_COLUMNS = ("item", "score", "model", "rater", "task", "version", "category", "digest", "better", "cluster")
 
 
 def as_csv(baseline: Baseline, cluster: str | None = None) -> str:
@@ -23,6 +23,7 @@ def as_csv(baseline: Baseline, cluster: str | None = None) -> str:
     columns = [name for name in _COLUMNS if name != "category" or baseline.clusters]
     columns = [name for name in columns if name not in ("task", "version") or baseline.task is not None]
     columns = [name for name in columns if name != "digest" or any(baseline.digests.values())]
+    columns = [name for name in columns if name != "cluster" or baseline.sampled]
     columns = [name for name in columns if name != "better" or baseline.lower_is_better is not None]
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow([(cluster or name) if name == "category" else name for name in columns])
@@ -36,6 +37,7 @@ def as_csv(baseline: Baseline, cluster: str | None = None) -> str:
             "version": (baseline.task.version or "") if baseline.task else "",
             "category": baseline.clusters.get(item, ""),
             "digest": baseline.digests.get(item, ""),
+            "cluster": baseline.sampled.get(item, ""),
             "better": "lower" if baseline.lower_is_better else "higher",
         }
         rows.writerow([known[name] for name in columns])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from evalbudget.backtest import RecordedScores
@@ -46,7 +48,7 @@ def gate(
         score: of the candidate, by which it is compared; None for the only one, or the panel's.
         score_range: smallest and largest possible score.
         these_items: see Gate.
-        cluster: by what items are clustered, if ``baseline`` has clusters.
+        cluster: by what items are clustered, if ``baseline`` has clusters; None: as its log declares.
         missing: what a missing answer of the candidate counts as; ``baseline`` was read with the same.
 
     Raises:
@@ -61,6 +63,8 @@ def gate(
     other, notes = other.by_question_of(baseline)
     baseline.shared(list(other.scores))
     baseline, other = baseline.within(score_range), other.within(score_range)
+    if cluster is None and baseline.cluster is not None:
+        baseline, cluster = replace(baseline, clusters=baseline.sampled), baseline.cluster
     drop = missing is Missing.DROP
     items = baseline.compared_with(other, drop=drop)
     low, high = score_range
