@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import t as student_t
 from tests.claims import binomial_claim, pinned, replications
 
 from evalbudget.backtest import RecordedScores, TaskName
 from evalbudget.comparisons import Outcome, compare
-from evalbudget.errors import InvalidInputError, UnknownNameError
+from evalbudget.errors import InvalidInferenceError, InvalidInputError, UnknownNameError
 
 
 def recorded(scores: Any, models: str = "ab", **more: Any) -> RecordedScores:
@@ -52,8 +53,8 @@ def test_verdicts(difference: float, margin: float | None, outcome: Outcome) -> 
     assert row.difference == pytest.approx(difference)
     error = np.std(np.array(pair(difference)[0]), ddof=1) / math.sqrt(200)
     assert row.standard_error == pytest.approx(error)
-    most = np.abs(np.array(pair(difference)[0]) - 0.5).max()
-    half = 1.971957 * math.hypot(error, math.sqrt(2.0) * most / 200)
+    most = np.abs(np.array(pair(difference)[0]) - 0.5 - difference).max()
+    half = 1.971957 * max(error, math.hypot(200 * error, math.sqrt(2.0) * most) / 202)
     assert (row.low, row.high) == pytest.approx((difference - half, difference + half), rel=1e-5)
     assert json.loads(found.to_json())["rows"][0]["verdict"] == row.verdict
 
@@ -71,11 +72,32 @@ def test_items_needed_decide_most_of_the_time() -> None:
 
 
 @pytest.mark.parametrize(("margin", "apart"), [(None, 0.005), (0.012, 0.007), (0.008, 0.005)])
-def test_items_needed_go_by_the_farther_of_nothing_and_the_margin(margin: float | None, apart: float) -> None:
-    (row,) = compare(recorded(pair(0.005, n=100)), margin=margin).rows
+def test_items_needed_are_those_of_the_interval(margin: float | None, apart: float) -> None:
+    scores = recorded(pair(0.005, n=100))
+    (row,) = compare(scores, margin=margin).rows
     assert row.outcome is Outcome.UNDECIDED
-    wanted = 100 * ((1.959964 + 0.841621) * row.standard_error / apart) ** 2
-    assert row.items_needed == math.ceil(wanted)
+    most = np.abs(scores.scores[0] - 0.505).max()
+
+    def reach(n: int) -> float:
+        error = row.standard_error * math.sqrt(100 / n)
+        wide = max(error, math.hypot(n * error, math.sqrt(2.0) * most) / (n + 2))
+        return float(student_t.ppf(0.975, 99 * n / 100) * wide + 0.8416212 * error)
+
+    assert row.items_needed is not None
+    assert reach(row.items_needed) <= apart < reach(row.items_needed - 1)
+
+
+def test_items_that_all_differ_alike_say_how_many_more_would_decide() -> None:
+    alike = recorded([np.ones(20), np.ones(20)])
+    (row,) = compare(alike, margin=0.05).rows
+    assert (row.outcome, row.items_needed) == (Outcome.UNDECIDED, 59)  # .95^59 < .05
+    (more,) = compare(recorded([np.ones(59), np.ones(59)]), margin=0.05).rows
+    assert more.outcome is Outcome.EQUIVALENT
+    (apart,) = compare(recorded([np.ones(3), np.zeros(3)])).rows
+    assert (apart.low, apart.high) == pytest.approx((2 * 0.05 ** (1 / 3) - 1, 1.0))
+    (four,) = compare(recorded([np.ones(4), np.zeros(4)])).rows
+    assert apart.items_needed == 5
+    assert four.outcome is Outcome.UNDECIDED
 
 
 def test_all_pairs_hold_at_once_and_against_asks_for_fewer() -> None:
@@ -101,7 +123,9 @@ def test_metrics_are_compared_one_by_one_and_judges_as_a_panel() -> None:
     assert metrics.rows[0].outcome is Outcome.FIRST
     assert metrics.rows[1].outcome is Outcome.UNDECIDED
     assert "2 comparisons at once" in str(metrics.table())
-    panel = compare(recorded(table, raters=("f1", "exact")))
+    with pytest.raises(InvalidInferenceError, match=r"different scales.*--score NAME"):
+        compare(recorded(table, raters=("f1", "exact")))
+    panel = compare(recorded(table, raters=("f1", "exact")), score_range=(0.0, 2.0))
     assert [row.metric for row in panel.rows] == ["panel"]
     assert panel.rows[0].difference == pytest.approx((table[0] - table[1]).mean())
     only = compare(recorded(table, raters=("f1", "exact")), scores=["exact"])
@@ -229,7 +253,7 @@ def test_a_sentence_says_all_of_two_models() -> None:
 
 @pytest.mark.claim
 @pytest.mark.parametrize(
-    ("rare", "alike", "expected"), [(False, True, 3), (False, False, 5), (True, True, 2), (True, False, 8)]
+    ("rare", "alike", "expected"), [(False, True, 3), (False, False, 5), (True, True, 3), (True, False, 9)]
 )
 def test_judges_with_few_scores_do_not_decide(rare: bool, alike: bool, expected: int) -> None:
     """Two models that are the same, each answer scored by one of three judges whose leniency differs.
@@ -247,7 +271,7 @@ def test_judges_with_few_scores_do_not_decide(rare: bool, alike: bool, expected:
             said = taste + rng.normal(size=(90, 3))
             x[model, np.arange(90), judge, 0] = said[np.arange(90), judge]
             judge = judge if alike else judge[rng.permutation(90)]
-        (row,) = compare(recorded(x)).rows
+        (row,) = compare(recorded(x), score_range=(-20.0, 20.0)).rows
         wrong += row.outcome is not Outcome.UNDECIDED
     binomial_claim(wrong, trials, at_most=0.05)
     pinned(wrong, expected)

@@ -28,6 +28,7 @@ from evalbudget.comparisons import (
     gate,
     read_baseline,
 )
+from evalbudget.comparisons._evidence import Differences
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.hooks._plugins import plugins
 
@@ -92,8 +93,10 @@ def test_these_items_are_decided_by_their_mean() -> None:
     new[:2] = 0.0
     found = gate(baseline(ONES[:50]), recorded(new), margin=0.05, these_items=True)
     assert (
-        found.sentence == "Not worse: new is not worse than old by 0.05 or more on these 50 items, exactly."
+        found.sentence
+        == "Not worse: new is not worse than old by 0.05 or more on these 50 items as scored once."
     )
+    assert "Exact for these items as scored once each: the same items asked again may differ." in str(found)
     assert found.evidence.difference == pytest.approx(-0.04)
 
 
@@ -147,8 +150,12 @@ def test_clusters_come_from_the_baseline() -> None:
             recorded(ONES, task=TaskName("a", "2")),
             r"a \(version 1\) and",
         ),
-        (baseline(ONES[:1]), recorded(ONES), "share 1 items"),
-        (Baseline("old", "match", {"x": 1.0, "y": 0.0}), recorded(ONES), "share 0 items"),
+        (baseline(ONES[:1]), recorded(ONES), "have 1 item with a score in common"),
+        (
+            Baseline("old", "match", {"x": 1.0, "y": 0.0}),
+            recorded(ONES),
+            "have 0 items with a score in common",
+        ),
         (baseline(ONES * 3), recorded(ONES), "old has the score 3, outside of 0 to 1"),
         (baseline(ONES), recorded(ONES * 3), "new has the score 3, outside of 0 to 1"),
     ],
@@ -306,16 +313,19 @@ def test_failures_count_against_the_candidate_and_never_for_it() -> None:
     cluster = np.arange(300)
     order = rng.permutation(300)
     asked: dict[str, Any] = {"margin": 0.1, "alpha": 0.05, "largest": 1, "span": 1.0}
-    found = GateEvidence.of(ONES, new[order], cluster, pool=None, **asked)
-    assert found.verdict is None
+    found = GateEvidence.of(Differences.of(new[order], ONES), cluster, pool=None, **asked)
+    assert (found.verdict, found.if_dropped) == (None, Verdict.NOT_WORSE)
     assert (found.failed, found.items, found.difference) == (90, 210, 0.0)
+    assert found.ends == (pytest.approx(-0.3), 0.0)
     assert found.interval[0] < -0.2
     assert found.interval[1] < 0.1
-    pool = GateEvidence.of(ONES, new[order], cluster, pool=300, **asked)
+    pool = GateEvidence.of(Differences.of(new[order], ONES), cluster, pool=300, **asked)
     assert (pool.verdict, pool.interval) == (None, (pytest.approx(-0.3), 0.0))
-    few = GateEvidence.of(ONES, np.where(cluster < 3, np.nan, 1.0), cluster, pool=300, **asked)
+    few = GateEvidence.of(
+        Differences.of(np.where(cluster < 3, np.nan, 1.0), ONES), cluster, pool=300, **asked
+    )
     assert few.verdict is Verdict.NOT_WORSE
-    none = GateEvidence.of(ONES, np.full(300, np.nan), cluster, pool=300, **asked)
+    none = GateEvidence.of(Differences.of(np.full(300, np.nan), ONES), cluster, pool=300, **asked)
     assert (none.verdict, none.items_needed()) == (None, None)
 
 
@@ -374,12 +384,16 @@ def test_one_cluster_is_refused() -> None:
 
 def test_hints_say_what_would_settle_it() -> None:
     asked: dict[str, Any] = {"margin": 0.1, "alpha": 0.05, "largest": 1, "span": 1.0, "pool": 40}
-    found = GateEvidence.of(ONES[:10], ONES[:10], np.arange(10), **asked)
+    found = GateEvidence.of(Differences.of(ONES[:10], ONES[:10]), np.arange(10), **asked)
     told = str(Gate("old", "new", "match", 0.1, found, 40, these_items=True))
     assert "The 30 items that are left settle it: raise --budget." in told
-    failed = GateEvidence.of(ONES[:40], np.where(np.arange(40) < 9, np.nan, 1.0), np.arange(40), **asked)
+    failing = np.where(np.arange(40) < 9, np.nan, 1.0)
+    failed = GateEvidence.of(Differences.of(failing, ONES[:40]), np.arange(40), **asked)
     told = str(Gate("old", "new", "match", 0.1, failed, 40, these_items=True))
-    assert "What failed settles it" in told
+    assert told.startswith(
+        "Undecided: 9 items failed; with them the difference is anything from -0.23 to +0.00."
+    )
+    assert "Evaluate what is missing; or say what it counts as" in told
     lost = Gate("old", "new", "match", 0.1, found, 40, given_up="it could not be loaded")
     assert (lost.exit_code, lost.sentence) == (4, "Not evaluated: new was given up (it could not be loaded).")
 

@@ -11,6 +11,7 @@ from tests.claims import binomial_claim, pinned, replications
 
 from evalbudget.backtest import RecordedScores
 from evalbudget.comparisons import Baseline, GateConfig, GateEvidence, GateSampler, Verdict, gate_of
+from evalbudget.comparisons._evidence import Differences
 from evalbudget.errors import InvalidInputError
 from evalbudget.races import KnownCell, RacePurchase
 
@@ -136,7 +137,13 @@ def test_what_the_baseline_failed_on_proves_nothing() -> None:
     for pool in (None, 60):
         for margin, candidate, proved in ((0.3, new, True), (0.05, 0.9 * new, False)):
             found = GateEvidence.of(
-                old, candidate, np.arange(60), margin=margin, alpha=0.05, largest=1, pool=pool, span=1.0
+                Differences.of(candidate, old),
+                np.arange(60),
+                margin=margin,
+                alpha=0.05,
+                largest=1,
+                pool=pool,
+                span=1.0,
             )
             assert found.failed == 30
             assert (found.verdict is Verdict.NOT_WORSE) == proved  # whatever the baseline would have had

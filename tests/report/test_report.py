@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pytest
 from scipy.stats import t as student_t
-from tests.report.worlds import panel, recorded
+from tests.report.worlds import nothing_missing, panel, recorded
 
 from evalbudget import Allocation
 from evalbudget.backtest import HowBought, RecordedScores
@@ -45,7 +45,7 @@ def test_one_rater_against_the_estimator() -> None:
     x = panel(judges=1, repeats=3)
     x[1, 4, 0] = np.nan
     x[2, 7, 0, 1:] = np.nan
-    board = section(report(one_rater(x), level=0.9), Leaderboard)
+    board = section(report(nothing_missing(one_rater(x)), level=0.9), Leaderboard)
     assert [row.model for row in board.rows] == ["m2", "m1", "m0"]
     for row in board.rows:
         item, epoch = np.nonzero(~np.isnan(x[int(row.model[1]), :, 0]))
@@ -62,7 +62,7 @@ def test_differences_of_one_rater_are_paired_by_item() -> None:
     x = panel(judges=1, repeats=2)
     x[1, 4, 0] = np.nan
     for against, comparisons, other in ((None, 3, 2), ("m0", 2, 0)):
-        found = section(report(one_rater(x), against=against), Verdicts)
+        found = section(report(nothing_missing(one_rater(x)), against=against), Verdicts)
         assert (found.against, found.comparisons) == (f"m{other}", comparisons)
         for row in found.rows:
             difference = np.mean(x[int(row.first[1]), :, 0], axis=1) - x[other, :, 0].mean(axis=1)
@@ -71,7 +71,8 @@ def test_differences_of_one_rater_are_paired_by_item() -> None:
             assert n == (39 if row.first == "m1" else 40)
             error = difference.std(ddof=1) / np.sqrt(n)
             assert (row.difference, row.standard_error) == pytest.approx((difference.mean(), error))
-            reach = math.hypot(error, math.sqrt(2) * np.abs(difference).max() / n)
+            off = np.abs(difference - difference.mean()).max()
+            reach = max(error, math.hypot(n * error, math.sqrt(2) * off) / (n + 2))
             half = reach * student_t.ppf(1 - 0.025 / comparisons, n - 1)
             assert (row.low, row.high) == pytest.approx((row.difference - half, row.difference + half))
             assert row.items == n
@@ -118,7 +119,7 @@ def test_verdicts_are_those_of_compare_and_ranks_follow_from_them(x: np.ndarray)
     verdicts, board = section(found, Verdicts), section(found, Leaderboard)
     theirs = {(row.first, row.second): row for row in compare(recorded(x)).rows}
     assert len(verdicts.pairs) == len(theirs) == 10
-    bounds = Study(recorded(x)).pairs.confidence_intervals(0.95, 10)
+    bounds = Study(recorded(x)).pair_bounds
     better = dict.fromkeys(found.models, 0)
     for row in verdicts.pairs:
         same = (row.first, row.second) in theirs
@@ -148,7 +149,10 @@ def test_the_error_of_a_rare_judges_bias_is_counted() -> None:
     degrees = [39.0, *(study.mean(m).details["degrees"] for m in (0, 1))]
     parts = [items, *extra]
     df = sum(parts) ** 2 / sum(part**2 / d for part, d in zip(parts, degrees, strict=True))
-    reach = math.hypot(row.standard_error, math.sqrt(2) * np.abs(means[0] - means[1]).max() / 40)
+    off = means[0] - means[1] - row.difference
+    reach = max(
+        row.standard_error, math.hypot(40 * row.standard_error, math.sqrt(2) * np.abs(off).max()) / 42
+    )
     assert row.high - row.difference == pytest.approx(reach * student_t.ppf(0.975, df))
 
 
@@ -225,14 +229,20 @@ def test_identical_models_and_constant_scores_claim_nothing() -> None:
     found = report(one_rater(x))
     board, differences = section(found, Leaderboard), section(found, Verdicts)
     assert [row.rank for row in board.rows] == [1, 1, 3]
-    assert math.isnan(board.rows[0].low)
-    assert [(r.best_rank, r.worst_rank) for r in board.rows] == [(1, 3)] * 3
-    assert any("proves no interval" in note for note in board.notes)
+    assert math.isnan(board.rows[0].standard_error)
+    assert 0.5 < board.rows[0].low < board.rows[0].high == 1.0
+    assert [(r.best_rank, r.worst_rank) for r in board.rows] == [(1, 2), (1, 2), (3, 3)]
+    assert any(
+        "all items score the same; its interval is exact for scores from 0 to 1" in n for n in board.notes
+    )
     assert differences.rows[0].outcome is Outcome.UNDECIDED
     low, high = differences.rows[0].low, differences.rows[0].high
     assert 0.0 < high == -low < 0.5  # ten items alike do not show that all are
     assert str(differences.rows[0].difference) == "0.0"
-    assert json.loads(found.to_json())["leaderboard"]["rows"][0]["low"] is None
+    assert json.loads(found.to_json())["leaderboard"]["rows"][0]["standard_error"] is None
+    rated = section(report(one_rater(6.0 + np.where(x == 1.0, 1.0, 1.0))), Leaderboard)
+    assert math.isnan(rated.rows[0].low)
+    assert any("proves no interval" in note for note in rated.notes)
 
 
 def bought(x: np.ndarray, *purchases: HowBought, **options: Any) -> RecordedScores:

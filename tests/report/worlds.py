@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from evalbudget.backtest import RecordedScores
+from evalbudget.recorded._declared import Declared
 
 
 def panel(models: int = 3, items: int = 40, judges: int = 4, repeats: int = 2, seed: int = 0) -> np.ndarray:
@@ -31,3 +33,9 @@ def recorded(scores: np.ndarray, **options: Any) -> RecordedScores:
         "raters": tuple(f"j{k}" for k in range(r)),
     }
     return RecordedScores(scores, **(names | options))
+
+
+def nothing_missing(found: RecordedScores) -> RecordedScores:
+    """The same, from a source that names what was asked: what has no score was not to have one."""
+    declared = Declared.of(found.models, found.items, found.raters, complete=found.models)
+    return replace(found, declared=declared)

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from evalbudget.cli._output import json_option, publish
 from evalbudget.cli._sources import opened, sources
+from evalbudget.cli.flags import options_of
+from evalbudget.flags import MISSING
+from evalbudget.missing import as_missing
+from evalbudget.races.flags import SCORE_RANGE
+from evalbudget.scale import parse_range
+
+_OPEN = 3
+"""Exit code of verdicts that missing answers keep open."""
 
 EXAMPLES = """\b
 Examples:
@@ -15,6 +25,7 @@ Examples:
   evalbudget compare before.eval after.eval --margin 0.01
   evalbudget compare logs/ --against openai/gpt-5
   evalbudget compare scores.csv --model a --model b --cluster document
+  evalbudget compare a.eval b.eval --guaranteed
   evalbudget compare a.eval b.eval --json - | jq -r .sentence
 
 \b
@@ -36,6 +47,12 @@ Models that stand in several logs go by the names of the files, too: gpt-5 (befo
     help="Field of an item that says which items belong together, such as document.",
 )
 @sources
+@options_of((replace(SCORE_RANGE, help="Smallest and largest possible score."), MISSING))
+@click.option(
+    "--guaranteed",
+    is_flag=True,
+    help="Wider intervals that hold however scores are spread; the default is asymptotic.",
+)
 @click.option(
     "--level", type=float, default=0.95, show_default=True, help="Confidence of all verdicts together."
 )
@@ -50,6 +67,9 @@ def compare(
     task: str | None,
     across_tasks: bool,
     lower_is_better: bool,
+    score_range: str | None,
+    missing: str | None,
+    guaranteed: bool,
     level: float,
     json_path: Path | None,
 ) -> None:
@@ -57,7 +77,9 @@ def compare(
 
     PATH is a log, a file of recorded scores, or a folder of logs, on the same items. Verdicts
     are "better", "equivalent" (the difference is smaller than --margin) or "undecided", with about how many
-    items would decide it. They all hold at once. Of a finished race, its own verdict is said again.
+    items would decide it. They all hold at once. Answers that are missing count as the worst for what is
+    said, unless --missing tells otherwise; a verdict that only they keep open ends with exit code 3. Of a
+    finished race, its own verdict is said again.
     """
     from evalbudget.comparisons import compare as compared  # numpy takes its time: not for --help
     from evalbudget.report import of_race
@@ -77,5 +99,10 @@ def compare(
         scores=scores,
         cluster=cluster,
         level=level,
+        guaranteed=guaranteed,
+        missing=as_missing(missing),
+        score_range=None if score_range is None else parse_range(score_range),
     )
     publish(found.to_json(), json_path, found.sentence, found.table())
+    if found.is_open_by_missing:
+        sys.exit(_OPEN)

@@ -89,15 +89,22 @@ def gate(
 def _save(given: dict[str, Any], task: str | None, path: Path) -> None:
     from evalbudget.comparisons import as_csv, read_baseline
 
-    baseline = read_baseline(given["baseline"], score=given["score"], cluster=given["cluster"], task=task)
+    baseline = read_baseline(
+        given["baseline"],
+        score=given["score"],
+        cluster=given["cluster"],
+        task=task,
+        lower_is_better=bool(given["lower_is_better"]),
+    )
     write_text(path, as_csv(baseline, given["cluster"]), "--save-baseline")
     click.echo(f"Wrote {path}: {len(baseline.scores):,} items of {baseline.name}.", err=True)
 
 
 def _of_logs(candidate: str, task: str | None, host: str | None, given: dict[str, Any]) -> int:
     """Both are there: nothing is bought."""
-    from evalbudget.comparisons import GateConfig
+    from evalbudget.comparisons import GateConfig, read_baseline
     from evalbudget.comparisons import gate as judged
+    from evalbudget.recorded._direction import with_lower_better
 
     for flag in (BASELINE_MODEL, BUDGET, PRICES, RISK, BATCH, SAMPLER_SEED):
         if given[flag.name] is not None:
@@ -109,15 +116,24 @@ def _of_logs(candidate: str, task: str | None, host: str | None, given: dict[str
         raise InvalidInputError(f"--host evaluates models, and {candidate} is a log; drop it")
     outputs = {name: given.pop(name) for name in ("json_path", "markdown_path", "junit_path")}
     config = GateConfig.of(**{name: value for name, value in given.items() if value is not None})
+    scores = plugins().open_scores(Path(candidate), task)
     found = judged(
-        config.read_baseline(),
-        plugins().open_scores(Path(candidate), task),
+        read_baseline(
+            config.baseline,
+            score=config.score,
+            cluster=config.cluster,
+            task=task,
+            missing=config.missing,
+            lower_is_better=config.lower_is_better,
+        ),
+        with_lower_better(scores) if config.lower_is_better else scores,
         margin=config.options["margin"],
         delta=config.options.get("delta", 0.05),
         score=config.score,
         score_range=config.bounds,
         these_items=bool(config.options.get("these_items")),
         cluster=config.cluster,
+        missing=config.missing,
     )
     return show_gate(found, **outputs)
 

@@ -9,7 +9,10 @@ import click
 from evalbudget.cli._output import check_target, json_option, publish, write_bytes, write_text
 from evalbudget.cli._pages import check_folder, is_folder, write_pages
 from evalbudget.cli._sources import opened, sources
+from evalbudget.cli.flags import options_of
 from evalbudget.errors import InvalidInputError
+from evalbudget.flags import MISSING
+from evalbudget.missing import as_missing
 
 EXAMPLES = """\b
 Examples:
@@ -35,6 +38,7 @@ Several raters are a panel of judges; --rater picks one of them, or one of a tas
 @click.option(
     "--level", type=float, default=0.95, show_default=True, help="Confidence level of the intervals."
 )
+@options_of((MISSING,))
 @click.option("--rescale", is_flag=True, help="Map the range that each rater used to 0..1 first.")
 @json_option("report as JSON; - writes it to stdout instead of the tables")
 @click.option(
@@ -56,6 +60,7 @@ def report(
     rater: str | None,
     against: str | None,
     level: float,
+    missing: str | None,
     rescale: bool,
     json_path: Path | None,
     picture: Path | None,
@@ -65,7 +70,8 @@ def report(
 
     PATH is a log, a file of recorded scores, or a folder of logs. Readings that were bought
     because of earlier scores do not count for a mean, and the report says so; .npz and .csv files that do not
-    say how scores were bought are taken to hold none of those.
+    say how scores were bought are taken to hold none of those. Answers that are missing count as the worst
+    for what is said, unless --missing tells otherwise.
     """
     if picture is not None:
         check_target(picture, "--picture")
@@ -87,6 +93,7 @@ def report(
         models=models,
         rater=rater,
         rescale=rescale,
+        missing=as_missing(missing),
     )
     publish(found.to_json(), json_path, found.table())
     if picture is not None and image is not None:

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 import numpy as np
 
 from evalbudget.backtest import RecordedScores
 from evalbudget.errors import InvalidInputError, UnknownNameError
+from evalbudget.missing import Missing
+from evalbudget.recorded._questions import match_questions
 from evalbudget.recorded._task_name import TaskName
 from evalbudget.report._study import Study
-from evalbudget.statistics._bounds import IntArray
+from evalbudget.statistics._bounds import FloatArray, IntArray
+
+T = TypeVar("T")
 
 UNNAMED = "rater"
 """The rater of a table that names none."""
@@ -31,6 +36,14 @@ class Baseline:
         read: smallest and largest of the scores behind these means; None where there are none.
         noise: variance of one score of an item about the item's mean; nan where items have one score each.
         repeats: scores per item, mean over items.
+        missing: share of each item's scores that are missing, where some are; 1 where there is none.
+        complete: what is not among the items was not asked.
+        lower_is_better: whether the source says so of the score; None: it says nothing.
+        answers_missing: how many answers these are.
+        digests: of what was asked, by item; empty where nothing tells it.
+        notes: what the log says beside its scores, for people.
+        cluster: field by which the log itself says what was sampled together; None: it says nothing.
+        sampled: label of each item by it.
     """
 
     name: str
@@ -41,10 +54,24 @@ class Baseline:
     read: tuple[float, float] | None = None
     noise: float = field(default=float("nan"), compare=False)
     repeats: float = field(default=1.0, compare=False)
+    missing: Mapping[str, float] = field(default_factory=dict)
+    complete: bool = field(default=False, compare=False)
+    lower_is_better: bool | None = None
+    answers_missing: int = field(default=0, compare=False)
+    digests: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = field(default=(), compare=False)
+    cluster: str | None = None
+    sampled: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(
-        cls, recorded: RecordedScores, *, name: str, score: str | None = None, series: Sequence[str] = ()
+        cls,
+        recorded: RecordedScores,
+        *,
+        name: str,
+        score: str | None = None,
+        series: Sequence[str] = (),
+        missing: Missing = Missing.WORST,
     ) -> Baseline:
         """From the scores of one model.
 
@@ -55,6 +82,7 @@ class Baseline:
                 or all judges.
             series: names by which a host's logs may have the score that decides, the likeliest first; those
                 that are not there are passed over.
+            missing: what a score that is missing counts as.
 
         Raises:
             InvalidInputError: several models, several metrics and none chosen, or no score.
@@ -84,7 +112,11 @@ class Baseline:
                 f"{name} has the scores {', '.join(recorded.raters)}; name the one that decides, for example "
                 f"--score {recorded.raters[0]}"
             )
-        means = Study(recorded).item_means(0)
+        study = Study.of(recorded, missing=missing)
+        if study.is_panel and study.bounds is None:
+            study.require_one_scale("--score")
+        recorded, means, shares = study.recorded, study.item_means(0), study.shares[0]
+        declared = recorded.declared
         known = {
             item: float(value)
             for item, value in zip(recorded.items, means.tolist(), strict=True)
@@ -110,7 +142,20 @@ class Baseline:
             (float(np.nanmin(read)), float(np.nanmax(read))),
             noise,
             float(n[n > 0].mean()),
+            {item: float(x) for item, x in zip(recorded.items, shares.tolist(), strict=True) if x > 0.0},
+            declared is not None and all(declared.complete),
+            None if declared is None else declared.lower_is_better[0],
+            sum(study.lost),
+            {} if declared is None else dict(zip(recorded.items, declared.digests, strict=True)),
+            () if declared is None else declared.notes,
+            None if declared is None else declared.cluster,
+            {} if declared is None else dict(zip(recorded.items, declared.clusters or (), strict=False)),
         )
+
+    @property
+    def items(self) -> list[str]:
+        """Those that were asked, with a score or without."""
+        return [*self.scores, *(item for item, share in self.missing.items() if share == 1.0)]
 
     def shared(self, items: Sequence[str]) -> list[str]:
         """Items, in their order, that the baseline has a score of.
@@ -122,11 +167,85 @@ class Baseline:
         if len(found) < 2:
             ours = next(iter(self.scores))
             raise InvalidInputError(
-                f"the baseline and the candidate share {len(found)} items (the baseline has "
-                f"{len(self.scores):,}, such as {ours!r}; the candidate {len(items):,}, such as "
-                f"{items[0] if items else '-'!r}); a gate needs two or more: give a baseline of the same task"
+                f"the baseline and the candidate have {len(found)} item{'s' * (len(found) != 1)} with a "
+                f"score in common (the baseline {len(self.scores):,}, such as {ours!r}; the candidate "
+                f"{len(items):,}, such as {items[0] if items else '-'!r}); a gate needs two or more: give a "
+                "baseline of the same task"
             )
         return found
+
+    def compared_with(self, other: Baseline, *, drop: bool) -> list[str]:
+        """Items that were asked of both, or of which nobody says that they were not.
+
+        Args:
+            other: the candidate.
+            drop: only those that both have a score on.
+        """
+        if drop:
+            return [item for item in self.scores if item in other.scores]
+        asked = set(other.items)
+        return [item for item in self.items if item in asked or not other.complete]
+
+    @property
+    def _told(self) -> dict[str, str]:
+        """What was asked under each item's id."""
+        return {item: self.digests.get(item, "") for item in self.items}
+
+    def by_question_of(self, other: Baseline) -> tuple[Baseline, tuple[str, ...]]:
+        """The same with the items named as the other one names these questions; and notes on it."""
+        sources = [
+            (each.name, {item: each.digests.get(item, "") for item in each.items}) for each in (other, self)
+        ]
+        matched = match_questions(sources)
+        name = matched.names[1]
+
+        def renamed(table: Mapping[str, T]) -> dict[str, T]:
+            return {name.get(item, item): value for item, value in table.items()}
+
+        found = replace(
+            self,
+            scores=renamed(self.scores),
+            missing=renamed(self.missing),
+            clusters=renamed(self.clusters),
+            digests=renamed(self.digests),
+        )
+        return found, matched.notes
+
+    def ends(
+        self, items: Sequence[str], bounds: tuple[float, float], *, lower_is_better: bool
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Scores in [0, 1], 1 the best: as far as known, with what is missing the worst, and the best.
+
+        Args:
+            items: n of them; a score that nothing is known of is missing.
+            bounds: smallest and largest possible score.
+            lower_is_better: of the scores.
+
+        Returns:
+            Three arrays of shape (n,); the first is nan where there is no score.
+        """
+        low, high = bounds
+        known = (np.array([self.scores.get(item, np.nan) for item in items]) - low) / (high - low)
+        known = 1.0 - known if lower_is_better else known
+        share = np.array([self.missing.get(item, 0.0) for item in items])
+        share = np.where(np.isnan(known), 1.0, share)
+        worst = (1.0 - share) * np.nan_to_num(known)
+        return known, worst, worst + share
+
+    def same_direction(self, other: Baseline) -> bool:
+        """Whether lower is better, by either of two that are compared.
+
+        Raises:
+            InvalidInputError: they disagree.
+        """
+        told = {self.lower_is_better, other.lower_is_better} - {None}
+        if len(told) > 1:
+            ways = {True: "lower", False: "higher"}
+            raise InvalidInputError(
+                f"of {self.score}, {ways[bool(self.lower_is_better)]} is better by the log of {self.name}, "
+                f"and {ways[bool(other.lower_is_better)]} by that of {other.name}; give logs of one metric"
+            )
+        return True in told
 
     def codes(self, items: Sequence[str]) -> IntArray:
         """Number of each item's cluster, shape (len(items),).

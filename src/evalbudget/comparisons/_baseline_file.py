@@ -7,11 +7,13 @@ from io import StringIO
 
 from evalbudget.comparisons._baseline import Baseline
 
-_COLUMNS = ("item", "score", "model", "rater", "task", "version", "category")
+_COLUMNS = ("item", "score", "model", "rater", "task", "version", "category", "digest", "better", "cluster")
 
 
 def as_csv(baseline: Baseline, cluster: str | None = None) -> str:
     """One row per item, in the order of their names; ``evalbudget`` reads it as any other table of scores.
+
+    An item of which answers are missing has a row without a score, too.
 
     Args:
         baseline: to write.
@@ -20,17 +22,25 @@ def as_csv(baseline: Baseline, cluster: str | None = None) -> str:
     text = StringIO()
     columns = [name for name in _COLUMNS if name != "category" or baseline.clusters]
     columns = [name for name in columns if name not in ("task", "version") or baseline.task is not None]
+    columns = [name for name in columns if name != "digest" or any(baseline.digests.values())]
+    columns = [name for name in columns if name != "cluster" or baseline.sampled]
+    columns = [name for name in columns if name != "better" or baseline.lower_is_better is not None]
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow([(cluster or name) if name == "category" else name for name in columns])
-    for item in sorted(baseline.scores, key=lambda item: (len(item), item)):
+    for item in sorted(baseline.items, key=lambda item: (len(item), item)):
         known = {
             "item": item,
-            "score": repr(baseline.scores[item]),
+            "score": repr(baseline.scores[item]) if item in baseline.scores else "",
             "model": baseline.name,
             "rater": baseline.score,
             "task": baseline.task.name if baseline.task else "",
             "version": (baseline.task.version or "") if baseline.task else "",
             "category": baseline.clusters.get(item, ""),
+            "digest": baseline.digests.get(item, ""),
+            "cluster": baseline.sampled.get(item, ""),
+            "better": "lower" if baseline.lower_is_better else "higher",
         }
         rows.writerow([known[name] for name in columns])
+        if item in baseline.scores and baseline.missing.get(item, 0.0) > 0.0:
+            rows.writerow([(known | {"score": ""})[name] for name in columns])
     return text.getvalue()

@@ -12,9 +12,9 @@ _SIGN = {Verdict.NOT_WORSE: "✅", Verdict.WORSE: "❌", None: "❔"}
 
 def as_markdown(gate: Gate) -> str:
     """A comment for a pull request."""
-    low, high = gate.evidence.interval
+    low, high = gate.interval
     rows = [
-        ("difference", f"{gate.evidence.difference:+.4g}"),
+        ("difference", f"{gate.difference:+.4g}"),
         ("interval", f"{low:+.4g} to {high:+.4g}"),
         ("margin", f"{gate.margin:g}"),
         ("items compared", f"{gate.items:,} of {gate.n_items:,}"),

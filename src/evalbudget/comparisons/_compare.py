@@ -1,231 +1,42 @@
-r"""Are differences between models real? Paired differences on the same items, all at once.
+"""Are differences between models real? Paired differences on the same items, all at once.
 
 Each comparison is the mean over shared items of the difference of two models' item means, with an error that
 takes clusters of items for what was sampled (:mod:`evalbudget.statistics._clustered_mean`), is a little
-larger where few items differ, and of panels counts the error of the judges' biases. Intervals of all
-comparisons and metrics hold at once with the stated level (Bonferroni), and the verdicts follow from them:
-at most 1 - level is the probability that any verdict is wrong.
+larger where few items differ (:mod:`evalbudget.statistics._paired_interval`), and of panels counts the error
+of the judges' biases. Intervals of all comparisons and metrics hold at once with the stated level
+(Bonferroni; pairs that share no item take no part), and the verdicts follow from them.
+
+They are asymptotic: 1 - level is about the probability that any verdict is wrong, for many items of which
+none stands out. Where a difference of 0 is made of rare catastrophes and small gains, more verdicts are wrong
+than that. The guaranteed form rests on the gate's evidence (:mod:`evalbudget.comparisons._guaranteed`) and
+holds however scores are spread within a known range.
 """
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from enum import StrEnum
-from html import escape
+from dataclasses import replace
 from itertools import combinations
-from typing import Any
 
 import numpy as np
-from rich.text import Text
 
 from evalbudget.backtest import RecordedScores
+from evalbudget.comparisons._comparisons import Comparison, Comparisons, Outcome
+from evalbudget.comparisons._guaranteed import guaranteed_interval, require_range
 from evalbudget.errors import InvalidInputError, UnknownNameError
+from evalbudget.estimate import ConfidenceInterval
+from evalbudget.missing import Missing
 from evalbudget.recorded._side_by_side import side_by_side
-from evalbudget.replay._rows import defined
-from evalbudget.report._axes import plot
-from evalbudget.report._charts import Bar, Chart
-from evalbudget.report._numbers import NOTHING, decimals, name_cell, new_table, number, span
+from evalbudget.report._both import Both
+from evalbudget.report._numbers import NOTHING
 from evalbudget.report._study import Study
 from evalbudget.statistics._bounds import FloatArray, IntArray, check_level
-from evalbudget.statistics._clustered_mean import ClusteredMean, clustered_mean, summed_errors, widened
-from evalbudget.statistics._shrinkage import t_quantile
-from evalbudget.tables import NotedTable
+from evalbudget.statistics._clustered_mean import ClusteredMean, clustered_mean, summed_errors
+from evalbudget.statistics._paired_interval import ScoreSpan, items_needed, paired_intervals
 
 POWER = 0.8
 """Of the further items that an undecided comparison is said to need."""
-_FEWEST = 2
-
-
-class Outcome(StrEnum):
-    """What a comparison proves."""
-
-    FIRST = "first is better"
-    SECOND = "second is better"
-    EQUIVALENT = "equivalent"
-    """The difference is smaller than the margin."""
-    UNDECIDED = "undecided"
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """Two models on one metric.
-
-    Attributes:
-        first: name.
-        second: name.
-        metric: that was compared.
-        difference: first less second, mean over the items of both.
-        standard_error: of it, items (in their clusters) and repeats random; nan with fewer than two clusters.
-        low: of the interval that holds for all comparisons at once; nan where none is claimed.
-        high: of it.
-        items: that both were scored on.
-        clusters: among them.
-        outcome: what is proved.
-        items_needed: about so many items, of which those there are are a part, would decide it with a
-            probability of 80%, if difference and spread are what they seem; None where it is decided, or
-            where nothing can be said.
-    """
-
-    first: str
-    second: str
-    metric: str
-    difference: float
-    standard_error: float
-    low: float
-    high: float
-    items: int
-    clusters: int
-    outcome: Outcome
-    items_needed: int | None
-
-    @property
-    def verdict(self) -> str:
-        """The outcome with names."""
-        if self.outcome is Outcome.FIRST:
-            return f"{self.first} is better"
-        if self.outcome is Outcome.SECOND:
-            return f"{self.second} is better"
-        return self.outcome.value
-
-
-@dataclass(frozen=True, repr=False)
-class Comparisons:
-    """All comparisons that were asked for; they hold at once.
-
-    Attributes:
-        rows: one per pair and metric.
-        level: of all intervals together.
-        margin: differences smaller than this do not matter; None: none was given.
-        cluster: by what items are clustered; None for items by themselves.
-        notes: what the sources say, for people: what was left out, and of whom.
-    """
-
-    rows: tuple[Comparison, ...]
-    level: float
-    margin: float | None
-    cluster: str | None
-    notes: tuple[str, ...] = ()
-
-    @property
-    def sentence(self) -> str:
-        """The answer, where two models were compared on one metric; else how many are decided."""
-        if len(self.rows) > 1:
-            open_ones = sum(row.outcome is Outcome.UNDECIDED for row in self.rows)
-            decided = len(self.rows) - open_ones
-            sure = f"with {_percent(self.level)} confidence in all"
-            return f"{decided} of {len(self.rows)} comparisons are decided, {sure}."
-        (row,) = self.rows
-        places = decimals([row.standard_error])
-        told = f"{row.first} less {row.second} is {number(row.difference, places, sign=True)}"
-        if math.isfinite(row.low):
-            told += f", {_percent(self.level)} interval {span(row.low, row.high, places, sign=True)}"
-        verdict = {
-            Outcome.EQUIVALENT: f"Equivalent within {self.margin:g}" if self.margin else "",
-            Outcome.UNDECIDED: "Undecided",
-        }.get(row.outcome, row.verdict)
-        needs = f" About {row.items_needed:,} items would decide it." if row.items_needed else ""
-        return f"{verdict}: {told}.{needs}"
-
-    @property
-    def label(self) -> str:
-        """Exactly what the intervals claim."""
-        sampled = "items" if self.cluster is None else f"clusters of items ({self.cluster})"
-        together = f" {len(self.rows)} comparisons at once (Bonferroni)." if len(self.rows) > 1 else ""
-        margin = "" if self.margin is None else f" Equivalent: the interval lies within ± {self.margin:g}."
-        return (
-            f"First less second, paired by item. Random: {sampled} (sampled, independent) and repeats; "
-            "fixed-n, "
-            f"asymptotic.{together}{margin}"
-        )
-
-    def table(self) -> NotedTable:
-        """One row per comparison."""
-        metrics = {row.metric for row in self.rows}
-        columns = ["difference", "s.e.", f"{_percent(self.level)} interval", "items"]
-        if self.cluster is not None:
-            columns.append("clusters")
-        needed = any(row.items_needed for row in self.rows)
-        columns += ["would decide"] * needed
-        several = ["metric"] if len(metrics) > 1 else []
-        table = new_table("", " ".join((self.label, *self.notes)), [])
-        for name in ("first", "second", *several):
-            table.add_column(name, overflow="fold", min_width=8)
-        for name in columns:
-            table.add_column(name, justify="right", no_wrap=True)
-        table.add_column("verdict", overflow="fold", min_width=12)
-        places = decimals(row.standard_error for row in self.rows)
-        for row in self.rows:
-            table.add_row(
-                name_cell(row.first),
-                name_cell(row.second),
-                *[name_cell(row.metric)] * len(several),
-                number(row.difference, places, sign=True),
-                number(row.standard_error, places),
-                span(row.low, row.high, places, sign=True),
-                f"{row.items:,}",
-                *([f"{row.clusters:,}"] if self.cluster is not None else []),
-                *([f"{row.items_needed:,} items" if row.items_needed else ""] if needed else []),
-                Text(row.verdict),
-            )
-        return table
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON values; undefined numbers are None."""
-        rows = [asdict(row) | {"outcome": row.outcome.value, "verdict": row.verdict} for row in self.rows]
-        found: dict[str, Any] = defined(
-            {
-                "sentence": self.sentence,
-                "label": self.label,
-                "level": self.level,
-                "margin": self.margin,
-                "cluster": self.cluster,
-                "notes": list(self.notes),
-                "rows": rows,
-            }
-        )
-        return found
-
-    def to_json(self, *, indent: int | None = 2) -> str:
-        """:meth:`to_dict` as text."""
-        return json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
-
-    def plot(self, ax: Any = None) -> Any:
-        """The differences with their intervals on axes of matplotlib.
-
-        Args:
-            ax: where to draw; None for axes of their own.
-
-        Returns:
-            The axes.
-
-        Raises:
-            InvalidInputError: matplotlib is not installed.
-        """
-        several = len({row.metric for row in self.rows}) > 1
-        bars = tuple(
-            Bar(
-                f"{row.first} - {row.second}" + (f" ({row.metric})" if several else ""),
-                row.difference,
-                *(row.low, row.high, row.low, row.high),
-            )
-            for row in self.rows
-        )
-        chart = Chart("differences", "first less second", bars, zero=True, together=True)
-        return plot((chart,), ax, level=self.level)
-
-    def _repr_html_(self) -> str:
-        """What notebooks show."""
-        return f"<p>{escape(self.sentence)}</p>\n{self.table()._repr_html_()}"
-
-    def __repr__(self) -> str:
-        return f"<Comparisons: {self.sentence}>"
-
-
-def _percent(level: float) -> str:
-    return f"{100.0 * level:.10g}%"
 
 
 def compare(
@@ -238,6 +49,9 @@ def compare(
     cluster: str | None = None,
     level: float = 0.95,
     across_tasks: bool = False,
+    guaranteed: bool = False,
+    missing: Missing = Missing.WORST,
+    score_range: tuple[float, float] | None = None,
 ) -> Comparisons:
     """Which differences between models are real?
 
@@ -248,12 +62,18 @@ def compare(
         models: only these; empty for all.
         scores: only these metrics, or judges; empty for all. Different metrics are compared one by one,
             judges of the same thing as a panel.
-        cluster: by what ``categories`` cluster items, for what is said; None if items are sampled one by one.
+        cluster: by what ``categories`` cluster items, for what is said; None: as the source declares, or by
+            nothing.
         level: of all intervals together.
         across_tasks: take recordings of tasks of different names or versions for one task.
+        guaranteed: wider intervals that hold however scores are spread; for scores of a known range.
+        missing: what an item counts as that one of two models has no score on.
+        score_range: smallest and largest possible score; None: as the source declares it, or 0 to 1 where
+            all scores are one of them.
 
     Raises:
-        InvalidInputError: a margin of 0 or less, fewer than two models, no item in common, no clusters.
+        InvalidInputError: a margin of 0 or less, fewer than two models, no item in common, no clusters, a
+            score out of range, no known range where one is needed.
         UnknownNameError: no such model or score.
         InvalidInferenceError: a model without a score, or one whose scores were all bought because of others.
     """
@@ -279,31 +99,55 @@ def compare(
     raters = _chosen("score", scores, recorded.raters)
     recorded = recorded.part(models=np.array(chosen), raters=np.array(raters))
     codes = _clusters(recorded, cluster)
+    if cluster is None and recorded.declared is not None:
+        cluster = recorded.declared.cluster
     studies = [
-        (name, Study(part, level=level))
-        for name, part in (
-            [(recorded.raters[0] if len(recorded.raters) == 1 else "panel", recorded)]
-            if recorded.one_measure
-            else [(name, recorded.part(raters=np.array([r]))) for r, name in enumerate(recorded.raters)]
-        )
+        (name, Study.of(part, level=level, missing=missing, bounds=score_range))
+        for name, part in _measures(recorded)
     ]
+    for name, study in studies:
+        if study.is_panel and study.bounds is None:
+            study.require_one_scale("--score")
+        if guaranteed:
+            require_range(name, study)
     pairs = [
         (a, b) if against is None or recorded.models[a] != against else (b, a)
         for a, b in combinations(range(len(recorded.models)), 2)
         if against is None or against in (recorded.models[a], recorded.models[b])
     ]
-    alpha = (1.0 - level) / (len(pairs) * len(studies))
-    rows = tuple(
-        compared_pair(metric, study, pair, codes, alpha, margin)
-        for metric, study in studies
-        for pair in pairs
-    )
-    if not any(row.items for row in rows):
+    asked = [(metric, study, pair) for metric, study in studies for pair in pairs]
+    comparable = sum(study.of_both(*pair).is_comparable for _, study, pair in asked)
+    if not comparable:
         raise InvalidInputError(
             "no two of the models were scored on the same item, so nothing can be compared"
         )
-    notes = recorded.declared.notes if recorded.declared is not None else ()
-    return Comparisons(rows, level, margin, cluster, notes)
+    alpha = (1.0 - level) / comparable
+    rows = tuple(
+        compared_pair(metric, study, pair, codes, alpha, margin, guaranteed=guaranteed)
+        for metric, study, pair in asked
+    )
+    notes = [
+        f"{name}: {study.missing_note}" if len(studies) > 1 else study.missing_note
+        for name, study in studies
+        if study.missing_note
+    ]
+    return Comparisons(
+        rows,
+        level,
+        margin,
+        cluster,
+        guaranteed=guaranteed,
+        lower_is_better=tuple(name for name, study in studies if study.lower_is_better),
+        notes=(*notes, *(recorded.declared.notes if recorded.declared is not None else ())),
+        comparable=comparable,
+    )
+
+
+def _measures(recorded: RecordedScores) -> list[tuple[str, RecordedScores]]:
+    """Each metric by itself, or the judges together."""
+    if recorded.one_measure:
+        return [(recorded.raters[0] if len(recorded.raters) == 1 else "panel", recorded)]
+    return [(name, recorded.part(raters=np.array([r]))) for r, name in enumerate(recorded.raters)]
 
 
 def _chosen(kind: str, wanted: Sequence[str], names: Sequence[str]) -> list[int]:
@@ -315,6 +159,8 @@ def _chosen(kind: str, wanted: Sequence[str], names: Sequence[str]) -> list[int]
 
 def _clusters(recorded: RecordedScores, cluster: str | None) -> IntArray:
     """Number of each item's cluster, shape (items,)."""
+    if cluster is None and recorded.declared is not None and recorded.declared.clusters is not None:
+        return np.unique(np.asarray(recorded.declared.clusters), return_inverse=True)[1].astype(np.int64)
     if cluster is None:
         return np.arange(len(recorded.items))
     if recorded.categories is None:
@@ -334,7 +180,14 @@ def _clusters(recorded: RecordedScores, cluster: str | None) -> IntArray:
 
 
 def compared_pair(
-    metric: str, study: Study, pair: tuple[int, int], codes: IntArray, alpha: float, margin: float | None
+    metric: str,
+    study: Study,
+    pair: tuple[int, int],
+    codes: IntArray,
+    alpha: float,
+    margin: float | None,
+    *,
+    guaranteed: bool = False,
 ) -> Comparison:
     """Compare two models.
 
@@ -345,27 +198,66 @@ def compared_pair(
         codes: number of each item's cluster, shape (items,).
         alpha: probability of a wrong verdict.
         margin: differences smaller than this do not matter; None: none is given.
+        guaranteed: see :func:`compare`.
     """
     a, b = pair
-    means, errors = study.of_both(a, b)
-    difference = means[0] - means[1]
-    found = _with_judges(clustered_mean(difference, codes), errors)
-    low = high = math.nan
-    if found.clusters >= _FEWEST and not np.nan_to_num(difference).any():
-        # as many clusters as these show no difference with 1 - alpha at most, were it on a larger share
-        high = _span(means) * (1.0 - alpha ** (1.0 / found.clusters))
-        low = -high if high > 0.0 else math.nan
-    elif found.standard_error > NOTHING:
-        most = float(np.nanmax(np.abs(difference)))
-        quantile = float(t_quantile(1.0 - alpha, np.array(found.degrees)))
-        half = quantile * float(widened(found.standard_error, most, found.clusters))
-        low, high = found.value - half, found.value + half
-    outcome = _outcome(low, high, margin)
-    needed = _needed(found, alpha, margin) if outcome is Outcome.UNDECIDED else None
+    both, lower = study.of_both(a, b), study.lower_is_better
+    found = _with_judges(clustered_mean(both.means[0] - both.means[1], codes), both.errors)
+    middle = bounds = _interval(both, both.means, both.means, codes, alpha, study, guaranteed=guaranteed)
+    if any(both.missing) and found.n:
+        at_worst = _interval(both, both.lowest, both.highest, codes, alpha, study, guaranteed=guaranteed)
+        at_best = _interval(both, both.highest, both.lowest, codes, alpha, study, guaranteed=guaranteed)
+        bounds = ConfidenceInterval(
+            float(np.fmin(middle.low, at_worst.low)), float(np.fmax(middle.high, at_best.high))
+        )
+    outcome, needed = _outcome(bounds, margin, lower=lower), None
+    if outcome is Outcome.UNDECIDED and not any(both.missing) and not guaranteed:
+        needed = items_needed(found, alpha=alpha, span=study.span, margin=margin, power=POWER)
     return Comparison(
-        *(study.models[a], study.models[b], metric, found.value, found.standard_error, low, high),
-        *(found.n, found.clusters, outcome, needed),
+        first=study.models[a],
+        second=study.models[b],
+        metric=metric,
+        difference=found.value,
+        standard_error=found.standard_error,
+        low=bounds.low,
+        high=bounds.high,
+        items=found.n,
+        clusters=found.clusters,
+        outcome=outcome,
+        items_needed=needed,
+        missing=both.missing,
+        if_dropped=_outcome(middle, margin, lower=lower),
     )
+
+
+def _interval(
+    both: Both,
+    first: FloatArray,
+    second: FloatArray,
+    codes: IntArray,
+    alpha: float,
+    study: Study,
+    *,
+    guaranteed: bool,
+) -> ConfidenceInterval:
+    """Of the first model's mean less the second's, by two tables of item means."""
+    difference = first[0] - second[1]
+    if guaranteed:
+        assert study.bounds is not None
+        return guaranteed_interval(difference, codes, alpha, study.bounds)
+    return _bounds(_with_judges(clustered_mean(difference, codes), both.errors), alpha, study.span)
+
+
+def _bounds(found: ClusteredMean, alpha: float, span: ScoreSpan) -> ConfidenceInterval:
+    bounds = paired_intervals(
+        *(found.value, found.standard_error, found.degrees),
+        most=found.most,
+        items=found.n,
+        clusters=found.clusters,
+        alpha=alpha,
+        span=span,
+    )
+    return ConfidenceInterval(float(bounds.low), float(bounds.high))
 
 
 def _with_judges(found: ClusteredMean, errors: tuple[FloatArray, FloatArray]) -> ClusteredMean:
@@ -378,31 +270,12 @@ def _with_judges(found: ClusteredMean, errors: tuple[FloatArray, FloatArray]) ->
     return replace(found, standard_error=float(error), degrees=float(freedom))
 
 
-def _span(means: FloatArray) -> float:
-    """Of the scores; at least 1 where they may be pass or fail."""
-    low, high = float(np.nanmin(means)), float(np.nanmax(means))
-    return max(high - low, 1.0) if low >= 0.0 and high <= 1.0 else high - low
-
-
-def _outcome(low: float, high: float, margin: float | None) -> Outcome:
+def _outcome(found: ConfidenceInterval, margin: float | None, *, lower: bool) -> Outcome:
+    low, high = found.low, found.high
     if margin is not None and -margin < low and high < margin:
         return Outcome.EQUIVALENT
     if low > 0.0:
-        return Outcome.FIRST
+        return Outcome.SECOND if lower else Outcome.FIRST
     if high < 0.0:
-        return Outcome.SECOND
+        return Outcome.FIRST if lower else Outcome.SECOND
     return Outcome.UNDECIDED
-
-
-def _needed(found: ClusteredMean, alpha: float, margin: float | None) -> int | None:
-    """Items with which the interval most probably leaves out 0, or both ends of the margin."""
-    if not found.standard_error > NOTHING or found.clusters < _FEWEST:
-        return None
-    size = abs(found.value)
-    apart = max(size, 0.0 if margin is None else margin - size)
-    if apart <= NOTHING:
-        return None
-    normal = np.array(np.inf)
-    reach = float(t_quantile(1.0 - alpha, normal) + t_quantile(2.0 * POWER - 1.0, normal))
-    needed = math.ceil(found.n * (reach * found.standard_error / apart) ** 2)
-    return needed if needed > found.n else None

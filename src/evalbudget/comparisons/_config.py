@@ -12,7 +12,9 @@ from evalbudget.budget import Budget
 from evalbudget.comparisons._baseline import UNNAMED, Baseline
 from evalbudget.errors import InvalidInputError
 from evalbudget.hooks._plugins import plugins
+from evalbudget.missing import Missing, as_missing
 from evalbudget.races import RaceConfig
+from evalbudget.recorded._direction import with_lower_better
 from evalbudget.statistics._bounds import check_level
 
 SAMPLER = "gate"
@@ -22,6 +24,7 @@ NO_NAME = "model"
 _VARIANCES = 8.0
 """Of paired differences, by the margin squared: items that prove "not worse" where there is no difference."""
 MOST_REPEATS = 20
+_FEWEST = 2
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,16 @@ class GateConfig(RaceConfig):
         return self.baseline_model is None
 
     @property
+    def missing(self) -> Missing:
+        """What a missing answer counts as."""
+        return as_missing(self.options.get("missing"))
+
+    @property
+    def lower_is_better(self) -> bool:
+        """Whether a person says so of the score."""
+        return bool(self.options.get("lower_is_better"))
+
+    @property
     def until_proved(self) -> bool:
         """A gate goes on until it is decided, within the budget."""
         return True
@@ -114,6 +127,7 @@ class GateConfig(RaceConfig):
                     "give for example 0.95"
                 )
             typed["delta"] = 1.0 - float(level)
+        typed["lower_is_better"] = typed.get("lower_is_better") or None
         typed["these_items"] = typed.get("these_items") or None
         typed["seed_chosen"] = typed.get("seed") is not None
         return super().of(**typed)
@@ -141,7 +155,20 @@ class GateConfig(RaceConfig):
         if not self.baseline:
             assert self.baseline_model is not None
             return Baseline(self.baseline_model, next(iter(series), UNNAMED), {})
-        return read_baseline(self.baseline, score=self.score, series=series, cluster=self.cluster)
+        found = read_baseline(
+            self.baseline,
+            score=self.score,
+            series=series,
+            cluster=self.cluster,
+            missing=self.missing,
+            lower_is_better=self.lower_is_better,
+        )
+        if found.lower_is_better and not self.lower_is_better:
+            raise InvalidInputError(
+                f"lower {found.score} is better by the log of {found.name}, and a gate that buys takes "
+                "higher for better unless it is told: give --lower-is-better"
+            )
+        return found
 
     def check_model(self, name: str) -> None:
         """Refuse to ask another model than the one whose scores are there.
@@ -208,6 +235,8 @@ def read_baseline(
     series: Sequence[str] = (),
     cluster: str | None = None,
     task: str | None = None,
+    missing: Missing = Missing.WORST,
+    lower_is_better: bool = False,
 ) -> Baseline:
     """A baseline from a log or a table of scores.
 
@@ -217,9 +246,20 @@ def read_baseline(
         series: see :meth:`Baseline.of`.
         cluster: field of items that says which belong together.
         task: of several in a folder, the one to read.
+        missing: what a missing answer counts as.
+        lower_is_better: of the score, where the log does not say so itself.
 
     Raises:
         EvalbudgetError: it cannot be read, or holds something else.
+        InvalidInputError: it has one item.
     """
     recorded = plugins().open_scores(Path(path), task, category=cluster)
-    return Baseline.of(recorded, name=recorded.models[0], score=score, series=series)
+    if lower_is_better:
+        recorded = with_lower_better(recorded)
+    found = Baseline.of(recorded, name=recorded.models[0], score=score, series=series, missing=missing)
+    if len(found.items) < _FEWEST:
+        raise InvalidInputError(
+            f"the baseline {path} has one item, {found.items[0]!r}, which proves nothing of others; give one "
+            "with two items or more"
+        )
+    return found

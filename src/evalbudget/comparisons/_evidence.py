@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from evalbudget.errors import InvalidInputError
+from evalbudget.missing import Missing
 from evalbudget.statistics._bounds import FloatArray, IntArray
 from evalbudget.statistics._paired_test import PairedDraws, UnorderedPairs
 
@@ -42,23 +43,64 @@ def check_margin(margin: float, bounds: tuple[float, float]) -> float:
 
 
 @dataclass(frozen=True)
+class Differences:
+    """Of items, one score less the other, on the scale on which scores span [0, 1].
+
+    A score that is missing is worth the worst for what is claimed: against "not worse" the lowest of the
+    candidate and the highest of the baseline, for "worse" the other way round.
+
+    Attributes:
+        known: of items that both have a score on; nan elsewhere, shape (n,).
+        lowest: of all items, missing scores at the worst for the first; nan where neither says anything.
+        highest: the same at the best.
+    """
+
+    known: FloatArray
+    lowest: FloatArray
+    highest: FloatArray
+
+    @classmethod
+    def of(
+        cls, candidate: FloatArray, baseline: FloatArray, *, missing: Missing = Missing.WORST
+    ) -> Differences:
+        """Of scores in [0, 1], 1 the best; nan where one is missing, shapes (n,)."""
+        if missing is Missing.ZERO:
+            candidate, baseline = np.nan_to_num(candidate), np.nan_to_num(baseline)
+        known = candidate - baseline
+        if missing is Missing.DROP:
+            return cls(known, known, known)
+        return cls(
+            known,
+            np.nan_to_num(candidate, nan=0.0) - np.nan_to_num(baseline, nan=1.0),
+            np.nan_to_num(candidate, nan=1.0) - np.nan_to_num(baseline, nan=0.0),
+        )
+
+    @classmethod
+    def between(
+        cls,
+        first: tuple[FloatArray, FloatArray, FloatArray],
+        second: tuple[FloatArray, FloatArray, FloatArray],
+    ) -> Differences:
+        """Of scores as far as they are known, with what is missing the worst, and the best."""
+        return cls(first[0] - second[0], first[1] - second[2], first[2] - second[1])
+
+
+@dataclass(frozen=True)
 class GateEvidence:
     """Differences of one candidate from the baseline.
 
-    An item that one of the two failed on proves nothing for the candidate: against "not worse" a failure of
-    the candidate counts as the lowest score and one of the baseline as the highest, and both are left out
-    against "worse".
-
     Attributes:
         draws: of items that both have a score on, on the scale on which scores span [0, 1].
-        at_worst: the same with the candidate's failures as lowest scores, the baseline's as highest.
+        at_worst: of all items, missing scores at the worst for the candidate.
+        at_best: the same at the best.
         alpha: probability of each of the two wrong verdicts, and of each wrong end of the interval.
         span: range of the scores.
-        failed: items that one of the two has no score on.
+        failed: items that one of the two has no score on, or not all of its scores, and that count.
     """
 
     draws: PairedDraws
     at_worst: PairedDraws
+    at_best: PairedDraws
     alpha: float
     span: float
     failed: int
@@ -66,8 +108,7 @@ class GateEvidence:
     @classmethod
     def of(
         cls,
-        baseline: FloatArray,
-        candidate: FloatArray,
+        differences: Differences,
         cluster: IntArray,
         *,
         margin: float,
@@ -77,11 +118,10 @@ class GateEvidence:
         span: float,
         unordered: bool = False,
     ) -> GateEvidence:
-        """From scores in the order drawn.
+        """From differences in the order drawn.
 
         Args:
-            baseline: score of each item, scores spanning [0, 1]; nan where it failed, shape (n,).
-            candidate: likewise.
+            differences: candidate less baseline, of n items.
             cluster: number of each item's cluster, the items of one in a row, shape (n,).
             margin: in the units of the scores.
             alpha: see GateEvidence.
@@ -107,25 +147,34 @@ class GateEvidence:
                 largest,
             )
 
-        difference = candidate - baseline
-        failed = int(np.isnan(difference).sum())
-        left_out = at_worst = draws(difference)
-        if failed:
-            at_worst = draws(np.nan_to_num(candidate, nan=0.0) - np.nan_to_num(baseline, nan=1.0))
-        return cls(left_out, at_worst, alpha, span, failed)
+        open_ones = differences.highest - differences.lowest > _ROUNDING
+        known = draws(differences.known)
+        at_worst = at_best = known
+        if open_ones.any():
+            at_worst, at_best = draws(differences.lowest), draws(differences.highest)
+        return cls(known, at_worst, at_best, alpha, span, int(open_ones.sum()))
 
     @cached_property
     def verdict(self) -> Verdict | None:
-        """What is proved; None: nothing is yet."""
-        if self.draws.is_exhausted:
-            if self.at_worst.mean > -self.draws.margin + _ROUNDING:
+        """What is proved, whatever the missing scores would have been; None: nothing is yet."""
+        return self._verdict(self.at_worst, self.at_best)
+
+    @cached_property
+    def if_dropped(self) -> Verdict | None:
+        """What would be proved, had chance picked the missing scores."""
+        return self._verdict(self.draws, self.draws)
+
+    def _verdict(self, at_worst: PairedDraws, at_best: PairedDraws) -> Verdict | None:
+        margin = self.draws.margin
+        if at_worst.is_exhausted:
+            if at_worst.mean > -margin + _ROUNDING:
                 return Verdict.NOT_WORSE
-            return Verdict.WORSE if self.draws.mean <= -self.draws.margin + _ROUNDING else None
+            return Verdict.WORSE if at_best.mean <= -margin + _ROUNDING else None
         aim = math.log(1.0 / self.alpha)
-        not_worse = self.at_worst.evidence(-self.draws.margin) >= aim
-        worse = self.draws.evidence(0.0, at_least=True) >= aim
+        not_worse = at_worst.evidence(-margin) >= aim
+        worse = at_best.evidence(0.0, at_least=True) >= aim
         if not_worse and worse:  # a drop between nothing and the margin: what it is nearer to
-            not_worse = self.draws.mean > -0.5 * self.draws.margin
+            not_worse = 0.5 * (at_worst.mean + at_best.mean) > -0.5 * margin
         return Verdict.NOT_WORSE if not_worse else Verdict.WORSE if worse else None
 
     @property
@@ -138,10 +187,15 @@ class GateEvidence:
         """Mean of candidate less baseline, in the units of the scores; nan before the first item."""
         return self.draws.mean * self.span
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        """What that mean would be with the missing scores at the worst and at the best for the candidate."""
+        return self.at_worst.mean * self.span, self.at_best.mean * self.span
+
     @cached_property
     def interval(self) -> tuple[float, float]:
         """Of the difference, in the units of the scores; either end is ever wrong with alpha at most."""
-        low, high = self.at_worst.interval(self.alpha)[0], self.draws.interval(self.alpha)[1]
+        low, high = self.at_worst.interval(self.alpha)[0], self.at_best.interval(self.alpha)[1]
         return low * self.span, high * self.span
 
     @property

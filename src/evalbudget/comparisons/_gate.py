@@ -7,21 +7,14 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from evalbudget.backtest import RecordedScores
-from evalbudget.budget import shown_amount
-from evalbudget.comparisons._baseline import PANEL, UNNAMED, Baseline
-from evalbudget.comparisons._config import GateConfig
-from evalbudget.comparisons._evidence import GateEvidence, Verdict, check_margin
-from evalbudget.comparisons._gate_sampler import GateSampler
-from evalbudget.races import RacePurchase
+from evalbudget.comparisons._evidence import GateEvidence, Verdict
+from evalbudget.missing import Missing
 from evalbudget.replay._rows import defined
-from evalbudget.run import Bill
+from evalbudget.report._missing import missing_words
 
 EXIT_CODES = {Verdict.NOT_WORSE: 0, Verdict.WORSE: 1, None: 3}
 """Of ``evalbudget gate``, by verdict; bad input is 2."""
-_OF_BASELINE = "the baseline: "
+OF_BASELINE = "the baseline: "
 FAILED = 4
 """The candidate could not be evaluated."""
 
@@ -42,8 +35,13 @@ class Gate:
         spent: what the verdict cost, for people; empty where nothing was bought.
         stopped: why nothing more was bought; empty where nothing was.
         given_up: why the candidate could not be evaluated; empty where it could.
-        missing: items of the baseline that a candidate's log says nothing of.
+        missing: answers of the baseline and of the candidate that their logs lack.
+        not_asked: items of the baseline that the candidate was not asked, by its log.
+        handled: what missing answers count as.
         repeats: answers of the candidate to each item that were to be bought.
+        lower_is_better: of the score; ``evidence`` has it turned round.
+        is_kept: the baseline's scores were there, and may be there for other candidates, too.
+        notes: what the logs say beside their scores, and how items were paired.
     """
 
     baseline: str
@@ -57,8 +55,26 @@ class Gate:
     spent: str = ""
     stopped: str = ""
     given_up: str = ""
-    missing: int = 0
+    missing: tuple[int, int] = (0, 0)
+    not_asked: int = 0
+    handled: Missing = Missing.WORST
     repeats: int = 1
+    lower_is_better: bool = False
+    is_kept: bool = False
+    notes: tuple[str, ...] = ()
+
+    @property
+    def difference(self) -> float:
+        """Mean of candidate less baseline, as scored; nan before the first item."""
+        return -self.evidence.difference if self.lower_is_better else self.evidence.difference
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Of the difference."""
+        return self._as_scored(self.evidence.interval)
+
+    def _as_scored(self, ends: tuple[float, float]) -> tuple[float, float]:
+        return (-ends[1], -ends[0]) if self.lower_is_better else ends
 
     @property
     def items(self) -> int:
@@ -84,22 +100,47 @@ class Gate:
     @property
     def sentence(self) -> str:
         """The verdict, and what it claims."""
-        sure = "exactly" if self.evidence.draws.is_exhausted else f"with {self._confidence} confidence"
+        exact = self.evidence.draws.is_exhausted
+        sure = "" if exact else f", with {self._confidence} confidence"
         where = f" on these {self.n_items:,} items" if self.these_items else ""
+        where += " as scored once" if exact else ""
         if self.verdict is Verdict.NOT_WORSE:
             return (
                 f"Not worse: {self.candidate} is not worse than {self.baseline} by {self.margin:g} or "
-                f"more{where}, {sure}."
+                f"more{where}{sure}."
             )
         if self.verdict is Verdict.WORSE:
-            return f"Worse: {self.candidate} is worse than {self.baseline}{where}, {sure}."
+            return f"Worse: {self.candidate} is worse than {self.baseline}{where}{sure}."
         if self.given_up:
-            name = self.baseline if self.given_up.startswith(_OF_BASELINE) else self.candidate
-            return f"Not evaluated: {name} was given up ({self.given_up.removeprefix(_OF_BASELINE)})."
+            name = self.baseline if self.given_up.startswith(OF_BASELINE) else self.candidate
+            return f"Not evaluated: {name} was given up ({self.given_up.removeprefix(OF_BASELINE)})."
+        if self.is_open_by_missing:
+            low, high = self._as_scored(self.evidence.ends)
+            places = self._places
+            return (
+                f"Undecided: {self.missing_words}; with them the difference is anything from "
+                f"{low:+.{places}f} to {high:+.{places}f}."
+            )
         return (
             f"Undecided: whether {self.candidate} is worse than {self.baseline} by {self.margin:g} or "
             f"more{where} is not proved either way."
         )
+
+    @property
+    def is_open_by_missing(self) -> bool:
+        """Whether it is undecided only because of answers that are missing."""
+        return self.verdict is None and self.evidence.if_dropped is not None
+
+    @property
+    def missing_words(self) -> str:
+        """How many answers are missing of whom, as a clause; empty where none is."""
+        told = missing_words(zip((self.baseline, self.candidate), self.missing, strict=True))
+        failed = self.evidence.failed
+        return told or (f"{failed:,} item{'s' * (failed != 1)} failed" if failed else "")
+
+    @property
+    def _places(self) -> int:
+        return max(2, -math.floor(math.log10(max(self.margin, 1e-9))) + 1)
 
     @property
     def _confidence(self) -> str:
@@ -107,17 +148,16 @@ class Gate:
 
     def lines(self) -> tuple[str, ...]:
         """The sentence, the difference with its interval, what it cost, and what would decide it."""
-        return tuple(
-            line for line in (self.sentence, self._difference, self._claim, self._cost, self._hint) if line
-        )
+        told = (self.sentence, self._difference, self._claim, self.reuse, self._cost, self._hint)
+        return tuple(line for line in (*told, *self.notes) if line)
 
     @property
     def _difference(self) -> str:
         if not self.evidence.items:
             return "No item was scored for both."
-        low, high = self.evidence.interval
-        places = max(2, -math.floor(math.log10(max(self.margin, 1e-9))) + 1)
-        told = f"{self.evidence.difference:+.{places}f}"
+        low, high = self.interval
+        places = self._places
+        told = f"{self.difference:+.{places}f}"
         if low < high:
             told += f" ({low:+.{places}f} to {high:+.{places}f})"
         several = "s" * (self.evidence.clusters != 1)
@@ -125,15 +165,17 @@ class Gate:
         of = f" of {self.n_items:,}" if self.items < self.n_items else ""
         each = f", each answered {self.repeats} times" if self.repeats > 1 else ""
         told = f"Difference {told}, on {self.items:,}{of} items{clusters}{each}."
-        if self.evidence.failed:
-            told += (
-                f" {self.evidence.failed:,} more failed: against 'not worse' they count as the worst "
-                "that they "
-                "could be, for 'worse' not at all."
-            )
-        if self.missing:
-            told += f" {self.missing:,} items of the baseline are not in the candidate's log."
+        if self.missing_words:
+            told += f" {self.missing_words}{self._counted}."
+        if self.not_asked:
+            told += f" {self.not_asked:,} items of the baseline were not asked of the candidate."
         return told
+
+    @property
+    def _counted(self) -> str:
+        if self.handled is Missing.WORST:
+            return ": interval and verdict hold whatever they would have been"
+        return f", and {'counted as the worst score' if self.handled is Missing.ZERO else 'left out'}"
 
     @property
     def _claim(self) -> str:
@@ -143,7 +185,24 @@ class Gate:
             random = f"{'clusters of items' if self.cluster else 'items'} and repeats"
         fixed = "Fixed-n: holds for logs as they are"
         when = "Holds whenever you look" if self.evidence.is_anytime else fixed
-        return f"Random: {random}. {when}; each end of the interval {self._confidence}."
+        lower = " Lower is better." if self.lower_is_better else ""
+        if self.evidence.draws.is_exhausted:
+            return f"Exact for these items as scored once each: the same items asked again may differ.{lower}"
+        return (
+            f"Random: {random}. {when}; each end of the interval {self._confidence}, guaranteed however the "
+            "scores are spread, so wider than the asymptotic interval that evalbudget compare prints of the "
+            f"same logs.{lower}"
+        )
+
+    @property
+    def reuse(self) -> str:
+        """What the error is of a gate whose baseline is kept for other candidates; empty for others."""
+        if not self.is_kept or self.these_items:
+            return ""
+        return (
+            f"The {100.0 * self.evidence.alpha:.10g}% is over draws of the baseline, too: one that is kept "
+            "and was lucky or unlucky is so for every candidate."
+        )
 
     @property
     def _cost(self) -> str:
@@ -153,6 +212,11 @@ class Gate:
     def _hint(self) -> str:
         if self.verdict is not None or self.given_up or not self.evidence.items:
             return ""
+        if self.is_open_by_missing:
+            return (
+                "Evaluate what is missing; or say what it counts as: --missing zero for wrong answers, "
+                "--missing drop if chance picked it."
+            )
         left = self.n_items - self.items - self.evidence.failed
         if self.these_items:
             settled = f"The {left:,} items that are left settle it: raise --budget." if left else ""
@@ -166,7 +230,7 @@ class Gate:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON values; undefined numbers are None."""
-        low, high = self.evidence.interval
+        low, high = self.interval
         found: dict[str, Any] = defined(
             {
                 "verdict": self.verdict.value if self.verdict else "undecided",
@@ -177,14 +241,19 @@ class Gate:
                 "score": self.score,
                 "margin": self.margin,
                 "alpha": self.evidence.alpha,
-                "difference": self.evidence.difference,
+                "difference": self.difference,
                 "lower": low,
                 "upper": high,
                 "anytime": self.evidence.is_anytime,
                 "items": self.items,
                 "repeats": self.repeats,
                 "failed": self.evidence.failed,
-                "missing": self.missing,
+                "missing": dict(zip(("baseline", "candidate"), self.missing, strict=True)),
+                "counted_as": self.handled.value,
+                "not_asked": self.not_asked,
+                "undecided_by_missing": self.is_open_by_missing,
+                "lower_is_better": self.lower_is_better,
+                "interval": "guaranteed",
                 "items_available": self.n_items,
                 "these_items": self.these_items,
                 "cluster": self.cluster,
@@ -192,6 +261,8 @@ class Gate:
                 "items_needed": self.items_needed,
                 "spent": self.spent or None,
                 "claim": self._claim,
+                "kept_baseline": self.reuse or None,
+                "notes": list(self.notes),
             }
         )
         return found
@@ -205,103 +276,3 @@ class Gate:
 
     def __repr__(self) -> str:
         return f"<Gate: {self.sentence}>"
-
-
-def gate(
-    baseline: Baseline,
-    candidate: RecordedScores,
-    *,
-    margin: float,
-    delta: float = 0.05,
-    score: str | None = None,
-    score_range: tuple[float, float] = (0.0, 1.0),
-    these_items: bool = False,
-    cluster: str | None = None,
-) -> Gate:
-    """The verdict on a candidate whose scores are there.
-
-    The evidence is the mean of what :class:`~evalbudget.comparisons.GateSampler` would have gathered in
-    several orders of the items, so that it depends on none. It may be looked at once: do not extend a log
-    because it was undecided.
-
-    Args:
-        baseline: its scores.
-        candidate: scores of one model.
-        margin: what the candidate may be worse by, in the units of the score, above 0.
-        delta: probability of a wrong verdict.
-        score: of the candidate, by which it is compared; None for the only one, or the panel's.
-        score_range: smallest and largest possible score.
-        these_items: see Gate.
-        cluster: by what items are clustered, if ``baseline`` has clusters.
-
-    Raises:
-        InvalidInputError: no item in common, several models, a margin or a score out of range, another task.
-        UnknownNameError: no such score.
-    """
-    wanted = score or (None if baseline.score in (UNNAMED, PANEL) else baseline.score)
-    other = Baseline.of(candidate, name=candidate.models[0], score=wanted)
-    baseline.check_task(other.task)
-    items = baseline.shared(list(other.scores))
-    baseline, other = baseline.within(score_range), other.within(score_range)
-    low, high = score_range
-    code = baseline.codes(items) if cluster is not None and not these_items else np.arange(len(items))
-    order = np.argsort(code, kind="stable")
-    old, new = (
-        (np.array([each.scores[items[k]] for k in order.tolist()]) - low) / (high - low)
-        for each in (baseline, other)
-    )
-    evidence = GateEvidence.of(
-        old,
-        new,
-        code[order],
-        margin=check_margin(margin, score_range),
-        alpha=delta,
-        largest=int(np.bincount(code).max()),
-        pool=len(items) if these_items else None,
-        span=high - low,
-        unordered=True,
-    )
-    return Gate(
-        *(baseline.name, other.name, baseline.score, margin, evidence, len(items)),
-        these_items=these_items,
-        cluster=None if these_items else cluster,
-        missing=len(baseline.scores) - len(items),
-    )
-
-
-def gate_of(race: RacePurchase, config: GateConfig, score: str, bill: Bill | None = None) -> Gate:
-    """The verdict on a candidate whose scores were bought, or are being bought.
-
-    Args:
-        race: of the baseline and the candidate, in this order, by :class:`GateSampler`.
-        config: what the user asked for.
-        score: that was compared.
-        bill: that calls are on, where the budget is money or tokens.
-    """
-    assert isinstance(race.sampler, GateSampler)
-    decided = race.sampler.evidence(1)
-    given_up = ""
-    for model, lane in enumerate(race.lanes[:2]):
-        lost = lane.left or ("it kept failing" if model in race.sampler.lost else "")
-        if lane.absent or not lost:
-            continue
-        errors = ", ".join(sorted(lane.tally.failures, key=lambda kind: -lane.tally.failures[kind])[:2])
-        why = f"{lost}: {errors}" if errors and lane.left is None else lost
-        given_up = f"{_OF_BASELINE}{why}" if model == 0 else why
-    if bill is not None:
-        spent = f"{shown_amount(bill.spent, bill.cap.unit)} of {bill.cap} spent"
-    else:
-        spent = f"{race.evaluations:,} evaluations bought"
-        spent += f", of {race.budget} at most" if config.budget is not None else ""
-    asked = race.lanes[0].evaluations
-    of_baseline = f"{asked:,.0f} evaluations were of the baseline" if asked else "the baseline cost nothing"
-    return Gate(
-        *(race.design.models[0], race.design.models[1], score, config.options["margin"], decided),
-        n_items=race.design.n_items // race.repeats,
-        repeats=race.repeats,
-        these_items=race.sampler.these_items,
-        cluster=config.cluster,
-        spent=f"{spent[0].upper()}{spent[1:]}; {of_baseline}.",
-        stopped="" if decided.verdict else f"Stopped: {race.stop_reason}.",
-        given_up=given_up,
-    )

@@ -6,12 +6,13 @@ from typing import Unpack
 
 import numpy as np
 
-from evalbudget.comparisons._evidence import GateEvidence, check_margin
+from evalbudget.comparisons._evidence import Differences, GateEvidence, check_margin
 from evalbudget.design import Design
+from evalbudget.missing import Missing, as_missing
 from evalbudget.races.samplers import RacingSampler
 from evalbudget.races.samplers._base import RacingOptions, Step
 from evalbudget.statistics._best_proof import check_delta
-from evalbudget.statistics._bounds import IntArray
+from evalbudget.statistics._bounds import FloatArray, IntArray
 
 _SHARE = 16  # of the items read before, one in so many at a time
 
@@ -29,6 +30,8 @@ class GateSampler(RacingSampler):
             is as good as the baseline, and of "not worse" for one that is worse by the margin.
         these_items: the claim is about the items of the design, as scored once each, rather than about items
             and answers like them.
+        lower_is_better: of the scores.
+        missing: what an item counts as that one of the two failed on: ``worst``, ``zero`` or ``drop``.
         batch: items at a time, or one in 16 of those read so far if that is more.
         common: see RacingSampler.
 
@@ -47,6 +50,8 @@ class GateSampler(RacingSampler):
         margin: float = 0.01,
         delta: float = 0.05,
         these_items: bool = False,
+        lower_is_better: bool = False,
+        missing: str = Missing.WORST,
         batch: int = 8,
         **common: Unpack[RacingOptions],
     ) -> None:
@@ -54,7 +59,15 @@ class GateSampler(RacingSampler):
         self.margin = check_margin(margin, (low, high))
         self.delta = check_delta(delta)
         self.these_items = these_items
-        options = {"margin": margin, "delta": delta, "these_items": these_items}
+        self.lower_is_better = lower_is_better
+        self.missing = as_missing(missing)
+        options = {
+            "margin": margin,
+            "delta": delta,
+            "these_items": these_items,
+            "lower_is_better": lower_is_better,
+            "missing": self.missing.value,
+        }
         super().__init__(design, batch=batch, options=options, **common)
         self._cluster = _codes(design, these_items=these_items)
         assert self._shared is not None
@@ -78,8 +91,7 @@ class GateSampler(RacingSampler):
                 settled -= 1
         item = order[:settled]
         return GateEvidence.of(
-            self.scores_of(0)[item],
-            self.scores_of(candidate)[item],
+            Differences.of(*(self._goodness(model)[item] for model in (candidate, 0)), missing=self.missing),
             cluster[:settled],
             margin=self.margin,
             alpha=self.delta / max(self._n_models - 1, 1),
@@ -87,6 +99,11 @@ class GateSampler(RacingSampler):
             pool=self._n_items if self.these_items else None,
             span=self.score_range[1] - self.score_range[0],
         )
+
+    def _goodness(self, model: int) -> FloatArray:
+        """Scores in [0, 1], 1 the best."""
+        scores = self.scores_of(model)
+        return 1.0 - scores if self.lower_is_better else scores
 
     def _plan(self) -> Step | None:
         if 0 in self.lost or not self._in[0]:

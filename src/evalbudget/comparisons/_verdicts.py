@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from evalbudget.comparisons._compare import Comparison, Outcome, compared_pair
+from evalbudget.comparisons._compare import compared_pair
+from evalbudget.comparisons._comparisons import Comparison, Outcome
 from evalbudget.errors import UnknownNameError
 from evalbudget.report._charts import Bar, Chart
 from evalbudget.report._numbers import CLAIM, decimals, name_cell, new_table, number, span
@@ -40,6 +41,8 @@ class Verdicts(Section):
         level: of the intervals.
         comparisons: that hold at once: with a leader found by the same scores, those of all pairs.
         models: in the order of the leaderboard.
+        notes: what to beware of.
+        claim: what is random, and when it may be read.
     """
 
     name: ClassVar[str] = "differences"
@@ -52,6 +55,8 @@ class Verdicts(Section):
     level: float
     comparisons: int
     models: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    claim: str = CLAIM
 
     @classmethod
     def of(cls, study: Study) -> Self | None:
@@ -67,9 +72,10 @@ class Verdicts(Section):
             return None
         chosen = study.against is not None
         other = study.order[0] if study.against is None else study.models.index(study.against)
-        comparisons = n - 1 if chosen else n * (n - 1) // 2
+        with_other = int(np.count_nonzero(np.delete(study.pairs.n_items[other], other)))
+        comparisons = max(with_other if chosen else study.comparable, 1)
         metric = "panel" if study.is_panel else study.raters[0]
-        codes = np.arange(len(study.recorded.items))
+        codes = np.arange(len(study.recorded.items)) if study.clusters is None else study.clusters
         alpha = (1.0 - study.level) / comparisons
 
         def compared(a: int, b: int) -> Comparison:
@@ -82,7 +88,10 @@ class Verdicts(Section):
             pairs = tuple(compared(a, b) for i, a in enumerate(study.order) for b in study.order[i + 1 :])
             rows = tuple(_swapped(row) for row in pairs[: n - 1])
         names = tuple(study.models[m] for m in study.order)
-        return cls(study.models[other], chosen, rows, pairs, study.level, comparisons, names)
+        notes = ("Lower is better.",) * study.lower_is_better
+        return cls(
+            study.models[other], chosen, rows, pairs, study.level, comparisons, names, notes, study.claim
+        )
 
     @property
     def label(self) -> str:
@@ -98,7 +107,8 @@ class Verdicts(Section):
             if self.comparisons == 1
             else f"all {self.comparisons:,} pairs, since the leader was found by the same scores"
         )
-        return f"{CLAIM} {self.level:.0%} at once: {together} (Bonferroni)."
+        notes = "".join(f" {note}" for note in self.notes)
+        return f"{self.claim} {self.level:.0%} at once: {together} (Bonferroni).{notes}"
 
     @property
     def sentence(self) -> str:
@@ -161,7 +171,7 @@ class Verdicts(Section):
                 *_numbers(row, places),
                 *([] if shared else [f"{row.items:,}"]),
                 *([_needed(row)] if needed else []),
-                _WORDS[row.outcome],
+                _word(row),
             )
         return table
 
@@ -220,9 +230,14 @@ def _needed(row: Comparison) -> str:
     return "" if row.items_needed is None else f"{row.items_needed:,} items"
 
 
+def _word(row: Comparison) -> str:
+    """The verdict on the first of the two."""
+    return f"undecided: {row.missing_words}" if row.is_open_by_missing else _WORDS[row.outcome]
+
+
 def _json(row: Comparison) -> dict[str, Any]:
-    told = asdict(row)
-    for name in ("first", "second", "metric", "clusters", "outcome"):
+    told = row.to_dict()
+    for name in ("first", "second", "metric", "clusters", "outcome", "if_dropped"):
         del told[name]
     return told | {"verdict": _WORDS[row.outcome]}
 
@@ -237,4 +252,6 @@ def _swapped(row: Comparison) -> Comparison:
         low=-row.high,
         high=-row.low,
         outcome=_SWAPPED.get(row.outcome, row.outcome),
+        missing=row.missing[::-1],
+        if_dropped=_SWAPPED.get(row.if_dropped, row.if_dropped),
     )

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from evalbudget.flags import JSON, PRICES, RISK, SAMPLER_SEED, Flag
+from evalbudget.flags import JSON, MISSING, PRICES, RISK, SAMPLER_SEED, Flag
 from evalbudget.races.flags import BATCH, BUDGET, SCORE, SCORE_RANGE
 
 BASELINE = Flag(
@@ -27,6 +27,9 @@ REPEATS = Flag(
     int,
 )
 CLUSTER = Flag("cluster", "Field of an item that says which items belong together, such as document.", "NAME")
+LOWER_IS_BETTER = Flag(
+    "lower_is_better", "Lower scores are better, where the log does not say so itself.", switch=True
+)
 MARKDOWN = Flag(
     "markdown_path", "Write the verdict as a comment for a pull request.", "PATH", spelled="markdown"
 )
@@ -43,7 +46,7 @@ FLAGS = (
         PRICES,
         RISK,
     ),
-    *(SCORE, SCORE_RANGE, BATCH),
+    *(SCORE, SCORE_RANGE, LOWER_IS_BETTER, MISSING, BATCH),
     replace(SAMPLER_SEED, help="Seed of the order of items.  [default: every gate has an order of its own]"),
     *OUTPUT,
 )

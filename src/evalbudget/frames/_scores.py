@@ -17,6 +17,7 @@ from evalbudget.frames._columns import COLUMNS
 from evalbudget.frames._readings import readings
 from evalbudget.frames._write import library, write
 from evalbudget.hooks._plugins import plugins
+from evalbudget.missing import Missing
 from evalbudget.plans import Plans
 from evalbudget.plans import plan as planned
 from evalbudget.recorded._frame_table import read_frame
@@ -156,6 +157,8 @@ class Scores:
         scores: Sequence[str] = (),
         level: float = 0.95,
         cluster: str | None = None,
+        guaranteed: bool = False,
+        missing: Missing = Missing.WORST,
     ) -> Comparisons:
         """Which differences between models are real? See :func:`evalbudget.comparisons.compare`.
 
@@ -167,6 +170,8 @@ class Scores:
             level: of all intervals together.
             cluster: name of the category that items were sampled in together, as the scores were read with
                 (``read(..., category="document")``); None if items are sampled one by one.
+            guaranteed: wider intervals that hold however scores are spread.
+            missing: what an item counts as that one of two models has no score on.
 
         Raises:
             InvalidInputError: as that does, or another category than was read.
@@ -186,6 +191,8 @@ class Scores:
             scores=scores,
             level=level,
             cluster=cluster,
+            guaranteed=guaranteed,
+            missing=missing,
         )
 
     @property

@@ -10,14 +10,13 @@ from numpy.typing import NDArray
 
 from evalbudget.frames._columns import COLUMNS, Kind
 from evalbudget.frames._write import Values
-from evalbudget.judges.estimates import judge_corrected_generations
 from evalbudget.recorded._race_record import RaceRecord
 from evalbudget.recorded._scores import RecordedScores
-from evalbudget.repeats._mean_rows import mean_rows
-from evalbudget.repeats.estimates import eb_wilson, mean_over_fixed_items
+from evalbudget.repeats.estimates import eb_wilson
 from evalbudget.report._judges import Judges
 from evalbudget.report._leaderboard import standing
-from evalbudget.report._study import Study, known_range, readings_of
+from evalbudget.report._scored import readings_of
+from evalbudget.report._study import Study
 from evalbudget.sampler import Allocation
 from evalbudget.statistics._means import mean_of_known
 
@@ -32,7 +31,7 @@ def items(recorded: RecordedScores, level: float) -> dict[str, Values]:
     """One row per item, model and metric."""
     parts = []
     for name, part in measures(recorded):
-        study = Study(part, level, bounds=known_range(part))
+        study = Study.of(part, level=level)
         parts += [_items_of(study, m, name) for m in range(len(part.models))]
     return _joined("items", parts)
 
@@ -43,7 +42,7 @@ def models(recorded: RecordedScores, level: float) -> dict[str, Values]:
         return _of_race(recorded.race, recorded)
     rows = []
     for name, part in measures(recorded):
-        study = Study(part, level, bounds=known_range(part))
+        study = Study.of(part, level=level)
         if study.is_panel:
             study.require_one_scale()
         rows += [_model(study, m, name) for m in range(len(part.models))]
@@ -134,17 +133,8 @@ def _model(study: Study, m: int, rater: str) -> dict[str, object]:
         cost = math.nan if purchase.cost is None else purchase.cost
         told = {"model": study.models[m], "rater": rater, "items": 0, "readings": 0, "cost": cost}
         return dict.fromkeys(_NUMBERS, math.nan) | told | {"allocation": purchase.allocation.value}
-    total = study.mean(m)
-    row = standing(study, m, total, 1, (1, len(study.models)))
-    given = mean_over_fixed_items(
-        judge_corrected_generations(scores) if study.is_panel else readings_of(scores),
-        allocation=purchase.allocation,
-        fixed_repeats=max(purchase.fixed_repeats, 1),
-        bounds=None if study.is_panel else study.bounds,
-    )
-    rows = mean_rows(
-        total, given, items=row.items, readings=row.readings, bounds=study.bounds, level=study.level
-    ).rows
+    row = standing(study, m, study.mean(m), 1, (1, len(study.models)))
+    rows = study.rows(m, study.level)
     again = {name: rows.get(name, math.nan) for name in ("repeats_stderr", "repeats_lower", "repeats_upper")}
     return again | {
         "model": row.model,

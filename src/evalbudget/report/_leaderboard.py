@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Self
 
@@ -21,6 +23,7 @@ from evalbudget.report._numbers import (
     number,
     span,
 )
+from evalbudget.report._pairs import open_ranks
 from evalbudget.report._section import Section
 from evalbudget.report._study import Study
 from evalbudget.sampler import Allocation
@@ -82,7 +85,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class Leaderboard(Section):
-    """Models, the highest estimate first.
+    """Models, the best estimate first.
 
     Attributes:
         rows: one per model.
@@ -90,6 +93,9 @@ class Leaderboard(Section):
         items: of the benchmark, those never scored included.
         raters: behind the means.
         notes: what to beware of.
+        lower_is_better: the lowest mean is the best.
+        proved: the differences rule out some rank of some model.
+        claim: what is random, and when it may be read.
     """
 
     name: ClassVar[str] = "leaderboard"
@@ -99,35 +105,51 @@ class Leaderboard(Section):
     items: int
     raters: tuple[str, ...]
     notes: tuple[str, ...]
+    lower_is_better: bool = False
+    proved: bool = False
+    claim: str = CLAIM
 
     @classmethod
     def of(cls, study: Study) -> Self | None:
         """There is always one."""
-        ranks = study.pairs.ranks(study.level) if len(study.models) > 1 else ((1, 1),)
-        values = [study.means[m].value for m in study.order]
+        ranks: Sequence[tuple[int, int]] = ((1, 1),)
+        if len(study.models) > 1:
+            ranks = open_ranks(study.pair_bounds, lower_is_better=study.lower_is_better)
+        way = -1.0 if study.lower_is_better else 1.0
+        values = [way * study.means[m].value for m in study.order]
         rows, notes = [], []
         for m in study.order:
             estimate = study.means[m]
-            rank = 1 + sum(value > estimate.value for value in values)
+            rank = 1 + sum(value > way * estimate.value for value in values)
             rows.append(standing(study, m, estimate, rank, ranks[m]))
             notes += _notes(study, m, rows[-1])
-        return cls(tuple(rows), study.level, len(study.recorded.items), study.raters, tuple(notes))
+        notes += [study.missing_note] if study.missing_note else []
+        return cls(
+            *(tuple(rows), study.level, len(study.recorded.items), study.raters, tuple(notes)),
+            lower_is_better=study.lower_is_better,
+            claim=study.claim,
+            proved=any(best > 1 or worst < len(rows) for best, worst in ranks),
+        )
 
     @property
     def label(self) -> str:
         """Exactly what the intervals claim."""
         who = f", by these {len(self.raters)} judges, each weighing the same" if len(self.raters) > 1 else ""
-        text = f"Mean score over all items like these {self.items:,}{who}. {CLAIM} "
+        text = f"Mean score over all items like these {self.items:,}{who}. {self.claim} "
+        first = f"the {'lowest' if self.lower_is_better else 'highest'} mean is first"
         if len(self.rows) == 1:
-            return text + f"{self.level:.0%} interval: of this model."
-        return text + (
-            f"{self.level:.0%} interval: each model by itself; at once: all {len(self.rows)} models together "
-            f"(Bonferroni). Rank: what the paired differences of all pairs together leave open at "
-            f"{self.level:.0%}; the highest mean is first."
+            better = " Lower is better." if self.lower_is_better else ""
+            return f"{text}{self.level:.0%} interval: of this model.{better}"
+        rank = f"what the paired differences of all pairs together leave open at {self.level:.0%}; {first}"
+        if not self.proved:
+            rank = f"the paired differences leave all of them open; {first}"
+        return (
+            f"{text}{self.level:.0%} interval: each model by itself; at once: all {len(self.rows)} models "
+            f"together (Bonferroni). Rank: {rank}."
         )
 
     def tables(self) -> tuple[NotedTable, ...]:
-        """One table; columns that would say the same in every row go to the caption."""
+        """The leaderboard and the costs; columns that say the same in every row go to the caption."""
         rows = self.rows
         same_items = all(row.items == self.items for row in rows)
         per_item = {row.readings / max(row.items, 1) for row in rows}
@@ -139,13 +161,7 @@ class Leaderboard(Section):
         columns += ["at once"] if several else []
         columns += [] if same_items else ["items"]
         columns += [] if constant else ["readings"]
-        columns += ["cost"] if paid else []
-        columns += ["usd", "per $"] if dollars else []
         notes = list(self.notes)
-        if dollars:
-            notes.append(
-                "Per $: precision per dollar, 1/(s.e.² x usd). Where it is twice as high, half as much does."
-            )
         counts = [f"{self.items:,} item{'s' * (self.items != 1)}."] if same_items else []
         if constant:
             counts.append(f"{readings:,.0f} reading{'s' * (readings > 1)} per item.")
@@ -165,12 +181,24 @@ class Leaderboard(Section):
             cells += [span(row.all_low, row.all_high, places)] if several else []
             cells += [] if same_items else [f"{row.items:,}"]
             cells += [] if constant else [f"{row.readings:,}"]
-            cells += [f"{row.cost:,.0f}"] if paid else []
-            if dollars:
-                cells.append(MISSING if row.usd is None else shown_amount(row.usd, Unit.USD).lstrip("$"))
-                cells.append(MISSING if row.per_usd is None else f"{row.per_usd:,.3g}")
             table.add_row(*cells)
-        return (table,)
+        return (table, self._costs(dollars=dollars)) if paid or dollars else (table,)
+
+    def _costs(self, *, dollars: bool) -> NotedTable:
+        """What the readings cost."""
+        note = "Cost: readings paid for."
+        if dollars:
+            note += (
+                " Per $: precision per dollar, 1/(s.e.² x usd). Where it is twice as high, half as much does."
+            )
+        columns = ["model", "readings", "cost", *(["usd", "per $"] if dollars else [])]
+        table = new_table("what it cost", note, columns)
+        for row in self.rows:
+            usd = MISSING if row.usd is None else shown_amount(row.usd, Unit.USD).lstrip("$")
+            per_usd = MISSING if row.per_usd is None else f"{row.per_usd:,.3g}"
+            cells = [f"{row.readings:,}", f"{row.cost:,.0f}", *([usd, per_usd] if dollars else [])]
+            table.add_row(name_cell(row.model), *cells)
+        return table
 
     def about_model(self, model: str) -> tuple[NotedTable, ...]:
         """Its estimate, what is claimed of it, and what it rests on."""
@@ -195,7 +223,7 @@ class Leaderboard(Section):
             "repeats": ALLOCATIONS[Allocation(row.allocation)],
             "method": row.method,
         }
-        table = new_table("estimate", f"{CLAIM} {' '.join(self._of(model))}".strip(), [])
+        table = new_table("estimate", f"{self.claim} {' '.join(self._of(model))}".strip(), [])
         table.add_column("what", justify="left")
         table.add_column("value", justify="left", overflow="fold")
         for what, value in told.items():
@@ -236,31 +264,25 @@ def standing(study: Study, m: int, estimate: Estimate, rank: int, ranks: tuple[i
         ranks: that the differences leave open.
     """
     level, several = study.level, len(study.models)
-    own = estimate.confidence_interval(level)
-    everyone = estimate.confidence_interval(1 - (1 - level) / several)
-    recorded = int(study.scores(m).value.size)
-    unused = estimate.details.get("readings_unused", 0.0)
-    readings = recorded - int(unused)
+    own, everyone = study.rows(m, level), study.rows(m, 1 - (1 - level) / several)
     purchase = study.purchase(m)
-    if study.is_panel and purchase.allocation is Allocation.ADAPTIVE:
-        readings = int(study.fixed_scores(m).value.size)
     return Standing(
         model=study.models[m],
         rank=rank,
         best_rank=ranks[0],
         worst_rank=ranks[1],
         estimate=estimate.value,
-        standard_error=estimate.standard_error,
-        low=own.low,
-        high=own.high,
-        all_low=everyone.low,
-        all_high=everyone.high,
-        items=len(study.recorded.items) - int(estimate.details["items_missing"]),
-        readings=readings,
-        readings_recorded=recorded,
-        cost=float(recorded) if purchase.cost is None else purchase.cost,
+        standard_error=own.get("stderr", math.nan),
+        low=own.get("lower", math.nan),
+        high=own.get("upper", math.nan),
+        all_low=everyone.get("lower", math.nan),
+        all_high=everyone.get("upper", math.nan),
+        items=int(own["items"]),
+        readings=int(own["readings"]),
+        readings_recorded=int(study.scores(m).value.size),
+        cost=float(study.scores(m).value.size) if purchase.cost is None else purchase.cost,
         usd=purchase.usd,
-        per_usd=_per_usd(estimate.standard_error, purchase.usd),
+        per_usd=_per_usd(own.get("stderr", math.nan), purchase.usd),
         allocation=purchase.allocation.value,
         method=estimate.method,
     )
@@ -288,7 +310,13 @@ def _notes(study: Study, m: int, row: Standing) -> list[str]:
         notes.append(
             f"{row.model}: adaptive repeats; all readings count, weighted so that the mean is unbiased."
         )
-    if row.standard_error == 0.0:
+    if study.means[m].standard_error <= NOTHING and study.bounds is not None and row.items > 1:
+        low, high = study.bounds
+        notes.append(
+            f"{row.model}: all items score the same; its interval is exact for scores from {low:g} to "
+            f"{high:g}."
+        )
+    elif study.means[m].standard_error <= NOTHING:
         notes.append(f"{row.model}: all items score the same, which proves no interval.")
     elif not np.isfinite(row.standard_error):
         notes.append(f"{row.model}: too few scores to estimate an error.")

@@ -11,8 +11,9 @@ import numpy as np
 from evalbudget.judges.estimates import judge_corrected_generations
 from evalbudget.repeats.estimates import eb_wilson
 from evalbudget.report._numbers import decimals, name_cell, new_table, number, span
+from evalbudget.report._scored import readings_of
 from evalbudget.report._section import Section
-from evalbudget.report._study import Study, readings_of
+from evalbudget.report._study import Study
 from evalbudget.sampler import Allocation
 from evalbudget.tables import NotedTable
 

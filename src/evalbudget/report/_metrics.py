@@ -10,7 +10,7 @@ import numpy as np
 from evalbudget.report._leaderboard import Leaderboard, Standing
 from evalbudget.report._numbers import CLAIM, decimals, name_cell, new_table, number, span
 from evalbudget.report._section import Section
-from evalbudget.report._study import Study, known_range
+from evalbudget.report._study import Study
 from evalbudget.tables import NotedTable
 
 
@@ -41,7 +41,7 @@ class Metrics(Section):
             if not scored.size:
                 continue
             part = part.part(scored)
-            board = Leaderboard.of(Study(part, study.level, None, known_range(part)))
+            board = Leaderboard.of(Study.of(part, level=study.level, missing=study.missing))
             boards.append((metric, () if board is None else board.rows))
         return cls(tuple(boards), study.level)
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evalbudget.statistics._bounds import Bounds, FloatArray, IntArray, check_level
-from evalbudget.statistics._clustered_mean import summed_errors, widened
-from evalbudget.statistics._shrinkage import t_quantile
+from evalbudget.statistics._clustered_mean import clustered_mean, summed_errors
+from evalbudget.statistics._paired_interval import ScoreSpan, paired_intervals
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +20,9 @@ class Pairs:
         value: a's mean less b's, over what both were scored on; nan if that is nothing.
         standard_error: nan or 0 where it leaves nothing to estimate it from.
         degrees: of freedom.
-        most: the largest difference of any item, without its sign.
+        most: the largest deviation of an item's difference from the mean; nan likewise.
         n_items: that both were scored on.
+        clusters: of these items; as many, where each was sampled by itself.
     """
 
     value: FloatArray
@@ -29,6 +30,7 @@ class Pairs:
     degrees: FloatArray
     most: FloatArray
     n_items: IntArray
+    clusters: IntArray
 
     @property
     def count(self) -> int:
@@ -36,47 +38,72 @@ class Pairs:
         n = len(self.value)
         return n * (n - 1) // 2
 
-    def confidence_intervals(self, level: float, comparisons: int) -> Bounds:
+    def confidence_intervals(self, level: float, comparisons: int, span: ScoreSpan) -> Bounds:
         """Those of ``evalbudget compare``, which hold for this many comparisons at once (Bonferroni).
 
-        nan where the standard error is 0 (the models differ by the same everywhere, or not at all) or nan.
+        Args:
+            level: of all of them together.
+            comparisons: how many these are.
+            span: of the scores.
         """
-        alpha = (1.0 - check_level(level)) / max(comparisons, 1)
-        error = widened(self.standard_error, self.most, np.maximum(self.n_items, 1))
-        defined = self.standard_error > 0.0
-        quantile = t_quantile(1.0 - alpha, np.where(defined, np.maximum(self.degrees, 1.0), 1.0))
-        half = np.where(defined, quantile * error, np.nan)
-        return Bounds(self.value - half, self.value + half)
-
-    def ranks(self, level: float) -> tuple[tuple[int, int], ...]:
-        """Best and worst rank of every model that the differences leave open, for all models at once.
-
-        Model a ranks behind every model whose difference to a is certainly positive: with the intervals of
-        all pairs holding at once, so do all ranks.
-
-        References:
-            Al Mohamad, van Zwet, Solari, Goeman (2022), Simultaneous confidence intervals for ranks.
-        """
-        bounds = self.confidence_intervals(level, self.count)
-        n = len(self.value)
-        better, worse = (bounds.high < 0.0).sum(axis=1), (bounds.low > 0.0).sum(axis=1)
-        return tuple((1 + int(b), n - int(w)) for b, w in zip(better, worse, strict=True))
+        return paired_intervals(
+            self.value,
+            self.standard_error,
+            self.degrees,
+            most=self.most,
+            items=self.n_items,
+            clusters=self.clusters,
+            alpha=(1.0 - check_level(level)) / max(comparisons, 1),
+            span=span,
+        )
 
 
-def pairs_by_item(means: FloatArray, judges: tuple[FloatArray, FloatArray] | None = None) -> Pairs:
+def open_ranks(bounds: Bounds, *, lower_is_better: bool = False) -> tuple[tuple[int, int], ...]:
+    """Best and worst rank of every model that the differences leave open, for all models at once.
+
+    Model a ranks behind every model that is certainly better: with the intervals of all
+    pairs holding at once, so do all ranks.
+
+    Args:
+        bounds: of the differences of a (row) less b (column), each shape (models, models).
+        lower_is_better: whether the lowest score is the best.
+
+    References:
+        Al Mohamad, van Zwet, Solari, Goeman (2022), Simultaneous confidence intervals for ranks.
+    """
+    n = len(bounds.low)
+    better, worse = (bounds.high < 0.0).sum(axis=1), (bounds.low > 0.0).sum(axis=1)
+    if lower_is_better:
+        better, worse = worse, better
+    return tuple((1 + int(b), n - int(w)) for b, w in zip(better, worse, strict=True))
+
+
+def pairs_by_item(
+    means: FloatArray,
+    judges: tuple[FloatArray, FloatArray] | None = None,
+    *,
+    less: FloatArray | None = None,
+    absent: NDArray[np.bool_] | None = None,
+    cluster: IntArray | None = None,
+) -> Pairs:
     """The mean of the items' differences, items sampled.
 
     Args:
         means: item means, shape (models, items); NaN where missing.
+        less: those of the second of each pair; None: the same.
+        absent: items of which nothing is there, and a pair may both lack, same shape; None: none.
+        cluster: number of each item's cluster, shape (items,); None: items were sampled by themselves.
         judges: what fitting judges' biases adds to the variance of each model's mean, and its degrees of
             freedom, each shape (models,); None: nothing.
     """
     m = len(means)
     added, freedom = (np.zeros(m), np.ones(m)) if judges is None else judges
     value, error, degrees, most = (np.full((m, m), np.nan) for _ in range(4))
-    count = np.zeros((m, m), dtype=np.int64)
+    count, groups = np.zeros((m, m), dtype=np.int64), np.zeros((m, m), dtype=np.int64)
     for a in range(m):
-        difference = means[a] - means
+        difference = means[a] - (means if less is None else less)
+        if absent is not None:
+            difference[absent & absent[a]] = np.nan
         shared = ~np.isnan(difference)
         n = np.count_nonzero(shared, axis=1)
         difference = np.where(shared, difference, 0.0)
@@ -89,8 +116,21 @@ def pairs_by_item(means: FloatArray, judges: tuple[FloatArray, FloatArray] | Non
         )
         same = _ptp(difference, shared) == 0.0
         error[a, same & (n > 1)] = 0.0
-        most[a], count[a] = np.abs(difference).max(axis=1, initial=0.0), n
-    return Pairs(value, error, degrees, most, count)
+        off = np.where(shared, np.abs(difference - value[a][:, None]), 0.0)
+        most[a], count[a] = off.max(axis=1, initial=0.0), n
+        if cluster is not None:
+            found = [
+                clustered_mean(np.where(s, d, np.nan), cluster)
+                for s, d in zip(shared, difference, strict=True)
+            ]
+            groups[a] = [each.clusters for each in found]
+            plain = np.array([each.standard_error**2 for each in found])
+            own = np.array([each.degrees for each in found])
+            error[a], degrees[a] = summed_errors((plain, own), (added[a], freedom[a]), (added, freedom))
+            error[a, same & (groups[a] > 1)] = 0.0
+        else:
+            groups[a] = n
+    return Pairs(value, error, degrees, most, count, groups)
 
 
 def _ptp(values: FloatArray, shared: NDArray[np.bool_]) -> FloatArray:

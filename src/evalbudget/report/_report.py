@@ -12,6 +12,7 @@ import numpy as np
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError, UnknownNameError
 from evalbudget.estimate import check_level
+from evalbudget.missing import Missing
 from evalbudget.recorded._side_by_side import side_by_side
 from evalbudget.replay._rows import defined
 from evalbudget.report._agreement import JudgeAgreement
@@ -29,7 +30,7 @@ from evalbudget.report._section import Section
 from evalbudget.report._self_preference import SelfPreferences
 from evalbudget.report._sources import Sources
 from evalbudget.report._spent import Spent
-from evalbudget.report._study import Study, known_range
+from evalbudget.report._study import Study
 from evalbudget.tables import Tables
 
 if TYPE_CHECKING:
@@ -121,6 +122,7 @@ def report(
     models: Sequence[str] = (),
     rater: str | None = None,
     rescale: bool = False,
+    missing: Missing = Missing.WORST,
     sections: Sequence[type[Section]] | None = None,
 ) -> Report:
     """Say what recorded scores prove: a leaderboard, paired differences, and of panels what judges add.
@@ -134,6 +136,7 @@ def report(
         models: only these; empty for all.
         rater: only this one; None for all, which are then a panel of judges.
         rescale: map the range that each rater used to 0..1.
+        missing: what a missing score counts as.
         sections: what to report; None for all that are registered (``evalbudget_register_reports``).
 
     Raises:
@@ -155,7 +158,10 @@ def report(
         from evalbudget.recorded._rescale import rescale_raters
 
         one = rescale_raters(one)
-    study = Study(one, level, against, known_range(one))
+    if one.one_measure or len(one.raters) == 1:
+        study = Study.of(one, level=level, against=against, missing=missing)
+    else:  # each metric has a study of its own
+        study = Study(one, level, against, missing=missing)
     if study.is_panel and one.one_measure and not rescale:
         study.require_one_scale()
     if sections is None:

@@ -1,291 +1,296 @@
-"""What is reported on: recorded scores, and every core estimator as far as their purchase allows."""
+"""What is reported on: models in order, their differences, and what missing scores may make of them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from itertools import combinations
+from itertools import permutations
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evalbudget.errors import InvalidInferenceError
-from evalbudget.estimate import Estimate
-from evalbudget.judges.estimates import JudgeScores, judge_corrected, panel_mean, require_one_scale
-from evalbudget.repeats.estimates import ItemReadings, mean_over_sampled_items
-from evalbudget.report._numbers import NOTHING
+from evalbudget.estimate import ConfidenceInterval
+from evalbudget.judges.estimates import judge_corrected_generations
+from evalbudget.missing import Missing
+from evalbudget.recorded._direction import is_lower_better
+from evalbudget.recorded._missing import missing_answers, missing_shares, score_range
+from evalbudget.repeats._mean_rows import mean_rows
+from evalbudget.repeats.estimates import ItemReadings, mean_over_fixed_items, mean_over_sampled_items
+from evalbudget.report._both import Both
+from evalbudget.report._missing import check_range, missing_note, without_missing
+from evalbudget.report._numbers import CLAIM, NOTHING
 from evalbudget.report._pairs import Pairs, pairs_by_item
+from evalbudget.report._scored import Scored, readings_of
 from evalbudget.sampler import Allocation
-from evalbudget.statistics._bounds import FloatArray
+from evalbudget.statistics._bounds import Bounds, FloatArray
+from evalbudget.statistics._clustered_mean import summed_errors
+from evalbudget.statistics._paired_interval import ScoreSpan
+from evalbudget.statistics._shrinkage import t_quantile
 
 if TYPE_CHECKING:
-    from evalbudget.recorded._how_bought import HowBought
     from evalbudget.recorded._scores import RecordedScores
 
 
 @dataclass(frozen=True, eq=False)
-class Study:
-    """Recorded scores and what was asked of them.
+class Study(Scored):
+    """Recorded scores and what was asked of them: means, differences, and what missing scores may be.
 
     Attributes:
-        recorded: the scores; several raters are a panel of judges.
-        level: of all intervals.
-        against: the model all others are compared with; None for the one with the highest estimate.
-        bounds: smallest and largest possible score, where that is known.
+        recorded: the scores; see :class:`Scored` for more.
+        missing: what missing scores count as; ``recorded`` has them accordingly.
+        lost: answers of each model that are missing.
     """
 
-    recorded: RecordedScores
-    level: float = 0.95
-    against: str | None = None
-    bounds: tuple[float, float] | None = None
+    missing: Missing = Missing.WORST
+    lost: tuple[int, ...] = ()
 
-    @property
-    def models(self) -> tuple[str, ...]:
-        """Names."""
-        return self.recorded.models
-
-    @property
-    def raters(self) -> tuple[str, ...]:
-        """Names."""
-        return self.recorded.raters
-
-    @property
-    def is_panel(self) -> bool:
-        """Whether there are several raters."""
-        return len(self.raters) > 1
-
-    def purchase(self, model: int) -> HowBought:
-        """How the model's scores were bought."""
-        from evalbudget.recorded._how_bought import HowBought
-
-        return HowBought() if self.recorded.purchases is None else self.recorded.purchases[model]
-
-    def scores(self, model: int) -> JudgeScores:
-        """All scores of a model; epochs are ordinals where the allocation is not fixed."""
-        table = np.asarray(self.recorded.scores[model], dtype=np.float64)
-        item, judge, place = np.nonzero(~np.isnan(table))
-        epoch, purchase = place, self.purchase(model)
-        if purchase.allocation is not Allocation.FIXED and self.recorded.epochs is not None:
-            epoch = self.recorded.epochs[model, item, judge, place]
-        return JudgeScores.of(
-            item,
-            epoch,
-            judge,
-            table[item, judge, place],
-            judges=self.raters,
-            n_items=len(self.recorded.items),
-            cost=purchase.cost,
-            weight=None
-            if self.recorded.weights is None
-            else self.recorded.weights[model, item, judge, place],
-        )
-
-    def fixed_scores(self, model: int) -> JudgeScores:
-        """The scores of a model that were bought whatever the scores were."""
-        scores, purchase = self.scores(model), self.purchase(model)
-        if purchase.allocation is Allocation.FIXED:
-            return scores
-        return scores.where(scores.epoch < purchase.fixed_repeats)
-
-    @cached_property
-    def fixed_table(self) -> FloatArray:
-        """Those of all models, shape (models, items, raters, epochs), NaN elsewhere."""
-        parts = [self.fixed_scores(m) for m in range(len(self.models))]
-        epochs = 1 + max(int(part.epoch.max(initial=0)) for part in parts)
-        table: FloatArray = np.full(
-            (len(self.models), len(self.recorded.items), len(self.raters), epochs), np.nan
-        )
-        for m, part in enumerate(parts):
-            table[m, part.item, part.judge, part.epoch] = part.value
-        return table
-
-    def stacked(self, table: FloatArray, raters: tuple[str, ...]) -> JudgeScores:
-        """Scores of all models as one benchmark, a model's epochs after another's, each less its mean.
+    @classmethod
+    def of(
+        cls,
+        recorded: RecordedScores,
+        *,
+        level: float = 0.95,
+        against: str | None = None,
+        missing: Missing = Missing.WORST,
+        bounds: tuple[float, float] | None = None,
+    ) -> Study:
+        """Of scores as they were read.
 
         Args:
-            table: shape (models, items, raters, epochs), NaN where missing.
-            raters: names.
-        """
-        model, item, judge, epoch = np.nonzero(~np.isnan(table))
-        value = table[model, item, judge, epoch]
-        n = np.bincount(model, minlength=len(table))
-        mean = np.bincount(model, value, len(table)) / np.maximum(n, 1)
-        if len(table) > 1:
-            value = value - mean[model]
-        generation = model * table.shape[3] + epoch
-        return JudgeScores.of(item, generation, judge, value, judges=raters, n_items=table.shape[1])
-
-    def mean(self, model: int) -> Estimate:
-        """A model's mean over sampled items: of the panel, or of the only rater.
+            recorded: the scores.
+            level: of all intervals.
+            against: the model all others are compared with; None for the best.
+            missing: what missing scores count as.
+            bounds: smallest and largest possible score; None: as far as it is known.
 
         Raises:
-            InvalidInferenceError: no reading may count, or none is there.
+            InvalidInputError: a score is outside the bounds.
         """
-        purchase = self.purchase(model)
-        scores = self.scores(model)
-        if not scores.value.size:
-            raise InvalidInferenceError(
-                f"model {self.models[model]!r} has no score by "
-                f"{' or '.join(map(repr, self.raters[:3]))}; leave it out with --model"
-            )
-        if purchase.allocation is Allocation.ADAPTIVE and not self.fixed_scores(model).value.size:
-            raise InvalidInferenceError(
-                f"every reading of model {self.models[model]!r} was bought because of earlier scores, so "
-                "their mean is biased; leave the model out with --model, or evaluate it with a sampler that "
-                "reads every item first (a race has a leaderboard of its own)"
-            )
-        fixed = max(purchase.fixed_repeats, 1)
-        if self.is_panel:
-            found = panel_mean(scores, allocation=purchase.allocation, fixed_repeats=fixed)
+        if bounds is not None:
+            check_range(recorded, bounds)
         else:
-            found = mean_over_sampled_items(
-                readings_of(scores),
-                allocation=purchase.allocation,
-                fixed_repeats=fixed,
-            )
-        return found if self.bounds is None else found.within(*self.bounds)
-
-    @cached_property
-    def means(self) -> tuple[Estimate, ...]:
-        """Of all models."""
-        return tuple(self.mean(m) for m in range(len(self.models)))
+            bounds = known_range(recorded)
+        return cls(
+            without_missing(recorded, missing, bounds),
+            level,
+            against,
+            bounds,
+            missing,
+            tuple(missing_answers(recorded).tolist()),
+        )
 
     @cached_property
     def order(self) -> tuple[int, ...]:
-        """Models, the highest estimate first."""
-        return tuple(sorted(range(len(self.models)), key=lambda m: -self.means[m].value))
+        """Models, the best estimate first."""
+        way = 1.0 if self.lower_is_better else -1.0
+        return tuple(sorted(range(len(self.models)), key=lambda m: way * self.means[m].value))
+
+    @cached_property
+    def lower_is_better(self) -> bool:
+        """Whether the source says so."""
+        return is_lower_better(self.recorded)
 
     @cached_property
     def pairs(self) -> Pairs:
-        """Paired differences of all models."""
-        found = pairs_by_item(self.all_item_means, self.judge_errors)
+        """Paired differences of all models, over what both have a score of."""
+        return self._all_pairs(worst=False)
+
+    @cached_property
+    def pair_bounds(self) -> Bounds:
+        """Intervals of the differences of all pairs, which hold at once, each shape (models, models).
+
+        They hold whatever the missing scores would have been. Pairs that share no item take no part.
+        """
+        count = max(self.comparable, 1)
+        found = self.pairs.confidence_intervals(self.level, count, self.span)
+        if self.is_whole:
+            return found
+        worst = self._all_pairs(worst=True).confidence_intervals(self.level, count, self.span)
+        low = np.where(self.pairs.n_items > 0, np.fmin(found.low, worst.low), np.nan)
+        return Bounds(low, -low.T)
+
+    @property
+    def comparable(self) -> int:
+        """Pairs of models that both have a score on some item."""
+        return int(np.count_nonzero(np.triu(self.pairs.n_items, 1)))
+
+    def _all_pairs(self, *, worst: bool) -> Pairs:
+        """Of all models; those of judges that did not score all, by the judges that both have."""
+        first, less = (self.lowest, self.highest) if worst else (self.all_item_means, self.all_item_means)
+        found = pairs_by_item(first, self.judge_errors, less=less, absent=self.absent, cluster=self.clusters)
         if not self.is_panel:
             return found
-        for a, b in combinations(range(len(self.models)), 2):
+        for a, b in permutations(range(len(self.models)), 2):
             if (self.scored_by[a] == self.scored_by[b]).all():
                 continue
-            of_two = pairs_by_item(*self.of_both(a, b))
+            both = self.of_both(a, b)
+            of_two = pairs_by_item(
+                both.lowest if worst else both.means,
+                both.errors,
+                less=both.highest if worst else both.means,
+                cluster=self.clusters,
+            )
             for field in fields(Pairs):
                 table, own = getattr(found, field.name), getattr(of_two, field.name)
-                table[a, b], table[b, a] = own[0, 1], own[1, 0]
+                table[a, b] = own[0, 1]
         return found
 
-    @cached_property
-    def scored_by(self) -> NDArray[np.bool_]:
-        """Which raters scored which models, shape (models, raters)."""
-        return np.asarray(self.recorded.counts.any(axis=1))
+    @property
+    def claim(self) -> str:
+        """What every interval over sampled items takes for random, and when it may be read."""
+        if self.clusters is None or self.recorded.declared is None:
+            return CLAIM
+        return CLAIM.replace("items (", f"clusters of items ({self.recorded.declared.cluster}; ", 1)
 
     @cached_property
-    def all_item_means(self) -> FloatArray:
-        """:meth:`item_means` of all models, shape (models, items)."""
-        return np.array([self.item_means(m) for m in range(len(self.models))])
+    def span(self) -> ScoreSpan:
+        """How far two scores can be apart."""
+        return ScoreSpan.of(self.recorded.scores, self.bounds)
 
     @cached_property
-    def judge_errors(self) -> tuple[FloatArray, FloatArray]:
-        """Variance that fitting the judges' biases adds to each model's mean, with its degrees of freedom.
+    def scale(self) -> tuple[float, float]:
+        """Smallest and largest score that a missing one could be; those seen, where nobody knows."""
+        return score_range(self.recorded)[0] if self.bounds is None else self.bounds
 
-        Items' scores less the biases do not show it: an error of a bias is in all of them. None to speak of
-        where judges share the scores evenly; most of the error where one of them has few. Shapes (models,).
-        """
-        added, degrees = np.zeros(len(self.models)), np.ones(len(self.models))
-        for m, means in enumerate(self.all_item_means if self.is_panel else ()):
-            known = means[~np.isnan(means)]
-            if known.size < 2:
-                continue
-            whole = self.mean(m)
-            more = whole.standard_error**2 - float(known.var(ddof=1)) / known.size
-            if more > NOTHING:
-                added[m], degrees[m] = more, max(whole.details["degrees"], 1.0)
-        return added, degrees
-
-    def of_both(self, a: int, b: int) -> tuple[FloatArray, tuple[FloatArray, FloatArray]]:
-        """Item means of two models, shape (2, items), and their :attr:`judge_errors`.
-
-        Of a panel by the judges that scored both, whose leniency cancels only then; nan if there are none.
-        """
-        both = self.scored_by[a] & self.scored_by[b]
-        if (self.scored_by[a] == self.scored_by[b]).all():
-            places = np.array([a, b])
-            added, degrees = self.judge_errors
-            return self.all_item_means[places], (added[places], degrees[places])
-        if (a, b) not in self._by_fewer:
-            found: FloatArray = np.full((2, len(self.recorded.items)), np.nan)
-            errors = np.zeros(2), np.ones(2)
-            if both.any():
-                fewer = self.recorded.part(np.array([a, b]), raters=np.flatnonzero(both))
-                study = Study(fewer, self.level)
-                found, errors = study.all_item_means, study.judge_errors
-            self._by_fewer[a, b] = found, errors
-            self._by_fewer[b, a] = found[::-1], (errors[0][::-1], errors[1][::-1])
-        return self._by_fewer[a, b]
-
-    @cached_property
-    def _by_fewer(self) -> dict[tuple[int, int], tuple[FloatArray, tuple[FloatArray, FloatArray]]]:
-        """What :meth:`of_both` has found."""
-        return {}
-
-    def item_means(self, model: int) -> FloatArray:
-        """Each item's score by what may count, shape (items,); NaN where nothing does.
-
-        Of a panel: by judges who scored it, each less what it gives more than the others.
-        """
-        if self.is_panel:
-            adaptive = self.purchase(model).allocation is Allocation.ADAPTIVE
-            scores = self.fixed_scores(model) if adaptive else self.scores(model)
-            return judge_corrected(scores).weighted_means
-        readings, purchase = readings_of(self.scores(model)), self.purchase(model)
-        if purchase.allocation is Allocation.ADAPTIVE:
-            return readings.first(purchase.fixed_repeats).moments.mean
-        return readings.weighted_means
-
-    def require_one_scale(self) -> None:
-        """Refuse judges whose scores lie on different scales.
-
-        Raises:
-            InvalidInferenceError: they do.
-        """
-        models, items, raters, repeats = self.recorded.scores.shape
-        pooled = replace(
-            self.recorded,
-            scores=self.recorded.scores.reshape(1, models * items, raters, repeats),
-            models=("all",),
-            items=tuple(map(str, range(models * items))),
-            categories=None,
-            texts=None,
-            reference=None,
-            purchases=None,
-            epochs=None,
-            weights=None,
-            costs=None,
-            failed=None,
-            declared=None,
+    @property
+    def missing_note(self) -> str:
+        """How many answers are missing of whom, and what they count as; empty where none is."""
+        return missing_note(
+            zip(self.models, self.lost, strict=bool(self.lost)),
+            self.missing,
+            self.scale,
+            known=self.bounds is not None,
+            lower_is_better=self.lower_is_better,
         )
-        try:
-            require_one_scale(Study(pooled).scores(0))
-        except InvalidInferenceError as ex:
-            raise InvalidInferenceError(
-                f"{ex}. Choose one with --rater NAME, or map the ranges they used to 0..1 with --rescale"
-            ) from ex
 
-    def only(self, items: NDArray[np.bool_]) -> Study:
-        """The same study of some of the items."""
-        return replace(self, recorded=self.recorded.part(items=np.flatnonzero(items)))
+    @cached_property
+    def shares(self) -> FloatArray:
+        """See :func:`~evalbudget.recorded._missing.missing_shares`; shape (models, items)."""
+        return missing_shares(self.recorded)
+
+    @cached_property
+    def is_whole(self) -> bool:
+        """Whether no score is missing."""
+        return not bool((self.shares > 0.0).any())
+
+    @cached_property
+    def absent(self) -> NDArray[np.bool_]:
+        """Items that are taken to be missing only since other models have them, shape (models, items)."""
+        asked = self.recorded.counts.sum(axis=2)
+        if self.recorded.failed is not None:
+            asked = asked + self.recorded.failed.sum(axis=2)
+        return np.asarray(asked == 0)
+
+    @cached_property
+    def lowest(self) -> FloatArray:
+        """:attr:`all_item_means` if every missing score were the lowest, shape (models, items)."""
+        return self._with_missing(self.scale[0])
+
+    @cached_property
+    def highest(self) -> FloatArray:
+        """The same if every one were the highest."""
+        return self._with_missing(self.scale[1])
+
+    def _with_missing(self, value: float) -> FloatArray:
+        if self.is_whole:
+            return self.all_item_means
+        known = np.where(self.shares == 1.0, 0.0, self.all_item_means)
+        return np.asarray((1.0 - self.shares) * known + self.shares * value)
+
+    def rows(self, model: int, level: float) -> Mapping[str, float]:
+        """What a run prints of a model's mean, as far as it is defined, by the names of its rows.
+
+        ``lower`` and ``upper`` hold whatever scores that are missing would have been.
+        """
+        total, scores, purchase = self.mean(model), self.scores(model), self.purchase(model)
+        given = mean_over_fixed_items(
+            judge_corrected_generations(scores) if self.is_panel else readings_of(scores),
+            allocation=purchase.allocation,
+            fixed_repeats=max(purchase.fixed_repeats, 1),
+            bounds=None if self.is_panel else self.bounds,
+        )
+        rows = mean_rows(
+            total,
+            given,
+            items=len(self.recorded.items) - int(total.details["items_missing"]),
+            readings=self.counted(model),
+            clusters=self._clusters_of(model),
+            bounds=self.bounds,
+            level=level,
+        ).rows
+        if not (self.shares[model] > 0.0).any() or "lower" not in rows:
+            return rows
+        ends = [self._interval_of(means[model], model, level) for means in (self.lowest, self.highest)]
+        low = min(rows["lower"], *(end.low for end in ends))
+        high = max(rows["upper"], *(end.high for end in ends))
+        return {**rows, "lower": low, "upper": high}
+
+    def _clusters_of(self, model: int) -> int | None:
+        """Clusters of the items that a model has a score on; None where items are independent."""
+        if self.clusters is None or self.is_panel:
+            return None
+        return int(np.unique(self.clusters[self.recorded.counts[model].sum(axis=1) > 0]).size)
+
+    def _interval_of(self, means: FloatArray, model: int, level: float) -> ConfidenceInterval:
+        """Of the mean of item means, with the error of the judges' biases."""
+        value = means[~np.isnan(means)]
+        once = ItemReadings.of(
+            np.arange(value.size), np.zeros(value.size, np.int64), value, n_items=value.size
+        )
+        clusters = None if self.clusters is None else self.clusters[~np.isnan(means)]
+        found = mean_over_sampled_items(
+            once, allocation=Allocation.FIXED, bounds=self.bounds, clusters=clusters
+        )
+        added, degrees = (float(of_each[model]) for of_each in self.judge_errors)
+        if added > 0.0 and found.standard_error > NOTHING:
+            error, freedom = summed_errors((found.standard_error**2, value.size - 1), (added, degrees))
+            half = float(t_quantile(level, freedom) * error)
+            interval = ConfidenceInterval(found.value - half, found.value + half)
+        else:
+            interval = found.confidence_interval(level)
+        low, high = self.bounds or (-np.inf, np.inf)
+        return ConfidenceInterval(float(np.fmax(interval.low, low)), float(np.fmin(interval.high, high)))
+
+    def of_both(self, a: int, b: int) -> Both:
+        """What is compared of two models.
+
+        Of a panel by the judges that scored both, whose leniency cancels only then.
+        """
+        if not (self.scored_by[a] == self.scored_by[b]).all():
+            return self._by_fewer(a, b)
+        places = np.array([a, b])
+        added, degrees = self.judge_errors
+        errors = added[places], degrees[places]
+        if self.is_whole:
+            means = self.all_item_means[places]
+            return Both(means, means, means, errors, (0, 0))
+        neither = self.absent[a] & self.absent[b]
+        tables = (self.all_item_means, self.lowest, self.highest)
+        means, lowest, highest = (np.where(neither, np.nan, table[places]) for table in tables)
+        lost = missing_answers(self.recorded.part(places))
+        return Both(means, lowest, highest, errors, (int(lost[0]), int(lost[1])))
+
+    def _by_fewer(self, a: int, b: int) -> Both:
+        if (a, b) not in self._found_by_fewer:
+            by = self.scored_by[a] & self.scored_by[b]
+            if by.any():
+                fewer = self.recorded.part(np.array([a, b]), raters=np.flatnonzero(by))
+                found = replace(self, recorded=fewer, against=None, lost=()).of_both(0, 1)
+            else:
+                nothing: FloatArray = np.full((2, len(self.recorded.items)), np.nan)
+                found = Both(nothing, nothing, nothing, (np.zeros(2), np.ones(2)), (0, 0))
+            self._found_by_fewer[a, b], self._found_by_fewer[b, a] = found, found.swapped
+        return self._found_by_fewer[a, b]
+
+    @cached_property
+    def _found_by_fewer(self) -> dict[tuple[int, int], Both]:
+        """What :meth:`_by_fewer` has found."""
+        return {}
 
 
 def known_range(recorded: RecordedScores) -> tuple[float, float] | None:
-    """0 to 1 where all scores are 0 or 1 and both occur; otherwise nobody knows."""
-    values = np.unique(recorded.scores[~np.isnan(recorded.scores)])
-    return (0.0, 1.0) if values.tolist() == [0.0, 1.0] else None
-
-
-def readings_of(scores: JudgeScores) -> ItemReadings:
-    """Scores of a panel of one."""
-    return ItemReadings.of(
-        scores.item,
-        scores.epoch,
-        scores.value,
-        n_items=scores.n_items,
-        cost=scores.cost,
-        weight=scores.weight,
-    )
+    """As the source declares it; else 0 to 1 where all scores are 0 or 1; otherwise nobody knows."""
+    found, known = score_range(recorded)
+    return found if known else None

@@ -40,6 +40,7 @@ class ClusteredMean:
         degrees: of freedom, of Student's t; nan likewise.
         n: values.
         clusters: among them.
+        most: the largest deviation of a value from the mean; nan without any.
     """
 
     value: float
@@ -47,6 +48,7 @@ class ClusteredMean:
     degrees: float
     n: int
     clusters: int
+    most: float
 
 
 def clustered_mean(
@@ -63,13 +65,14 @@ def clustered_mean(
     value = values[known]
     n = value.size
     if not n:
-        return ClusteredMean(np.nan, np.nan, np.nan, 0, 0)
+        return ClusteredMean(np.nan, np.nan, np.nan, 0, 0, np.nan)
     _, code = np.unique(cluster[known], return_inverse=True)
     share = np.full(n, 1.0 / n) if weights is None else weights[known] / weights[known].sum()
     mean = float(value.mean()) if weights is None else float(share @ value)
+    most = float(np.abs(value - mean).max())
     size, squares = np.bincount(code, share), np.bincount(code, share**2)
     if size.size < 2:
-        return ClusteredMean(mean, np.nan, np.nan, n, size.size)
+        return ClusteredMean(mean, np.nan, np.nan, n, size.size, most)
     off, whole = np.bincount(code, share * (value - mean)), float(squares.sum())
     room = 1.0 - 2.0 * size + size**2 * (whole / squares)
     error = float(np.sqrt((off**2 / room).sum()))
@@ -82,25 +85,7 @@ def clustered_mean(
     outer = 2.0 * (qq * ww + qw**2) - 4.0 * whole * qw * ww + (whole * ww) ** 2
     trace = float(diagonal.sum() + own.sum())
     squared = float((diagonal**2).sum() + 2.0 * (diagonal * own).sum() + outer)
-    return ClusteredMean(mean, error, trace**2 / squared, n, size.size)
-
-
-def widened(standard_error: ArrayLike, most: ArrayLike, clusters: ArrayLike) -> FloatArray:
-    """The standard error as if two more clusters differed, one each way, as much as any item does.
-
-    Where few items differ the plain one is too small whenever fewer differ than should: with 1 to 3 of 1,000
-    it excludes what would show as little in one of nine samples. Where many do, it changes nothing.
-
-    Args:
-        standard_error: of a mean of differences.
-        most: the largest of them, without its sign.
-        clusters: of items, 1 or more.
-
-    References:
-        Agresti & Min (2005), Simple improved confidence intervals for comparing matched proportions,
-        Statistics in Medicine 24.
-    """
-    return np.asarray(np.hypot(standard_error, np.sqrt(2.0) * np.asarray(most) / np.asarray(clusters)))
+    return ClusteredMean(mean, error, trace**2 / squared, n, size.size, most)
 
 
 def summed_errors(*parts: tuple[ArrayLike, ArrayLike]) -> tuple[FloatArray, FloatArray]:

@@ -1,0 +1,256 @@
+"""Recorded scores and every core estimator of them, as far as their purchase allows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evalbudget.errors import InvalidInferenceError
+from evalbudget.estimate import Estimate
+from evalbudget.judges.estimates import JudgeScores, judge_corrected, panel_mean, require_one_scale
+from evalbudget.repeats.estimates import ItemReadings, mean_over_sampled_items
+from evalbudget.report._numbers import NOTHING
+from evalbudget.sampler import Allocation
+from evalbudget.statistics._bounds import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from evalbudget.recorded._how_bought import HowBought
+    from evalbudget.recorded._scores import RecordedScores
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """Recorded scores and what is estimated from them.
+
+    Attributes:
+        recorded: the scores; several raters are a panel of judges.
+        level: of all intervals.
+        against: the model all others are compared with; None for the one with the highest estimate.
+        bounds: smallest and largest possible score, where that is known.
+    """
+
+    recorded: RecordedScores
+    level: float = 0.95
+    against: str | None = None
+    bounds: tuple[float, float] | None = None
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Names."""
+        return self.recorded.models
+
+    @property
+    def raters(self) -> tuple[str, ...]:
+        """Names."""
+        return self.recorded.raters
+
+    @property
+    def is_panel(self) -> bool:
+        """Whether there are several raters."""
+        return len(self.raters) > 1
+
+    @cached_property
+    def clusters(self) -> IntArray | None:
+        """Number of each item's cluster, as the source declares them; None where items are independent."""
+        declared = self.recorded.declared
+        if declared is None or declared.clusters is None:
+            return None
+        return np.unique(np.asarray(declared.clusters), return_inverse=True)[1].astype(np.int64)
+
+    def purchase(self, model: int) -> HowBought:
+        """How the model's scores were bought."""
+        from evalbudget.recorded._how_bought import HowBought
+
+        return HowBought() if self.recorded.purchases is None else self.recorded.purchases[model]
+
+    def scores(self, model: int) -> JudgeScores:
+        """All scores of a model; epochs are ordinals where the allocation is not fixed."""
+        table = np.asarray(self.recorded.scores[model], dtype=np.float64)
+        item, judge, place = np.nonzero(~np.isnan(table))
+        epoch, purchase = place, self.purchase(model)
+        if purchase.allocation is not Allocation.FIXED and self.recorded.epochs is not None:
+            epoch = self.recorded.epochs[model, item, judge, place]
+        return JudgeScores.of(
+            item,
+            epoch,
+            judge,
+            table[item, judge, place],
+            judges=self.raters,
+            n_items=len(self.recorded.items),
+            cost=purchase.cost,
+            weight=None
+            if self.recorded.weights is None
+            else self.recorded.weights[model, item, judge, place],
+        )
+
+    def fixed_scores(self, model: int) -> JudgeScores:
+        """The scores of a model that were bought whatever the scores were."""
+        scores, purchase = self.scores(model), self.purchase(model)
+        if purchase.allocation is Allocation.FIXED:
+            return scores
+        return scores.where(scores.epoch < purchase.fixed_repeats)
+
+    @cached_property
+    def fixed_table(self) -> FloatArray:
+        """Those of all models, shape (models, items, raters, epochs), NaN elsewhere."""
+        parts = [self.fixed_scores(m) for m in range(len(self.models))]
+        epochs = 1 + max(int(part.epoch.max(initial=0)) for part in parts)
+        table: FloatArray = np.full(
+            (len(self.models), len(self.recorded.items), len(self.raters), epochs), np.nan
+        )
+        for m, part in enumerate(parts):
+            table[m, part.item, part.judge, part.epoch] = part.value
+        return table
+
+    def stacked(self, table: FloatArray, raters: tuple[str, ...]) -> JudgeScores:
+        """Scores of all models as one benchmark, a model's epochs after another's, each less its mean.
+
+        Args:
+            table: shape (models, items, raters, epochs), NaN where missing.
+            raters: names.
+        """
+        model, item, judge, epoch = np.nonzero(~np.isnan(table))
+        value = table[model, item, judge, epoch]
+        n = np.bincount(model, minlength=len(table))
+        mean = np.bincount(model, value, len(table)) / np.maximum(n, 1)
+        if len(table) > 1:
+            value = value - mean[model]
+        generation = model * table.shape[3] + epoch
+        return JudgeScores.of(item, generation, judge, value, judges=raters, n_items=table.shape[1])
+
+    def mean(self, model: int) -> Estimate:
+        """A model's mean over sampled items: of the panel, or of the only rater.
+
+        Raises:
+            InvalidInferenceError: no reading may count, or none is there.
+        """
+        purchase = self.purchase(model)
+        scores = self.scores(model)
+        if not scores.value.size:
+            raise InvalidInferenceError(
+                f"model {self.models[model]!r} has no score by "
+                f"{' or '.join(map(repr, self.raters[:3]))}; leave it out with --model"
+            )
+        if purchase.allocation is Allocation.ADAPTIVE and not self.fixed_scores(model).value.size:
+            raise InvalidInferenceError(
+                f"every reading of model {self.models[model]!r} was bought because of earlier scores, so "
+                "their mean is biased; leave the model out with --model, or evaluate it with a sampler that "
+                "reads every item first (a race has a leaderboard of its own)"
+            )
+        fixed = max(purchase.fixed_repeats, 1)
+        if self.is_panel:
+            found = panel_mean(scores, allocation=purchase.allocation, fixed_repeats=fixed)
+        else:
+            found = mean_over_sampled_items(
+                readings_of(scores),
+                allocation=purchase.allocation,
+                fixed_repeats=fixed,
+                bounds=self.bounds,
+                clusters=self.clusters,
+            )
+        return found if self.bounds is None else found.within(*self.bounds)
+
+    @cached_property
+    def means(self) -> tuple[Estimate, ...]:
+        """Of all models."""
+        return tuple(self.mean(m) for m in range(len(self.models)))
+
+    @cached_property
+    def scored_by(self) -> NDArray[np.bool_]:
+        """Which raters scored which models, shape (models, raters)."""
+        return np.asarray(self.recorded.counts.any(axis=1))
+
+    @cached_property
+    def all_item_means(self) -> FloatArray:
+        """:meth:`item_means` of all models, shape (models, items)."""
+        return np.array([self.item_means(m) for m in range(len(self.models))])
+
+    @cached_property
+    def judge_errors(self) -> tuple[FloatArray, FloatArray]:
+        """Variance that fitting the judges' biases adds to each model's mean, with its degrees of freedom.
+
+        Items' scores less the biases do not show it: an error of a bias is in all of them. None to speak of
+        where judges share the scores evenly; most of the error where one of them has few. Shapes (models,).
+        """
+        added, degrees = np.zeros(len(self.models)), np.ones(len(self.models))
+        for m, means in enumerate(self.all_item_means if self.is_panel else ()):
+            known = means[~np.isnan(means)]
+            if known.size < 2:
+                continue
+            whole = self.mean(m)
+            more = whole.standard_error**2 - float(known.var(ddof=1)) / known.size
+            if more > NOTHING:
+                added[m], degrees[m] = more, max(whole.details["degrees"], 1.0)
+        return added, degrees
+
+    def item_means(self, model: int) -> FloatArray:
+        """Each item's score by what may count, shape (items,); NaN where nothing does.
+
+        Of a panel: by judges who scored it, each less what it gives more than the others.
+        """
+        if self.is_panel:
+            adaptive = self.purchase(model).allocation is Allocation.ADAPTIVE
+            scores = self.fixed_scores(model) if adaptive else self.scores(model)
+            return judge_corrected(scores).weighted_means
+        readings, purchase = readings_of(self.scores(model)), self.purchase(model)
+        if purchase.allocation is Allocation.ADAPTIVE:
+            return readings.first(purchase.fixed_repeats).moments.mean
+        return readings.weighted_means
+
+    def counted(self, model: int) -> int:
+        """Readings behind a model's mean."""
+        if self.is_panel and self.purchase(model).allocation is Allocation.ADAPTIVE:
+            return int(self.fixed_scores(model).value.size)
+        unused = self.mean(model).details.get("readings_unused", 0.0)
+        return int(self.scores(model).value.size) - int(unused)
+
+    def require_one_scale(self, option: str = "--rater") -> None:
+        """Refuse judges whose scores lie on different scales.
+
+        Args:
+            option: by which people choose one.
+
+        Raises:
+            InvalidInferenceError: they do.
+        """
+        models, items, raters, repeats = self.recorded.scores.shape
+        pooled = replace(
+            self.recorded,
+            scores=self.recorded.scores.reshape(1, models * items, raters, repeats),
+            models=("all",),
+            items=tuple(map(str, range(models * items))),
+            categories=None,
+            texts=None,
+            reference=None,
+            purchases=None,
+            epochs=None,
+            weights=None,
+            costs=None,
+            failed=None,
+            declared=None,
+        )
+        try:
+            require_one_scale(Scored(pooled).scores(0))
+        except InvalidInferenceError as ex:
+            rescale = ", or map the ranges they used to 0..1 with --rescale" if option == "--rater" else ""
+            raise InvalidInferenceError(f"{ex}. Choose one with {option} NAME{rescale}") from ex
+
+    def only(self, items: NDArray[np.bool_]) -> Self:
+        """The same of some of the items."""
+        return replace(self, recorded=self.recorded.part(items=np.flatnonzero(items)))
+
+
+def readings_of(scores: JudgeScores) -> ItemReadings:
+    """Scores of a panel of one."""
+    return ItemReadings.of(
+        scores.item,
+        scores.epoch,
+        scores.value,
+        n_items=scores.n_items,
+        cost=scores.cost,
+        weight=scores.weight,
+    )

@@ -1,0 +1,260 @@
+"""Missing answers in compare and gate: worth the worst for what is claimed, counted, and said of whom."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from tests.claims import binomial_claim, pinned, replications
+from tests.comparisons.test_compare import recorded
+
+from evalbudget.backtest import RecordedScores
+from evalbudget.cli.main import cli
+from evalbudget.comparisons import Baseline, Outcome, Verdict, as_csv, compare, gate, read_baseline
+from evalbudget.errors import InvalidInputError
+from evalbudget.missing import Missing
+from evalbudget.recorded._declared import Declared
+from evalbudget.statistics._bounds import FloatArray
+
+TABLES = Path(__file__).parent / "tables"
+
+
+def run(*args: str) -> Any:
+    return CliRunner().invoke(cli, list(args))
+
+
+def alternating(n: int) -> FloatArray:
+    return np.tile([1.0, 0.0], n // 2)
+
+
+def failing(scores: FloatArray, share: float, rng: np.random.Generator) -> FloatArray:
+    """The same, of which a share of the wrong answers crashed."""
+    lost = (scores == 0.0) & (rng.random(scores.size) < share)
+    return np.where(lost, np.nan, scores)
+
+
+def test_a_candidate_whose_wrong_answers_crash_is_not_called_good() -> None:
+    base, crashed = str(TABLES / "base.csv"), str(TABLES / "crashed.csv")
+    asked = ("gate", "--baseline", base, "--candidate", crashed, "--margin", "0.1")
+    found = run(*asked)
+    assert found.exit_code == 3
+    assert found.output.startswith(
+        "Undecided: 300 of new's answers are missing; with them the difference is anything from -0.35 to "
+    )
+    told = json.loads(run(*asked, "--json", "-").output)
+    assert (told["missing"], told["undecided_by_missing"]) == ({"baseline": 0, "candidate": 300}, True)
+    assert run(*asked, "--missing", "zero").exit_code == 1
+    dropped = run(*asked, "--missing", "drop")
+    assert dropped.exit_code == 0
+    assert "300 of new's answers are missing, and left out" in dropped.output
+    assert "Did you mean 'worst'?" in run(*asked, "--missing", "wurst").output
+
+
+def test_a_model_without_a_score_on_the_hard_items_is_not_better() -> None:
+    found = run("compare", str(TABLES / "crash.csv"))
+    assert found.exit_code == 3
+    assert "undecided: 20 of a's answers" in " ".join(found.output.split())
+    assert "from 0.014 to 0.946, the lowest and the highest seen" in " ".join(found.output.split())
+    (row,) = json.loads(run("compare", str(TABLES / "crash.csv"), "--json", "-").output)["rows"]
+    assert (row["missing"], row["if_dropped"]) == ({"first": 20, "second": 0}, "first is better")
+    assert row["low"] < 0.0 < row["difference"] < row["high"]
+    zero = run("compare", str(TABLES / "crash.csv"), "--missing", "zero", "--score-range", "0..1")
+    assert zero.exit_code == 0
+    assert "counted as 0 (--missing zero)" in " ".join(zero.output.split())
+    assert run("compare", str(TABLES / "crash.csv"), "--missing", "drop").exit_code == 0
+
+
+def test_what_holds_at_the_worst_is_decided() -> None:
+    first, second = np.ones(300), np.zeros(300)
+    first[:30], second[30:40] = np.nan, np.nan
+    (row,) = compare(recorded([first, second])).rows
+    assert (row.outcome, row.missing) == (Outcome.FIRST, (30, 10))
+    assert row.low < 0.87 < row.high == 1.0
+    assert "(30 of a's and 10 of b's answers are missing)" in compare(recorded([first, second])).sentence
+
+
+def test_ends_are_those_of_the_two_extreme_cases() -> None:
+    first, second = alternating(100), np.ones(100)
+    gaps = first.copy()
+    gaps[:10] = np.nan
+    low, high = (np.where(np.isnan(gaps), end, gaps) for end in (0.0, 1.0))
+    (row,) = compare(recorded([gaps, second])).rows
+    (worst,), (best,) = (compare(recorded([case, second])).rows for case in (low, high))
+    assert (row.low, row.high) == (worst.low, best.high)
+    (dropped,) = compare(recorded([gaps, second]), missing=Missing.DROP).rows
+    assert (dropped.items, dropped.missing) == (90, (0, 0))
+    assert row.low < dropped.low < dropped.high < row.high
+    (zero,) = compare(recorded([gaps, second]), missing=Missing.ZERO).rows
+    assert (zero.difference, zero.low, zero.high) == (worst.difference, worst.low, worst.high)
+
+
+def test_one_of_several_answers_that_failed_counts_in_its_share() -> None:
+    scores = np.ones((2, 40, 1, 2))
+    scores[0, :, 0, 1] = np.nan
+    failed = np.zeros((2, 40, 1), dtype=np.int64)
+    failed[0] = 1
+    (row,) = compare(recorded(scores, failed=failed)).rows
+    assert row.missing == (40, 0)
+    assert (row.difference, row.low <= -0.5) == (0.0, True)
+
+
+def test_what_was_not_to_be_asked_is_not_missing() -> None:
+    scores = recorded([np.ones(40), np.where(np.arange(40) < 20, np.nan, 0.0)])
+    assert compare(scores).rows[0].missing == (0, 20)
+    declared = Declared.of(scores.models, scores.items, scores.raters, complete=scores.models)
+    whole = RecordedScores(scores.scores, scores.models, scores.items, scores.raters, declared=declared)
+    (row,) = compare(whole).rows
+    assert (row.missing, row.outcome) == ((0, 0), Outcome.FIRST)
+
+
+def test_an_item_that_neither_of_a_pair_has_is_not_of_the_pair() -> None:
+    third = np.ones(60)
+    pair = np.where(np.arange(60) < 30, np.nan, 1.0)
+    rows = compare(recorded([pair, 1.0 - pair, third], "abc")).rows
+    missing = {(row.first, row.second): row.missing for row in rows}
+    assert missing == {("a", "b"): (0, 0), ("a", "c"): (30, 0), ("b", "c"): (30, 0)}
+
+
+def test_pairs_without_a_common_item_take_no_share_of_the_error() -> None:
+    rng = np.random.default_rng(5)
+    first, second = rng.random(50), rng.random(50)
+    half = np.full(50, np.nan)
+    together = np.concatenate([[np.concatenate([x, half])] for x in (first, second)])
+    apart = np.concatenate([[np.concatenate([half, rng.random(50)])]])
+    three = recorded(np.concatenate([together, apart]), "abc")
+    found = compare(three, missing=Missing.DROP)
+    (alone,) = compare(recorded([first, second])).rows
+    rows = {(row.first, row.second): row for row in found.rows}
+    assert (rows["a", "b"].low, rows["a", "b"].high) == pytest.approx((alone.low, alone.high))
+    assert (rows["a", "c"].items, math.isnan(rows["a", "c"].low)) == (0, True)
+
+
+def test_lower_is_better_where_it_says_so_and_crashes_are_high() -> None:
+    good, bad = np.zeros(200), np.where(np.arange(200) < 80, 1.0, 0.0)
+    scores = recorded([good, bad])
+    declared = Declared.of(("a", "b"), scores.items, scores.raters, lower_is_better={"r0": True})
+    lower = RecordedScores(scores.scores, scores.models, scores.items, scores.raters, declared=declared)
+    found = compare(lower)
+    assert found.rows[0].outcome is Outcome.FIRST
+    assert found.sentence.startswith("a is better: a less b is -0.4")
+    assert "Lower is better." in str(found.table())
+    gaps = scores.scores.copy()
+    gaps[0, :60] = np.nan
+    crashed = RecordedScores(gaps, scores.models, scores.items, scores.raters, declared=declared)
+    zero = compare(crashed, missing=Missing.ZERO).rows[0]
+    assert zero.difference == pytest.approx(0.3 - 0.4)
+
+
+def gated(old: FloatArray, new: FloatArray, **asked: Any) -> Verdict | None:
+    base = Baseline.of(recorded([old], "o", raters=("r",)), name="o")
+    return gate(base, recorded([new], "n", raters=("r",)), **asked).verdict
+
+
+def test_a_gate_knows_which_way_is_better() -> None:
+    items = tuple(map(str, range(200)))
+
+    def of(scores: FloatArray, name: str, lower: bool | None) -> RecordedScores:
+        told = {} if lower is None else {"wer": lower}
+        declared = Declared.of((name,), items, ("wer",), lower_is_better=told)
+        return RecordedScores(scores[None, :, None, None], (name,), items, ("wer",), declared=declared)
+
+    good, bad = np.where(np.arange(200) < 20, 1.0, 0.0), np.where(np.arange(200) < 90, 1.0, 0.0)
+    base = Baseline.of(of(good, "good", True), name="good")
+    found = gate(base, of(bad, "bad", None), margin=0.05)
+    assert found.verdict is Verdict.WORSE
+    assert found.difference == pytest.approx(0.35)
+    assert found.interval[0] < 0.35 < found.interval[1]
+    assert "Lower is better." in str(found)
+    assert (
+        gate(Baseline.of(of(bad, "bad", True), name="bad"), of(good, "good", True), margin=0.05).exit_code
+        == 0
+    )
+    with pytest.raises(InvalidInputError, match="lower is better by the log of good, and higher by that of"):
+        gate(base, of(bad, "bad", False), margin=0.05)
+
+
+def test_a_baseline_that_is_kept_says_what_its_error_is(tmp_path: Path) -> None:
+    base = Baseline.of(recorded([np.ones(50)], "o"), name="o")
+    found = gate(base, recorded([np.ones(50)], "n"), margin=0.2)
+    assert "The 5% is over draws of the baseline, too" in str(found)
+    assert "over draws of the baseline" in found.to_dict()["kept_baseline"]
+    assert not gate(base, recorded([np.ones(50)], "n"), margin=0.2, these_items=True).reuse
+    (tmp_path / "one.csv").write_text("item,model,score\nq1,old,1\n")
+    for more in (("--save-baseline", str(tmp_path / "kept.csv")), ("--candidate", str(TABLES / "base.csv"))):
+        told = run("gate", "--baseline", str(tmp_path / "one.csv"), "--margin", ".1", *more)
+        assert told.exit_code == 2
+        assert "has one item, 'q1', which proves nothing of others" in told.output
+
+
+def test_a_kept_baseline_keeps_what_was_missing(tmp_path: Path) -> None:
+    kept = tmp_path / "kept.csv"
+    assert run("gate", "--baseline", str(TABLES / "crashed.csv"), "--save-baseline", str(kept)).exit_code == 0
+    found = run("gate", "--baseline", str(kept), "--candidate", str(TABLES / "base.csv"), "--margin", ".1")
+    assert found.exit_code == 3
+    assert "300 of new's answers are missing" in found.output
+
+
+def test_a_gate_counts_the_clusters_that_its_baseline_declares(tmp_path: Path) -> None:
+    items = tuple(map(str, range(300)))
+    labels = {item: str(int(item) // 10) for item in items}
+    declared = Declared.of(("o",), items, ("r",), clusters=labels, cluster="document")
+    old = RecordedScores(np.ones((1, 300, 1, 1)), ("o",), items, ("r",), declared=declared)
+    kept = Baseline.of(old, name="o")
+    found = gate(kept, recorded([np.ones(300)], "n", raters=("r",)), margin=0.2)
+    assert "on 300 items in 30 clusters (document)" in str(found)
+    (tmp_path / "kept.csv").write_text(as_csv(kept))
+    again = read_baseline(tmp_path / "kept.csv")
+    assert "in 30 clusters (cluster)" in str(
+        gate(again, recorded([np.ones(300)], "n", raters=("r",)), margin=0.2)
+    )
+
+
+@pytest.mark.claim
+@pytest.mark.parametrize(("share", "expected"), [(0.2, 2), (0.6, 2), (1.0, 2)])
+def test_answers_that_crash_when_wrong_decide_nothing_wrong(share: float, expected: int) -> None:
+    """Two models as good as each other on 300 items; wrong answers of the first crash."""
+    trials = replications(150, 2000)
+    wrong, rng = 0, np.random.default_rng(11)
+    for _ in range(trials):
+        chance = rng.uniform(0.4, 0.9, 300)
+        first, second = (rng.random((2, 300)) < chance).astype(float)
+        (row,) = compare(recorded([failing(first, share, rng), second])).rows
+        wrong += row.outcome is not Outcome.UNDECIDED
+    binomial_claim(wrong, trials, at_most=0.05)
+    pinned(wrong, expected)
+
+
+@pytest.mark.claim
+@pytest.mark.parametrize(("share", "expected"), [(0.2, 1), (0.6, 1), (1.0, 1)])
+def test_a_gate_passes_no_candidate_that_crashes_when_wrong(share: float, expected: int) -> None:
+    """The candidate is worse by the margin, and what it has wrong crashes."""
+    trials, wrong, rng = replications(60, 2000), 0, np.random.default_rng(12)
+    for _ in range(trials):
+        chance = rng.uniform(0.5, 0.9, 400)
+        old, new = (rng.random(400) < chance) * 1.0, (rng.random(400) < chance - 0.1) * 1.0
+        wrong += gated(old, failing(new, share, rng), margin=0.1) is Verdict.NOT_WORSE
+    binomial_claim(wrong, trials, at_most=0.05)
+    pinned(wrong, expected)
+
+
+@pytest.mark.claim
+def test_a_few_answers_missing_by_chance_cost_little_power() -> None:
+    """2% of both: as many verdicts as without, or nine in ten of them."""
+    trials, rng = replications(60, 1000), np.random.default_rng(13)
+    whole = gaps = passed = passed_with_gaps = 0
+    for _ in range(trials):
+        chance = rng.uniform(0.3, 0.9, 600)
+        first, second = (rng.random(600) < chance) * 1.0, (rng.random(600) < chance - 0.15) * 1.0
+        lost = np.where(rng.random((2, 600)) < 0.02, np.nan, 0.0)
+        whole += compare(recorded([first, second])).rows[0].outcome is Outcome.FIRST
+        gaps += compare(recorded([first + lost[0], second + lost[1]])).rows[0].outcome is Outcome.FIRST
+        same = (rng.random(600) < chance) * 1.0
+        passed += gated(first, same, margin=0.2) is Verdict.NOT_WORSE
+        passed_with_gaps += gated(first + lost[0], same + lost[1], margin=0.2) is Verdict.NOT_WORSE
+    assert gaps >= 0.9 * whole > 0.8 * trials
+    assert passed_with_gaps >= 0.9 * passed > 0.8 * trials

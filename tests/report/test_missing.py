@@ -1,0 +1,156 @@
+"""What a report says of answers that are missing, of scores that never differ, and of which way is better."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from rich.console import Console
+from tests.report.worlds import nothing_missing, recorded
+
+from evalbudget.backtest import RecordedScores
+from evalbudget.comparisons import Outcome, Verdicts, compare
+from evalbudget.frames import Scores
+from evalbudget.missing import Missing
+from evalbudget.recorded._declared import Declared
+from evalbudget.recorded._how_bought import HowBought
+from evalbudget.report import report
+from evalbudget.report._leaderboard import Leaderboard
+from evalbudget.report._study import Study
+from evalbudget.sampler import Allocation
+
+
+def of(scores: np.ndarray, **more: object) -> RecordedScores:
+    """One rater's, shape (models, items)."""
+    return recorded(scores[:, :, None, None].astype(float), raters=("r",), **more)
+
+
+def board(scores: RecordedScores, missing: Missing = Missing.WORST) -> Leaderboard:
+    (found,) = report(scores, sections=(Leaderboard,), missing=missing).sections
+    assert isinstance(found, Leaderboard)
+    return found
+
+
+def crashing(n: int = 60) -> RecordedScores:
+    """The first model is right on half of the items, and crashed on the other half; the second has .6."""
+    first = np.where(np.arange(n) < n // 2, 1.0, np.nan)
+    return of(np.stack([first, (np.arange(n) % 5 < 3) * 1.0]))
+
+
+def test_ranks_and_intervals_hold_whatever_the_missing_answers_would_have_been() -> None:
+    found = board(crashing())
+    rows = {row.model: row for row in found.rows}
+    assert [(row.best_rank, row.worst_rank) for row in found.rows] == [(1, 2), (1, 2)]
+    assert rows["m0"].low < 0.4
+    assert rows["m0"].high == 1.0
+    assert "30 of m0's answers are missing: intervals and verdicts hold whatever" in " ".join(found.notes)
+    assert "leave all of them open" in found.label
+    dropped = board(nothing_missing(crashing()))
+    assert {row.model: row.best_rank for row in dropped.rows} == {"m0": 1, "m1": 2}
+    assert "what the paired differences of all pairs together leave open" in dropped.label
+    zero = {row.model: row for row in board(crashing(), Missing.ZERO).rows}
+    assert (zero["m0"].estimate, zero["m0"].items) == (0.5, 60)
+    left_out = {row.model: row for row in board(crashing(), Missing.DROP).rows}
+    assert (left_out["m0"].estimate, left_out["m0"].worst_rank) == (1.0, 1)
+
+
+def test_verdicts_say_whose_answers_keep_them_open() -> None:
+    (found,) = report(crashing(), sections=(Verdicts,)).sections
+    assert isinstance(found, Verdicts)
+    (row,) = found.rows
+    assert (row.outcome, row.if_dropped) == (Outcome.UNDECIDED, Outcome.SECOND)
+    assert "undecided: 30 of m0's" in " ".join(str(found.tables()[0]).split())
+    assert found.to_dict()["rows"][0]["missing"] == {"first": 0, "second": 30}
+
+
+def test_readings_that_were_asked_again_are_not_missing() -> None:
+    scores = of(np.ones((2, 30)))
+    failed = np.full((2, 30, 1), 2, dtype=np.int64)
+    again = replace(scores, failed=failed, purchases=(HowBought(Allocation.WEIGHTED, 1),) * 2)
+    assert not any("missing" in note for note in board(again).notes)
+    assert any(
+        "60 of m0's and 60 of m1's answers" in note for note in board(replace(scores, failed=failed)).notes
+    )
+
+
+@pytest.mark.parametrize(("value", "low", "high"), [(0.0, 0.0, 0.1372), (1.0, 0.8628, 1.0)])
+def test_scores_that_never_differ_have_an_exact_interval_and_no_error(
+    value: float, low: float, high: float
+) -> None:
+    scores = of(np.full((1, 25), value))
+    (row,) = board(scores).rows
+    assert (row.low, row.high) == pytest.approx((low, high), abs=1e-4)
+    assert math.isnan(row.standard_error)
+    assert any("its interval is exact for scores from 0 to 1" in note for note in board(scores).notes)
+    frame = Scores(scores).models().to_dict("records")[0]
+    assert (frame["lower"], frame["upper"]) == pytest.approx((low, high), abs=1e-4)
+    assert frame["stderr"] != 0.0
+
+
+def test_a_declared_range_gives_equal_ratings_an_interval() -> None:
+    scores = of(np.full((1, 25), 5.0))
+    assert math.isnan(board(scores).rows[0].low)
+    declared = Declared.of(scores.models, scores.items, scores.raters, ranges={"r": (1.0, 5.0)})
+    (row,) = board(replace(scores, declared=declared)).rows
+    assert (row.low, row.high) == pytest.approx((1.0 + 4.0 * 0.8628, 5.0), abs=1e-3)
+
+
+def test_the_lowest_leads_where_lower_is_better() -> None:
+    rng = np.random.default_rng(3)
+    scores = of((rng.random((3, 200)) < np.array([[0.5], [0.1], [0.8]])) * 1.0)
+    declared = Declared.of(scores.models, scores.items, scores.raters, lower_is_better={"r": True})
+    found = report(replace(scores, declared=declared), sections=(Leaderboard, Verdicts))
+    leaders, verdicts = found.sections
+    assert isinstance(leaders, Leaderboard)
+    assert isinstance(verdicts, Verdicts)
+    assert [(row.model, row.rank, row.best_rank, row.worst_rank) for row in leaders.rows] == [
+        *(("m1", 1, 1, 1), ("m0", 2, 2, 2), ("m2", 3, 3, 3)),
+    ]
+    assert "the lowest mean is first" in leaders.label
+    assert (verdicts.against, [row.outcome for row in verdicts.rows]) == ("m1", [Outcome.SECOND] * 2)
+    assert "Lower is better." in verdicts.label
+
+
+def test_every_column_is_there_on_80_columns() -> None:
+    rng = np.random.default_rng(4)
+    table = 1e4 * rng.random((3, 300))
+    table[0, :30] = np.nan
+    scores = of(
+        table,
+        models=("openai/gpt-5-with-a-long-name", "anthropic/claude", "google/gemini"),
+        purchases=tuple(HowBought(Allocation.FIXED, 0, 1000.0 + m, 12.5) for m in range(3)),
+    )
+    console = Console(width=80)
+    with console.capture() as shown:
+        console.print(report(scores, sections=(Leaderboard, Verdicts)).table())
+    text = shown.get()
+    assert "…" not in text
+    for name in ("rank", "model", "mean", "at once", "readings", "usd", "per $", "difference", "verdict"):
+        assert name in text
+    assert text.count("anthropic/claude") == 3
+
+
+def test_declared_clusters_are_counted_as_the_draws() -> None:
+    """Eight documents of ten questions: means, ranks, differences and comparisons all go by documents."""
+    rng = np.random.default_rng(5)
+    shift = np.repeat(rng.normal(0.0, 0.3, 8), 10)
+    scores = of((rng.random((3, 80)) < np.array([[0.6], [0.5], [0.2]]) + shift) * 1.0)
+    labels = {item: str(k // 10) for k, item in enumerate(scores.items)}
+    declared = Declared.of(scores.models, scores.items, scores.raters, clusters=labels, cluster="document")
+    clustered = replace(scores, declared=declared)
+    alone, together = board(scores), board(clustered)
+    assert together.rows[0].standard_error > 1.3 * alone.rows[0].standard_error
+    assert "clusters of items (document; sampled, independent)" in together.label
+    (verdicts,) = report(clustered, sections=(Verdicts,)).sections
+    assert isinstance(verdicts, Verdicts)
+    theirs = {(row.first, row.second): row for row in compare(clustered).rows}
+    bounds = Study.of(clustered).pair_bounds
+    for row in verdicts.pairs:
+        a, b = int(row.first[1]), int(row.second[1])
+        assert row.clusters == 8
+        assert (bounds.low[a, b], bounds.high[a, b]) == pytest.approx((row.low, row.high))
+        if (row.first, row.second) in theirs:
+            other = theirs[row.first, row.second]
+            assert (other.low, other.high) == pytest.approx((row.low, row.high))
