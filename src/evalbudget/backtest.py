@@ -23,6 +23,7 @@ from evalbudget.recorded._declared import Declared, digest_of, names_by_settings
 from evalbudget.recorded._how_bought import HowBought
 from evalbudget.recorded._log_columns import Bought, LogColumns, Ordinals, as_written_by
 from evalbudget.recorded._questions import match_questions
+from evalbudget.recorded._race_record import RaceRecord
 from evalbudget.recorded._rescale import rescale_raters
 from evalbudget.recorded._scores import RecordedScores
 from evalbudget.recorded._task_name import TaskName
@@ -40,6 +41,7 @@ __all__ = [
     "LogColumns",
     "Ordinals",
     "PoolInfo",
+    "RaceRecord",
     "RaceResult",
     "RaceRow",
     "RecordedScores",

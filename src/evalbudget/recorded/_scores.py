@@ -18,6 +18,7 @@ from evalbudget.recorded._blocks import blocks, first_where
 from evalbudget.recorded._declared import Declared
 from evalbudget.recorded._how_bought import HowBought
 from evalbudget.recorded._places import Places
+from evalbudget.recorded._race_record import RaceRecord
 from evalbudget.recorded._task_name import TaskName
 from evalbudget.sampler import Allocation
 from evalbudget.statistics._means import mean_of_known
@@ -58,6 +59,7 @@ class RecordedScores:
         failed: optional, shape (models, items, raters): readings that were asked and came back without a
             score, beside those recorded. None: none is known of.
         declared: optional, what the source says of the scores.
+        race: what a race recorded of itself, where these are the scores of one that ended; not saved.
         one_generation: a cell's repeats are scores of one answer again, not of one answer each.
         one_measure: the raters are judges of the same thing; False where they are different metrics, whose
             mean means nothing.
@@ -82,6 +84,7 @@ class RecordedScores:
     costs: FloatArray | None = None
     failed: IntArray | None = None
     declared: Declared | None = None
+    race: RaceRecord | None = None
     one_generation: bool = False
     one_measure: bool = True
     task: TaskName | None = None
