@@ -14,6 +14,7 @@ from evalbudget.comparisons import GateConfig
 from evalbudget.errors import InvalidInputError
 from evalbudget.races import RaceConfig
 from evalbudget_inspect.host.chosen_samples import emptied, number_samples
+from evalbudget_inspect.host.how_bought import RACE
 from evalbudget_inspect.host.live_metadata import LiveMetadata
 from evalbudget_inspect.host.models_asked import models_of_scorers
 from evalbudget_inspect.host.scoring import require_key, scorer_names, with_metrics
@@ -232,7 +233,7 @@ def one_arm(
     adapted = task_with(
         task,
         dataset=source,
-        setup=[setup_of("race", source.before_solving), *solvers_of(task.setup)],
+        setup=[setup_of(RACE, source.before_solving), *solvers_of(task.setup)],
         scorer=[
             with_metrics(
                 scorer,
