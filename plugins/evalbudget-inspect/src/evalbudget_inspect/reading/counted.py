@@ -11,6 +11,7 @@ from inspect_ai.event import ModelEvent
 from inspect_ai.log import EvalSample, EvalSampleSummary
 from inspect_ai.model import ChatMessageAssistant
 
+from evalbudget_inspect.host.earlier_attempts import is_begun
 from evalbudget_inspect.reading.logs import Key, Log, read_samples, several
 
 Cell = tuple[str, str, int]
@@ -29,7 +30,10 @@ def count_once(logs: Sequence[Log]) -> tuple[list[Log], list[str]]:
 
 
 def _latest(logs: Sequence[Log]) -> tuple[list[Log], list[str]]:
-    """A sample stands where it was scored last, and one that a retry ran again only in the retry."""
+    """A sample stands where it was scored last, and one that a retry ran again only in the retry.
+
+    One that was cut off on its way stands nowhere.
+    """
     seen: set[str] = set()
     cells: dict[Cell, int] = {}
     found: list[Log] = []
@@ -37,10 +41,10 @@ def _latest(logs: Sequence[Log]) -> tuple[list[Log], list[str]]:
     for number, log in reversed(list(enumerate(logs))):
         paid = [s for s in log.all if s.uuid is None or s.uuid not in seen]
         seen.update(s.uuid for s in log.all if s.uuid is not None)
-        kept = [s for s in paid if cells.setdefault(_cell(log, s), number) == number]
-        if len(kept) < len(log.all):
-            double[log.file] = len(log.all) - len(kept)
-        if kept or not log.all:
+        kept = [s for s in paid if not is_begun(s) and cells.setdefault(_cell(log, s), number) == number]
+        if more := sum(not is_begun(s) for s in log.all) - len(kept):
+            double[log.file] = more
+        if kept or paid or not log.all:
             paid = paid if any(s.uuid is not None for s in paid) else kept
             found.append(replace(log, paid=paid, samples=kept))
     notes = []

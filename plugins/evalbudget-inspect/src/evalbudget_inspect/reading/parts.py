@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from evalbudget.backtest import match_questions, names_by_settings
 from evalbudget_inspect.reading.counted import without_copies
 from evalbudget_inspect.reading.logs import Log
-from evalbudget_inspect.reading.planned import Planned, planned
+from evalbudget_inspect.reading.planned import Planned, plans_of
 from evalbudget_inspect.reading.questions import digests_of
 from evalbudget_inspect.reading.races import arm_of
 from evalbudget_inspect.reading.scores import Turns, turns_in
@@ -55,7 +55,7 @@ def parts_of(logs: Sequence[Log]) -> tuple[list[Part], list[str]]:
     logs, notes = without_copies(logs, models)
     digests = [digests_of(log) for log in logs]
     matched = match_questions([(log.name, own) for log, own in zip(logs, digests, strict=True)])
-    plans = [planned(log) for log in logs]
+    plans = plans_of(logs)
     notes += [*matched.notes, *(note for plan in plans for note in plan.notes)]
     columns = zip(logs, models, settings, turns, plans, matched.names, digests, strict=True)
     return [Part(*known) for known in columns], notes

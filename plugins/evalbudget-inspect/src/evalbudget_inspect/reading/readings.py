@@ -12,6 +12,7 @@ from evalbudget_inspect.host.how_bought import bought
 from evalbudget_inspect.host.readings import weight_of
 from evalbudget_inspect.reading.logs import several
 from evalbudget_inspect.reading.parts import Part
+from evalbudget_inspect.reading.planned import Cell
 from evalbudget_inspect.reading.scores import Reading, Series, readings_in
 from evalbudget_inspect.reading.shared_runs import SharedRuns
 
@@ -47,21 +48,21 @@ def read_readings(
                 asked[part.model] += 1
                 if any(math.isnan(reading.value) for reading in found):
                     (unscored if sample.error is None else errors)[part.model] += 1
-            for reading, key in _lacking(part, expected):
-                _add(columns, part, name, key, reading)
+            for reading, cell in _lacking(part, expected):
+                _add(columns, part, name, cell, reading)
                 columns.costs.append(math.nan)
     return columns, purchases, list(_notes(asked, errors, unscored))
 
 
-def _lacking(part: Part, expected: Sequence[str]) -> Iterator[tuple[Reading, tuple[str, int]]]:
+def _lacking(part: Part, expected: Sequence[str]) -> Iterator[tuple[Reading, Cell]]:
     raters = expected if part.turns is None else part.turns.judges[:1]
-    for id_, epoch in part.plan.lacking:
+    for cell in part.plan.lacking:
         for rater in raters:
-            yield Reading(rater, math.nan, {}), (str(id_), epoch)
+            yield Reading(rater, math.nan, {}), cell
 
 
-def _add(columns: LogColumns, part: Part, log: str, key: tuple[str, int], reading: Reading) -> None:
-    item, epoch = part.item(key[0]), key[1]
+def _add(columns: LogColumns, part: Part, log: str, cell: Cell, reading: Reading) -> None:
+    item, epoch = part.item(cell[0]), cell[1]
     generation: object = (log, epoch)
     if part.turns is not None and part.turns.kept:  # a judge's second score of it counts as one of another
         again = columns.again.get((log, item, reading.rater), 0)
