@@ -107,8 +107,11 @@ def _header(file: Path) -> EvalLog:
 
 def _summaries(file: Path) -> Sequence[EvalSampleSummary]:
     try:
-        summaries = read_eval_log_sample_summaries(str(file))
-        return _with_large_panels(file, summaries)
+        if file.suffix == EVAL:
+            return _with_large_panels(file, read_eval_log_sample_summaries(str(file)))
+        # the host's own summaries of a log in JSON are those of when it read the file last
+        samples = read_eval_log(str(file)).samples or []
+        return [sample.summary().model_copy(update={"scores": sample.scores}) for sample in samples]
     except Exception as ex:  # as above
         raise _unreadable(file, ex) from ex
 

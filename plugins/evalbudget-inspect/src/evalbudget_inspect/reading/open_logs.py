@@ -20,7 +20,7 @@ from evalbudget_inspect.reading.readings import read_readings
 from evalbudget_inspect.reading.scores import Series
 from evalbudget_inspect.reading.shared_runs import SharedRuns
 
-_NAMED = 5
+_NAMED = 3
 
 
 def open_scores(
@@ -84,7 +84,7 @@ def _read(
     series = Series.of([part.log for part in parts])
     columns, purchases, missing = read_readings(parts, series, shared)
     if not np.isfinite(columns.scores).any():
-        why = " ".join(["", *_of_words(series), *missing, *notes])
+        why = " ".join(["", *[*_of_words(series), *missing, *notes][:_NAMED]])
         raise InvalidInputError(
             f"{path} holds no numeric score; was the eval run with --no-score or --no-log-samples?{why}"
         )

@@ -46,7 +46,7 @@ def read_readings(
                     _add(columns, part, name, (str(sample.id), sample.epoch), reading)
                 columns.costs += [paid.cost(sample, log.file)] * len(found)
                 asked[part.model] += 1
-                if any(math.isnan(reading.value) for reading in found):
+                if not found or any(math.isnan(reading.value) for reading in found):
                     (unscored if sample.error is None else errors)[part.model] += 1
             for reading, cell in _lacking(part, expected):
                 _add(columns, part, name, cell, reading)
