@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from evalbudget.errors import InvalidInferenceError
 from evalbudget.estimate import Estimate
 from evalbudget.judges.estimates import JudgeScores, judge_corrected, panel_mean, require_one_scale
-from evalbudget.repeats.estimates import ItemReadings, mean_over_sampled_items
+from evalbudget.repeats.estimates import ItemReadings, mean_over_sampled_items, mean_over_stratified_items
 from evalbudget.report._numbers import NOTHING
 from evalbudget.report._pairs import Pairs, pairs_by_item
 from evalbudget.sampler import Allocation
@@ -138,6 +138,8 @@ class Study:
         fixed = max(purchase.fixed_repeats, 1)
         if self.is_panel:
             found = panel_mean(scores, allocation=purchase.allocation, fixed_repeats=fixed)
+        elif self.recorded.strata is not None:
+            found = mean_over_stratified_items(readings_of(scores), self.recorded.strata, bounds=self.bounds)
         else:
             found = mean_over_sampled_items(
                 readings_of(scores),
@@ -258,6 +260,9 @@ class Study:
             epochs=None,
             weights=None,
             costs=None,
+            failed=None,
+            declared=None,
+            strata=None,
         )
         try:
             require_one_scale(Study(pooled).scores(0))

@@ -218,7 +218,11 @@ class _Drawn:
             n=int(readings.value.size),
             cost=readings.cost,
             interval=interval,
-            details={"items": float(self.score.size), "strata": float(self.n.size)},
+            details={
+                "items": float(self.score.size),
+                "items_missing": float(np.count_nonzero(readings.counts == 0)),
+                "strata": float(self.n.size),
+            },
         )
 
 

@@ -7,11 +7,13 @@ from typing import Any
 
 from inspect_ai.log import EvalLog
 
+from evalbudget.repeats.estimates import Strata
 from evalbudget_inspect.host.how_bought import entries_of
+from evalbudget_inspect.host.readings import ALL_ITEMS, STRATUM, STRATUM_ITEMS
 from evalbudget_inspect.host.score_values import Seen
 from evalbudget_inspect.reading.logs import several
 from evalbudget_inspect.reading.parts import Part
-from evalbudget_inspect.reading.scores import accuracies, clusters_named, scorer_of
+from evalbudget_inspect.reading.scores import accuracies, clusters_named, entry_of, scorer_of
 
 Range = tuple[float, float]
 
@@ -97,3 +99,27 @@ def _base(name: str) -> str:
 def _model(options: Mapping[str, Any]) -> str | None:
     asked = options.get("model") or options.get("model_role")
     return None if asked is None else str(asked)
+
+
+def strata_of(parts: Sequence[Part], items: Sequence[str]) -> Strata | None:
+    """The strata that the items were drawn by; None unless all that was read is one such sample.
+
+    Args:
+        parts: the logs.
+        items: of the recorded scores.
+    """
+    found: dict[str, int] = {}
+    sizes: dict[int, int] = {}
+    whole: set[int] = set()
+    for part in parts:
+        for sample in part.log.samples:
+            for score in (sample.scores or {}).values():
+                entry = entry_of(sample, score)
+                if STRATUM not in entry:
+                    return None
+                found[part.item(sample.id)] = int(entry[STRATUM])
+                sizes[int(entry[STRATUM])] = int(entry[STRATUM_ITEMS])
+                whole.add(int(entry[ALL_ITEMS]))
+    if len(whole) != 1 or not all(item in found for item in items):
+        return None
+    return Strata.of_read([found[item] for item in items], sizes, whole.pop())

@@ -11,7 +11,7 @@ import numpy as np
 from evalbudget.backtest import Declared, RecordedScores, TaskName, as_written_by
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget_inspect.reading.counted import count_once
-from evalbudget_inspect.reading.declared import clusters_of, is_one_measure, ranges_of, reducers_of
+from evalbudget_inspect.reading.declared import clusters_of, is_one_measure, ranges_of, reducers_of, strata_of
 from evalbudget_inspect.reading.logs import Log, Wanted, read_logs, several
 from evalbudget_inspect.reading.parts import Part, parts_of
 from evalbudget_inspect.reading.questions import text_of
@@ -103,6 +103,7 @@ def _read(
         texts=tuple(texts.get(item, "") for item in recorded.items),
         declared=declared,
         race=race,
+        strata=strata_of(parts, recorded.items),
     )
 
 
