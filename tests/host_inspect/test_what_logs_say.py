@@ -258,7 +258,7 @@ def test_items_without_a_cluster_are_said(tmp_path: Path) -> None:
 
 def test_a_category_that_items_lack_is_refused_with_their_names(tmp_path: Path) -> None:
     log = logged(_clustered(lacks=(3, 4)), tmp_path)
-    with pytest.raises(InvalidInputError, match=r"2 items \('3', '4'\) without 'passage'"):
+    with pytest.raises(InvalidInputError, match=r"no 'passage' in the metadata of 2 items \('3', '4'\)"):
         open_scores(tmp_path, category="passage")
     assert log.status == "success"
     whole = logged(_clustered(), tmp_path / "whole")

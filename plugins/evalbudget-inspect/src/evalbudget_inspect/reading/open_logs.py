@@ -54,7 +54,7 @@ def open_scores(
         logs = _of_task(path, logs, task)
         shared = SharedRuns.of([log.header for log in logs], path)
         logs, more = count_once(logs)
-        parts, of_parts = parts_of(shared.counted(logs))
+        parts, of_parts = parts_of(shared.counted(logs), shared.run_of)
         return _read(path, parts, shared, [*notes, *more, *of_parts], category)
 
 
@@ -158,8 +158,8 @@ def _categories(parts: Sequence[Part], category: str | None) -> Mapping[str, str
         if lacking:
             named = ", ".join(map(repr, list(lacking)[:_NAMED])) + ", ..." * (len(lacking) > _NAMED)
             raise InvalidInputError(
-                f"{part.log.file}: {several(len(lacking), 'item')} ({named}) without {category!r} in the "
-                "metadata of its samples; give the name of a field that all samples have"
+                f"{part.log.file}: no {category!r} in the metadata of {several(len(lacking), 'item')} "
+                f"({named}); give the name of a field that all samples have"
             )
         labels |= {part.item(s.id): str(s.metadata[category]) for s in part.log.samples}
     return labels

@@ -42,15 +42,20 @@ class Part:
         return self.names.get(str(id_), str(id_))
 
 
-def parts_of(logs: Sequence[Log]) -> tuple[list[Part], list[str]]:
+def parts_of(logs: Sequence[Log], run_of: Mapping[str, str]) -> tuple[list[Part], list[str]]:
     """Every log with what is known of it, and notes.
 
     Args:
         logs: of one task, oldest first, with the samples that count.
+        run_of: by the id of a task, of the processes that shared a budget, the name of their run.
     """
     headers = [log.header for log in logs]
     turns = [turns_in(log.header, log.samples) for log in logs]
     settings = settings_of(headers, [() if own is None else own.judges for own in turns])
+    # a retry, and a process that went on with another's budget, evaluate what the first one did
+    runs = [run_of.get(header.eval.task_id, header.eval.task_id) for header in headers]
+    of_run = dict(zip(runs, settings, strict=True))
+    settings = [of_run[run] for run in runs]
     models = names_by_settings([arm_of(header) for header in headers], settings)
     logs, notes = without_copies(logs, models)
     digests = [digests_of(log) for log in logs]
