@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from inspect_ai import eval as host_eval
 from inspect_ai.log import EvalLog, read_eval_log
 from inspect_ai.model import get_model
 from inspect_ai.scorer import Score, accuracy
@@ -21,13 +22,15 @@ from tests.host_inspect.log_worlds import (
     read,
     rewritten,
 )
-from tests.host_inspect.worlds import scoring
+from tests.host_inspect.race_tasks import QUIET, board
+from tests.host_inspect.worlds import entry_of, rows_of, scoring
 
 from evalbudget.backtest import RecordedScores
 from evalbudget.cli.main import cli
 from evalbudget.errors import InvalidInputError
 from evalbudget.hooks._plugins import plugins
-from evalbudget_inspect import budgeted
+from evalbudget.report import report
+from evalbudget_inspect import budgeted, race
 
 
 def failing(*numbers: int) -> Any:
@@ -56,6 +59,28 @@ def test_a_sample_with_an_error_and_a_score_counts_as_the_host_counts_it(tmp_pat
     assert missing(found) == 0
 
 
+def test_a_budgeted_run_counts_it_too(tmp_path: Path) -> None:
+    made = budgeted(quiz(20, failing(*range(0, 20, 5), *range(1, 20, 5))), budget=60)
+    log = logged(made, tmp_path, fail_on_error=False, score_on_error=True)
+    told = rows_of(log, "match")["estimate"]
+    assert told == pytest.approx(log.results.scores[0].metrics["accuracy"].value) == pytest.approx(0.3)
+    summary = entry_of(log, "summary")["summary"]
+    assert summary["rows"]["estimate"] == pytest.approx(told)
+    (row,) = report(read(tmp_path))["leaderboard"].rows
+    assert row.estimate == pytest.approx(told)
+
+
+def test_a_race_counts_it_too(tmp_path: Path) -> None:
+    models = [get_model("mockllm/a"), get_model("mockllm/b")]
+    made = race(quiz(6, failing(0, 1)), budget=12)
+    logs = host_eval(
+        made, model=models, log_dir=str(tmp_path), fail_on_error=False, score_on_error=True, **QUIET
+    )
+    told = {standing.name: standing for standing in board(logs).standings}
+    assert {standing.readings for standing in told.values()} == {6}
+    assert {standing.failed for standing in told.values()} == {0}
+
+
 def test_samples_that_ended_in_an_error_are_missing(tmp_path: Path) -> None:
     logged(quiz(40, failing(*range(1, 40, 4))), tmp_path, fail_on_error=False)
     found = read(tmp_path)
@@ -81,12 +106,11 @@ def test_answers_without_a_score_are_missing(tmp_path: Path, unscored: Any) -> N
 
 def test_all_answers_of_one_model_missing(tmp_path: Path) -> None:
     for name in ("a", "b"):
-        lost = range(4) if name == "b" else ()
-        model = get_model(f"mockllm/{name}")
-        logged(quiz(4, failing(*lost)), tmp_path, model=model, fail_on_error=False)
+        made = quiz(4, failing(*(range(4) if name == "b" else ())))
+        logged(made, tmp_path, model=get_model(f"mockllm/{name}"), fail_on_error=False)
     found = read(tmp_path)
-    assert found.models == ("mockllm/a", "mockllm/b")
-    assert found.failed[:, :, 0].sum(axis=1).tolist() == [0, 4]
+    lost = dict(zip(found.models, found.failed.sum(axis=(1, 2)).tolist(), strict=True))
+    assert lost == {"mockllm/a": 0, "mockllm/b": 4}
     with pytest.raises(InvalidInputError, match="4 of 4 answers of mockllm/b ended in an error"):
         read(sorted(tmp_path.glob("*.eval"), key=lambda f: read_eval_log(str(f)).eval.model)[1])
 
@@ -127,6 +151,9 @@ def test_samples_that_the_header_has_and_the_file_lacks_are_missing(tmp_path: Pa
     assert found.declared.complete == (True,)
     assert "says that 40 samples ran, and 10 of them are not in it" in notes(found)
     spec = whole.eval.model_copy(deep=True)
+    spec.dataset.sample_ids = list(range(35))
+    found = read(rewritten(whole, tmp_path / "strange.eval", eval=spec))
+    assert "has 5 samples that its header does not list" in notes(found)
     spec.dataset.sample_ids = None
     found = read(_cut(whole, tmp_path / "unnamed.eval", 30, eval=spec))
     assert missing(found) == 0

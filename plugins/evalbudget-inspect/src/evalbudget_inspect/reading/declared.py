@@ -26,11 +26,17 @@ def ranges_of(parts: Sequence[Part], seen: Mapping[str, Seen]) -> dict[str, Rang
         known = values.range(accuracy=scorer_of(series, graded) is not None)
         if known is not None:
             found[series] = known
+    told: dict[str, set[Range]] = {}
     for part in parts:
         for entry in entries_of(part.log.header):
             if entry.get("score_range") and entry.get("score") in seen:
                 low, high = entry["score_range"]
-                found[entry["score"]] = (float(low), float(high))
+                told.setdefault(entry["score"], set()).add((float(low), float(high)))
+    for series, ranges in told.items():
+        if len(ranges) == 1:
+            found[series] = next(iter(ranges))
+        else:  # the logs disagree
+            found.pop(series, None)
     return found
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from evalbudget.backtest import match_questions, names_by_settings
 from evalbudget_inspect.reading.counted import without_copies
-from evalbudget_inspect.reading.logs import Log
+from evalbudget_inspect.reading.logs import Log, several
 from evalbudget_inspect.reading.planned import Planned, plans_of
 from evalbudget_inspect.reading.questions import digests_of
 from evalbudget_inspect.reading.races import arm_of
@@ -63,4 +63,17 @@ def parts_of(logs: Sequence[Log], run_of: Mapping[str, str]) -> tuple[list[Part]
     plans = plans_of(logs)
     notes += [*matched.notes, *(note for plan in plans for note in plan.notes)]
     columns = zip(logs, models, settings, turns, plans, matched.names, digests, strict=True)
-    return [Part(*known) for known in columns], notes
+    parts = [Part(*known) for known in columns]
+    return parts, [*notes, *_other_answers(parts)]
+
+
+def _other_answers(parts: Sequence[Part]) -> Iterator[str]:
+    """Notes on logs in which other answers than elsewhere are right."""
+    right: dict[str, str] = {}
+    for part in parts:
+        own = {part.item(id_): digest.partition("-")[2] for id_, digest in part.digests.items()}
+        if n := sum(right.setdefault(item, answer) != answer for item, answer in own.items()):
+            yield (
+                f"{several(n, 'question')} of {part.log.name} have another right answer than elsewhere; "
+                "paired all the same."
+            )

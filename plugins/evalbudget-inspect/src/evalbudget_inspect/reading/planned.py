@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evalbudget_inspect.host.earlier_attempts import is_begun
@@ -54,7 +54,7 @@ def plans_of(logs: Sequence[Log]) -> list[Planned]:
     ]
 
 
-def _planned(log: Log, there: Collection[Cell]) -> Planned:
+def _planned(log: Log, there: set[Cell]) -> Planned:
     header = log.header
     ids = [] if header.eval.dataset.sample_ids is None else list(header.eval.dataset.sample_ids)
     epochs = range(1, (header.eval.config.epochs or 1) + 1)
@@ -76,12 +76,19 @@ def _planned(log: Log, there: Collection[Cell]) -> Planned:
         ran = several(total, "sample")
         note = f"{name} says that {ran} ran, and has {len(there):,}; nothing says which are missing."
         return Planned((), lost <= 0, (note,) if lost > 0 else ())
-    lacking = tuple((str(i), epoch) for i in ids for epoch in epochs if (str(i), epoch) not in there)
-    note = f"{name} says that {several(total, 'sample')} ran, and {len(lacking):,} of them are not in it."
-    return Planned(lacking, True, (note,) if lacking else ())
+    listed = [(str(id_), epoch) for id_ in ids for epoch in epochs]
+    lacking = tuple(cell for cell in listed if cell not in there)
+    strange = len(there.difference(listed))
+    notes = []
+    if lacking:
+        ran = several(total, "sample")
+        notes.append(f"{name} says that {ran} ran, and {len(lacking):,} of them are not in it.")
+    if strange:
+        notes.append(f"{name} has {several(strange, 'sample')} that its header does not list; they count.")
+    return Planned(lacking, True, tuple(notes))
 
 
-def _cut_short(log: Log, name: str, there: Collection[Cell], total: int) -> str:
+def _cut_short(log: Log, name: str, there: set[Cell], total: int) -> str:
     header, n = log.header, len(there)
     how = _ENDED.get(header.status, "was cut short")
     of = f"{n:,} of {several(total, 'sample')}" if total else several(n, "sample")
