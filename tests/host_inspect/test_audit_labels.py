@@ -19,7 +19,7 @@ import warm
 from evalbudget.audits.store import AuditStore
 from evalbudget.cli.main import cli
 from evalbudget_inspect.audits import labels_by_scorer
-from evalbudget_inspect.log_folder import open_scores
+from evalbudget_inspect.reading.open_logs import open_scores
 
 TASKS = Path(__file__).with_name("labelled_tasks.py")
 JUROR = {"mockllm/juror": {"input_tokens": 30, "output_tokens": 4, "total_tokens": 34}}

@@ -15,7 +15,7 @@ from evalbudget.budget import Unit, shown_amount
 from evalbudget.cli.main import cli
 from evalbudget.prices import Price
 from evalbudget_inspect import budgeted
-from evalbudget_inspect.log_folder import open_scores
+from evalbudget_inspect.reading.open_logs import open_scores
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from tests.host_inspect.worlds import retried, scoring
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.judges.estimates import JudgeScores, judge_biases, panel_mean
 from evalbudget_inspect import budgeted, cyclic_judge, rotate
-from evalbudget_inspect.log_folder import open_scores
+from evalbudget_inspect.reading.open_logs import open_scores
 
 CHANCE = {"strict": 0.1, "fair": 0.5, "kind": 0.9}
 JUDGES = list(CHANCE)

@@ -62,8 +62,12 @@ def test_a_half_written_log_is_named(run: Any, make_task: Any, tmp_path: Path) -
     half = log.with_name("2099-01-01T00-00-00_half.eval")
     half.write_bytes(log.read_bytes()[:-400])
     with pytest.raises(InvalidInputError, match=r"half\.eval is not a readable inspect log.*eval-retry"):
-        evalbudget.read(tmp_path / "logs")
+        evalbudget.read(half)
     with zipfile.ZipFile(half, "w") as other:
         other.writestr("header.json", '{"version": 99}')
     with pytest.raises(InvalidInputError, match=r"half\.eval is not a readable inspect log"):
-        evalbudget.read(tmp_path / "logs")
+        evalbudget.read(half)
+    others = evalbudget.read(tmp_path / "logs").recorded
+    assert others.counts.sum() == 8
+    (note,) = others.declared.notes
+    assert note.startswith(f"1 log could not be read: {half}; left out.")

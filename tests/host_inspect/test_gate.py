@@ -149,7 +149,7 @@ def test_clusters_come_from_the_samples_metadata(tmp_path: Path) -> None:
     [
         ({}, {"version": 2}, "is of quiz (version 0) and the candidate of quiz (version 2)"),
         ({}, {"name": "other"}, "is of quiz (version 0) and the candidate of other (version 0)"),
-        ({"cluster": "document"}, {}, "has no 'document' in its metadata"),
+        ({"cluster": "document"}, {}, "no 'document' in the metadata of 120 items"),
         ({"score_range": "2..3"}, {}, "outside of 2 to 3"),
     ],
 )

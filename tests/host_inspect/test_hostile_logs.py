@@ -16,7 +16,7 @@ from tests.hostile.damage import always_the_same, check_damage, refusal
 
 from evalbudget_inspect import budgeted
 from evalbudget_inspect.host.attempt_notes import read_note
-from evalbudget_inspect.log_folder import open_scores
+from evalbudget_inspect.reading.open_logs import open_scores
 
 VALUES = (None, -1, 1e400, "x", "", [], {}, [[1]], 10**400, True, "C", {"x": {"y": []}})
 Place = tuple[str | int, ...]

@@ -41,7 +41,7 @@ from evalbudget.judges.estimates import (
 from evalbudget_inspect import budgeted
 from evalbudget_inspect.demo.story_rating import judge_rating
 from evalbudget_inspect.host.refusals import take_refusals
-from evalbudget_inspect.log_folder import open_scores
+from evalbudget_inspect.reading.open_logs import open_scores
 
 MEANS = {"simulated/harsh": 3.0, "simulated/fair": 5.0, "simulated/kind": 8.0}
 JUDGES = list(MEANS)

@@ -18,7 +18,8 @@ from evalbudget import Allocation
 from evalbudget.backtest import Bought, HowBought, Ordinals
 from evalbudget.cli.main import cli
 from evalbudget_inspect import budgeted
-from evalbudget_inspect.log_folder import _text, open_scores
+from evalbudget_inspect.reading.open_logs import open_scores
+from evalbudget_inspect.reading.questions import text_of
 
 
 def reported(*arguments: str | Path) -> dict[str, Any]:
@@ -139,7 +140,7 @@ def test_the_text_of_messages_is_what_the_user_asked() -> None:
         ChatMessageUser(content="What is 1 + 1?" + "?" * 2000),
     ]
     asked = EvalSampleSummary(id=1, epoch=1, input=messages, target="2")
-    assert _text(asked).startswith("What is 1 + 1?")
-    assert len(_text(asked)) <= 1000
+    assert text_of(asked).startswith("What is 1 + 1?")
+    assert len(text_of(asked)) <= 1000
     only = EvalSampleSummary(id=1, epoch=1, input=messages[:1], target="2")
-    assert _text(only) == "Be brief."
+    assert text_of(only) == "Be brief."

@@ -20,7 +20,7 @@ from evalbudget.repeats import Repeat
 from evalbudget.repeats.estimates import ItemReadings, mean_over_fixed_items
 from evalbudget.repeats.samplers import Joint
 from evalbudget_inspect import budgeted
-from evalbudget_inspect.log_folder import open_scores
+from evalbudget_inspect.reading.open_logs import open_scores
 from evalbudget_inspect.repeats.identical_repeats import repeats_were_identical
 
 BOTH = "rubric.depth,rubric.style"

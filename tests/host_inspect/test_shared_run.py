@@ -23,7 +23,7 @@ from evalbudget.repeats.estimates import ItemReadings
 from evalbudget.run import SharedPurchase
 from evalbudget_inspect import budgeted
 from evalbudget_inspect.host.refusals import take_refusals
-from evalbudget_inspect.log_folder import open_scores
+from evalbudget_inspect.reading.open_logs import open_scores
 from evalbudget_inspect.repeats import sample_source
 from evalbudget_inspect.repeats.config import Config
 from evalbudget_inspect.repeats.purchase import RepeatPurchase

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -69,6 +70,24 @@ class PluginInfo:
     provides: dict[str, tuple[str, ...]] = field(default_factory=dict)
     error: str | None = None
     disabled: bool = False
+
+
+_ADDRESS = re.compile(r"([a-z][a-z0-9+.-]+):/+", re.IGNORECASE)
+"""How an address begins; a path has lost all slashes but one."""
+
+
+def _not_here(path: Path) -> str:
+    """Why there are no scores at a path that does not exist."""
+    address = _ADDRESS.match(str(path))
+    if address is None:
+        return f"{path} does not exist; give a file or folder of recorded scores"
+    scheme, rest = address[1].lower(), str(path)[address.end() :]
+    if scheme == "file":
+        return f"file:///{rest} is an address; give the path alone: /{rest}"
+    return (
+        f"{scheme}://{rest} is an address, and scores are read from files here: copy them to a folder "
+        "of this machine, and give its path"
+    )
 
 
 class Plugins:
@@ -244,7 +263,7 @@ class Plugins:
             UnknownNameError: there is no such task.
         """
         if not path.exists():
-            raise InvalidInputError(f"{path} does not exist; give a file or folder of recorded scores")
+            raise InvalidInputError(_not_here(path))
         # pluggy calls the last registered first, and the built-in, marked trylast, at the end
         readers = self._manager.hook.evalbudget_open_scores.get_hookimpls()[::-1]
         known = {"path": path, "task": task, "category": category}

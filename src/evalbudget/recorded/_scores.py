@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +22,9 @@ from evalbudget.recorded._race_record import RaceRecord
 from evalbudget.recorded._task_name import TaskName
 from evalbudget.sampler import Allocation
 from evalbudget.statistics._means import mean_of_known
+
+if TYPE_CHECKING:
+    from evalbudget.repeats.estimates import Strata
 
 FloatArray = NDArray[np.floating[Any]]
 IntArray = NDArray[np.int64]
@@ -60,6 +63,8 @@ class RecordedScores:
             score, beside those recorded. None: none is known of.
         declared: optional, what the source says of the scores.
         race: what a race recorded of itself, where these are the scores of one that ended; not saved.
+        strata: of the items, where those that are here are a random sample of a benchmark's, drawn by
+            strata; None where none was drawn, or nothing tells; not saved.
         one_generation: a cell's repeats are scores of one answer again, not of one answer each.
         one_measure: the raters are judges of the same thing; False where they are different metrics, whose
             mean means nothing.
@@ -85,6 +90,7 @@ class RecordedScores:
     failed: IntArray | None = None
     declared: Declared | None = None
     race: RaceRecord | None = None
+    strata: Strata | None = None
     one_generation: bool = False
     one_measure: bool = True
     task: TaskName | None = None
@@ -155,6 +161,10 @@ class RecordedScores:
             object.__setattr__(self, "failed", failed.astype(np.int64))
         if self.declared is not None:
             self.declared.check(*scores.shape[:3])
+        if self.strata is not None and self.strata.of_item.shape != scores.shape[1:2]:
+            raise InvalidInputError(
+                f"strata are of {self.strata.of_item.size} items, and the scores of {scores.shape[1]}"
+            )
 
     # files and tables
 
@@ -333,6 +343,7 @@ class RecordedScores:
 
         chosen = zip(self.scores.shape, (models, items, raters), strict=False)
         numbers = [np.arange(n)[wanted].tolist() for n, wanted in chosen]
+        whole = numbers[1] == list(range(len(self.items)))  # some of a sample's items are no random sample
         return replace(
             self,
             scores=cut(self.scores),
@@ -348,6 +359,7 @@ class RecordedScores:
             costs=None if self.costs is None else cut(self.costs),
             failed=None if self.failed is None else cut(self.failed),
             declared=None if self.declared is None else self.declared.part(*numbers),
+            strata=None if self.strata is None or not whole else self.strata,
         )
 
     def as_panel(self) -> RecordedScores:

@@ -12,7 +12,11 @@ from numpy.typing import NDArray
 from evalbudget.errors import InvalidInferenceError
 from evalbudget.estimate import Estimate
 from evalbudget.judges.estimates import JudgeScores, judge_corrected, panel_mean, require_one_scale
-from evalbudget.repeats.estimates import ItemReadings, mean_over_sampled_items
+from evalbudget.repeats.estimates import (
+    ItemReadings,
+    mean_over_sampled_items,
+    mean_over_stratified_items,
+)
 from evalbudget.report._numbers import NOTHING
 from evalbudget.sampler import Allocation
 from evalbudget.statistics._bounds import FloatArray, IntArray
@@ -144,6 +148,10 @@ class Scored:
         fixed = max(purchase.fixed_repeats, 1)
         if self.is_panel:
             found = panel_mean(scores, allocation=purchase.allocation, fixed_repeats=fixed)
+        elif self.recorded.strata is not None:
+            found = mean_over_stratified_items(
+                readings_of(scores), self.recorded.strata, bounds=self.bounds, clusters=self.clusters
+            )
         else:
             found = mean_over_sampled_items(
                 readings_of(scores),
@@ -232,6 +240,7 @@ class Scored:
             costs=None,
             failed=None,
             declared=None,
+            strata=None,
         )
         try:
             require_one_scale(Scored(pooled).scores(0))

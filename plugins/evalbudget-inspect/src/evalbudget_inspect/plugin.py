@@ -37,9 +37,11 @@ def _demo() -> click.Command:
 @hookimpl
 def evalbudget_open_scores(path: Path, task: str | None, category: str | None) -> RecordedScores | None:
     """An inspect log, or a folder of them."""
-    if path.suffix != ".eval" and next(path.rglob("*.eval"), None) is None:
+    from evalbudget_inspect.reading.files import logs_in
+
+    if next(logs_in(path), None) is None:
         return None  # before the host is imported, which takes seconds
 
-    from evalbudget_inspect.log_folder import open_scores
+    from evalbudget_inspect.reading.open_logs import open_scores
 
     return open_scores(path, task=task, category=category)

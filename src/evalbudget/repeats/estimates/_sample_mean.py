@@ -258,6 +258,7 @@ class _Drawn:
             interval=interval,
             details={
                 "items": float(self.score.size),
+                "items_missing": float(np.count_nonzero(readings.counts == 0)),
                 "strata": float(self.n.size),
                 **({} if cases is None else {"cases": float(cases)}),
             },

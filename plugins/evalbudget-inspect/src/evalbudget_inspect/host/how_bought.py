@@ -11,29 +11,23 @@ from evalbudget import Allocation
 from evalbudget.backtest import Bought, HowBought
 from evalbudget_inspect.host.scoring import METADATA, RACE_METRIC
 
+BUDGET, RACE = "budget", "race"
+"""Of the solvers that we put before a task's own: what their logs are of."""
+
+ALLOCATION, FIXED_REPEATS = "allocation", "fixed_repeats"
+
 
 def bought(header: EvalLog, samples: Sequence[EvalSampleSummary]) -> Bought:
-    """Read it from our entry in the log's results.
+    """Read it from our entry in the log's results or, if they were scored again, in its plan.
 
     A log of ours without that entry was killed: all that is known then is that an item's first epoch was
-    bought whatever its score. A log without our entries had its epochs planned, and so had one whose only
-    entries are of scorers with judges that take turns.
+    bought whatever its score. So it is where a task stops early by a rule of its own. Any other log had its
+    epochs planned, and so had one whose only entries are of scorers with judges that take turns.
 
     Of a race nothing may count for a plain mean: how many items a model was asked followed from its scores.
     """
-    entries = entries_of(header)
-    scored = [s for s in samples if s.scores and s.error is None]
-    allocation, fixed = Allocation.FIXED, 0
-    told = [entry for entry in entries if "allocation" in entry]
-    planned = bool(entries) and not any("sampler" in entry for entry in entries)
-    if told and scored:  # a log that taught nothing must not decide what counts of others
-        allocation, fixed = Allocation(told[0]["allocation"]), int(told[0]["fixed_repeats"])
-    elif is_race(header):
-        allocation = Allocation.ADAPTIVE
-    elif not planned and any(
-        METADATA in (score.metadata or {}) for s in scored for score in (s.scores or {}).values()
-    ):
-        allocation, fixed = Allocation.ADAPTIVE, 1
+    scored = [s for s in samples if s.scores]
+    allocation, fixed = _allocation(header, scored)
     dollars = [usage.total_cost for s in samples for usage in (s.model_usage or {}).values()]
     purchase = HowBought(
         allocation,
@@ -44,10 +38,44 @@ def bought(header: EvalLog, samples: Sequence[EvalSampleSummary]) -> Bought:
     return Bought(purchase, max((s.epoch for s in scored), default=0))
 
 
+def _allocation(header: EvalLog, scored: Sequence[EvalSampleSummary]) -> tuple[Allocation, int]:
+    """Of the samples, and how many of an item's were bought whatever its scores."""
+    entries = entries_of(header)
+    if not scored:  # a log that taught nothing must not decide what counts of others
+        return Allocation.FIXED, 0
+    for entry in entries:
+        if ALLOCATION in entry:
+            return Allocation(entry[ALLOCATION]), int(entry[FIXED_REPEATS])
+    if is_race(header):
+        return Allocation.ADAPTIVE, 0
+    told = step_of(header, BUDGET)
+    if told is not None and header.status == "success" and ALLOCATION in told:
+        return Allocation(told[ALLOCATION]), int(told[FIXED_REPEATS])
+    if told is not None or stops_early(header):
+        return Allocation.ADAPTIVE, 1
+    planned = bool(entries) and not any("sampler" in entry for entry in entries)
+    ours = any(METADATA in (score.metadata or {}) for s in scored for score in (s.scores or {}).values())
+    return (Allocation.FIXED, 0) if planned or not ours else (Allocation.ADAPTIVE, 1)
+
+
+def step_of(header: EvalLog, name: str) -> Mapping[str, Any] | None:
+    """What our solver of that name says in the log's plan; None where it is not among the solvers."""
+    for step in header.plan.steps:
+        if step.solver.startswith("evalbudget_inspect/") and step.solver.rpartition("/")[2] == name:
+            return step.params
+    return None
+
+
+def stops_early(header: EvalLog) -> bool:
+    """Whether the task has a rule of its own for when an item needs no further epoch."""
+    return header.results is not None and header.results.early_stopping is not None
+
+
 def is_race(header: EvalLog) -> bool:
-    """Whether the log is of a model in a race, finished or not."""
+    """Whether the log is of a model in a race or a gate, finished or not."""
     metrics = [name for scorer in header.eval.scorers or [] for name in metric_names(scorer.metrics)]
-    return any(name.rsplit("/", 1)[-1] == RACE_METRIC for name in metrics)
+    raced = any(name.rsplit("/", 1)[-1] == RACE_METRIC for name in metrics)
+    return raced or step_of(header, RACE) is not None
 
 
 def metric_names(metrics: object) -> list[str]:

@@ -28,9 +28,13 @@ from evalbudget_inspect.host.private import (
 )
 
 METADATA = "evalbudget"
+"""Key of our entries in a host's metadata."""
+
 FAILED = "failed"
 """Our key, in a score's metadata, of an answer that lacks another score that decides: it is no reading."""
-"""Key of our entries in a host's metadata."""
+
+SHARE = "evalbudget_share"
+"""Key in a sample's metadata: what its reading weighs, also for scores that it is given later."""
 
 LABEL = "evalbudget_label"
 """Key in a score's metadata: it is a label of an audit, which only the answers that coins picked have."""
@@ -242,8 +246,9 @@ def with_metrics(
             return None
         own = (result.metadata or {}).get(METADATA) or {}  # of a scorer that rotates
         entry = ({} if judge is None else judge.entry()) | own | {"epoch": state.epoch}
-        if share is not None:
-            entry |= await share(state)
+        if share is not None and (weighs := await share(state)):
+            entry |= weighs
+            state.metadata[SHARE] = dict(weighs)
         if failed:
             entry[FAILED] = True
         ours = {**(result.metadata or {}), METADATA: entry}

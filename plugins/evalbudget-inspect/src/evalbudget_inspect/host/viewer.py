@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
 from inspect_ai import Task
 from inspect_ai.log import EvalSpec, HeadlineMetric
@@ -28,11 +27,13 @@ def lead_with_estimate(task: Task, scorer: Scorer, name: str, key: str | None) -
     """
     if task.headline_metric is not None:
         return
-    by_key = _only_by_key(scorer_metrics(scorer))
+    grouped = has_groups(scorer)
     task.headline_metric = HeadlineMetric(
         scorer=name,
-        score=key,
-        metric=f"{PREFIX}{_HEADLINE}" if by_key or key is not None else _HEADLINE,
+        score=key
+        if grouped
+        else None,  # where metrics are of whole scores, entries have no rows of their own
+        metric=f"{PREFIX}{_HEADLINE}" if grouped else _HEADLINE,
     )
 
 
@@ -61,7 +62,7 @@ def label(spec: EvalSpec, items: int, most: str) -> None:
     spec.tags = [*others, f"{_LABEL}{items:,} items, up to {most}"]
 
 
-def _only_by_key(metrics: Sequence[Any] | Mapping[str, Any]) -> bool:
-    return isinstance(metrics, Mapping) or (
-        bool(metrics) and all(isinstance(metric, Mapping) for metric in metrics)
-    )
+def has_groups(scorer: Scorer) -> bool:
+    """Whether any of a scorer's own metrics is of an entry of a dict score."""
+    metrics = scorer_metrics(scorer)
+    return isinstance(metrics, Mapping) or any(isinstance(metric, Mapping) for metric in metrics)

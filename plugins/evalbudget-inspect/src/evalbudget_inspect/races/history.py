@@ -13,7 +13,8 @@ from evalbudget.backtest import RecordedScores
 from evalbudget.errors import InvalidInputError
 from evalbudget.races import RaceConfig, history_factors
 from evalbudget.races.prediction import FactorModel
-from evalbudget_inspect.log_folder import open_scores
+from evalbudget_inspect.reading.files import logs_in
+from evalbudget_inspect.reading.open_logs import open_scores
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ def _load(asking: Asking) -> tuple[FactorModel | None, str]:
         try:
             scores = open_scores(path, wanted=lambda log: _is_history(log, asking))
         except InvalidInputError as ex:
-            if next(path.rglob("*.eval"), None) is None:
+            if next(logs_in(path), None) is None:
                 raise
             return str(ex)
         if scores is None:

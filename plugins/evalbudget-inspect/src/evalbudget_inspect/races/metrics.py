@@ -64,9 +64,9 @@ def race_estimates(score: str = "", key: str | None = None) -> Metric:
             told = told if standing.name == gate.candidate else {}
             rows = _OF_CLUSTERS if gate.cluster is not None or gate.repeats > 1 else _OF_ONE
             known = {name: getattr(standing, name) for name in rows}
-            return finite(told | {name: value for name, value in known.items() if value is not None})
+            return _led(finite(told | {name: value for name, value in known.items() if value is not None}))
         values = {name: getattr(standing, name) for name in _ROWS}
-        return {name: float(value) for name, value in values.items() if value is not None}
+        return _led({name: float(value) for name, value in values.items() if value is not None})
 
     return compute
 
@@ -77,5 +77,10 @@ def _mean(scores: list[SampleScore], name: str, key: str | None) -> dict[str, fl
         try:
             values.append(score_to_float(sample.score, name, key))
         except InvalidInputError:
-            return {}
-    return finite({"estimate": known_mean(values), "readings": float(sum(map(math.isfinite, values)))})
+            return _led({})
+    return _led(finite({"estimate": known_mean(values), "readings": float(sum(map(math.isfinite, values)))}))
+
+
+def _led(rows: dict[str, float]) -> dict[str, float]:
+    """With an estimate, if only nan where there is none: the host looks for it, and says where it is not."""
+    return {"estimate": math.nan} | rows

@@ -75,10 +75,9 @@ def _known(summary: EvalSampleSummary, score: Score, bounds: tuple[float, float]
         return KnownCell(key, None, retries, again=True, sample=sample)
     if is_refused(summary.metadata):  # the error it stands for is among its retries
         return KnownCell(key, None, retries, error="failed in an earlier run", sample=sample)
-    if summary.error is not None:
-        return KnownCell(key, None, retries + 1, error=kind_of(summary.error), sample=sample)
     entry = (summary.scores or {}).get(score[0])
     value = math.nan if entry is None else score_to_float(entry, *score)
     if not in_range(value, bounds):
-        return KnownCell(key, None, retries + 1, error="unscored", sample=sample)
+        error = "unscored" if summary.error is None else kind_of(summary.error)
+        return KnownCell(key, None, retries + 1, error=error, sample=sample)
     return KnownCell(key, value, retries + 1, sample=sample)

@@ -203,7 +203,7 @@ class RaceSource(SampleSource):
     def _read(self, coordinator: Coordinator, sample: EvalSample) -> tuple[float | None, str | None]:
         name, key = self.group.score
         score: Score | None = (sample.scores or {}).get(name)
-        if sample.error is not None:
+        if score is None and sample.error is not None:
             return None, kind_of(sample.error.message)
         if score is None and was_unpaid(sample):
             return None, UNPAID
@@ -222,7 +222,7 @@ class RaceSource(SampleSource):
         except InvalidInputError as ex:
             raise coordinator.refuse(ex) from None
         if math.isnan(value):
-            return None, "unscored"
+            return None, "unscored" if sample.error is None else kind_of(sample.error.message)
         bounds = self.group.config.bounds
         if in_range(value, bounds):
             return value, None

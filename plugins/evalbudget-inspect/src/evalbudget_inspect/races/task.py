@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from fnmatch import fnmatch
+from functools import partial
 from pathlib import Path
 from typing import Any, overload
 
 from inspect_ai import Task, task_with
-from inspect_ai.log import HeadlineMetric
+from inspect_ai.scorer import Metric
 
 from evalbudget.comparisons import GateConfig
 from evalbudget.errors import InvalidInputError
 from evalbudget.races import RaceConfig
 from evalbudget_inspect.host.chosen_samples import emptied, number_samples
+from evalbudget_inspect.host.dict_scores import by_row
+from evalbudget_inspect.host.how_bought import RACE
 from evalbudget_inspect.host.live_metadata import LiveMetadata
 from evalbudget_inspect.host.models_asked import models_of_scorers
 from evalbudget_inspect.host.scoring import require_key, scorer_names, with_metrics
 from evalbudget_inspect.host.spread import refuse_worker
+from evalbudget_inspect.host.viewer import lead_with_estimate
 from evalbudget_inspect.races.arm import Group
 from evalbudget_inspect.races.metrics import race_estimates
 from evalbudget_inspect.races.sample_source import RaceSource
@@ -229,24 +234,25 @@ def one_arm(
     number_samples(dataset)
     models = models_of_scorers(scorers)
     source, asked = RaceSource(group, label, dataset, models), _asked(config, *deciding)
+    rows = race_estimates(*deciding)
     adapted = task_with(
         task,
         dataset=source,
-        setup=[setup_of("race", source.before_solving), *solvers_of(task.setup)],
+        setup=[setup_of(RACE, source.before_solving), *solvers_of(task.setup)],
         scorer=[
             with_metrics(
                 scorer,
-                race_estimates(*deciding) if name == deciding[0] else None,
+                rows if name == deciding[0] else None,
                 metadata=LiveMetadata(asked, source.told if name == deciding[0] else dict),
                 before=source.before_scoring,
+                by_key=partial(_rows_of_key, by_row(rows), deciding[1]),
             )
             for scorer, name in zip(scorers, names, strict=True)
         ],
         name=name_of_arm(group.task, label) if label else task.name,
     )
     adapted.dataset = emptied(dataset)
-    if getattr(adapted, "headline_metric", None) is None:  # what inspect shows of a task first
-        adapted.headline_metric = _headline(*deciding)
+    lead_with_estimate(adapted, scorers[names.index(name)], name, key)
     if adapted.fail_on_error is None:
         adapted.fail_on_error = False
     return adapted
@@ -285,8 +291,9 @@ def _asked(config: RaceConfig, name: str, key: str | None) -> dict[str, Any]:
     }
 
 
-def _headline(scorer: str, key: str | None) -> HeadlineMetric:
-    return HeadlineMetric(scorer=scorer, score=key, metric="estimate")
+def _rows_of_key(rows: Sequence[Metric], deciding: str | None, key: str) -> Sequence[Metric]:
+    """What stands before a scorer's own metrics of an entry: the rows of the one that decides."""
+    return rows if deciding is None or fnmatch(deciding, key) else ()
 
 
 def _made(task: Factory) -> Task:

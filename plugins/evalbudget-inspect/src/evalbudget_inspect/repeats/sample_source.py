@@ -617,8 +617,9 @@ class BudgetedSource(SampleSource):
         except InvalidInputError as ex:
             self._refused(ex)
             raise
-        if sample.error is not None:
+        if sample.error is not None and math.isnan(value):
             return None, kind_of(sample.error.message)
+        # a sample that ended in an error and was scored nevertheless counts, as it does for the host
         given = score.value if self._key is None else score.value[self._key]  # type: ignore[index,call-overload]
         serving.seen.add(given)
         if not in_range(value, self.config.score_range):

@@ -16,6 +16,7 @@ from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.repeats import Repeat, jointly
 from evalbudget_inspect.host.chosen_samples import emptied, number_samples, strata_of_items
 from evalbudget_inspect.host.dict_scores import by_row
+from evalbudget_inspect.host.how_bought import ALLOCATION, BUDGET, FIXED_REPEATS
 from evalbudget_inspect.host.live_metadata import LiveMetadata
 from evalbudget_inspect.host.plugin_scorer import plugin_scorer
 from evalbudget_inspect.host.private import registry_log_name
@@ -195,7 +196,7 @@ def budgeted(
     adapted = task_with(
         task,
         dataset=source,
-        setup=[setup_of("budget", source.before_solving), *solvers_of(task.setup)],
+        setup=[setup_of(BUDGET, source.before_solving, **_how_bought(config)), *solvers_of(task.setup)],
         cleanup=_cleanup(source, task.cleanup),
         scorer=[
             _scorer(
@@ -375,18 +376,23 @@ def driving_scores(wanted: str | Sequence[str] | None, names: Sequence[str]) -> 
     return list(dict.fromkeys(driving_score(part, names) for part in given)) or [driving_score(None, names)]
 
 
-def setup_of(name: str, before: Callable[[TaskState], Awaitable[None]]) -> Solver:
-    """A solver that comes before the task's own, by its name in logs and what it calls."""
+def _how_bought(config: Config) -> dict[str, Any]:
+    """For the header of the log, which keeps it when the samples are scored again."""
+    return {ALLOCATION: config.allocation.value, FIXED_REPEATS: config.fixed_repeats}
+
+
+def setup_of(name: str, before: Callable[[TaskState], Awaitable[None]], **told: Any) -> Solver:
+    """A solver that comes before the task's own, by its name in logs, what it calls, and what it tells."""
 
     @solver(name=f"evalbudget_inspect/{name}")
-    def ours() -> Solver:
+    def ours(**told: Any) -> Solver:
         async def solve(state: TaskState, generate: Generate) -> TaskState:
             await before(state)
             return state
 
         return solve
 
-    return ours()
+    return ours(**told)
 
 
 def _cleanup(

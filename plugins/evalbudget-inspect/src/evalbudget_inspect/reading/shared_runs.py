@@ -9,15 +9,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from inspect_ai.log import EvalLog, EvalSampleSummary
+from inspect_ai.log import EvalLog
 
 from evalbudget.backtest import Bought
 from evalbudget.errors import InvalidInputError
 from evalbudget_inspect.host.how_bought import entries_of
+from evalbudget_inspect.reading.logs import Log
 
 logger = logging.getLogger(__name__)
-
-Log = tuple[Path, EvalLog, list[EvalSampleSummary]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,21 +66,23 @@ class SharedRuns:
         found = []
         read: dict[str, Counter[str]] = {run: Counter() for run in self.told}
         cells: set[tuple[str, str, int]] = set()
-        ended = {id(header) for _, header, _ in logs if any("processes" in e for e in entries_of(header))}
-        for file, header, summaries in sorted(logs, key=lambda log: id(log[1]) not in ended):
-            run, kept = self.run_of.get(header.eval.task_id), summaries
-            if run is not None:
-                kept = []
-                per_item = self.told[run]["per_item"]
-                most = dict(zip(per_item["id"], per_item["readings"], strict=True))
-                for one in sorted(summaries, key=lambda each: each.epoch):
-                    item, scored = str(one.id), bool(one.scores) and one.error is None
-                    again = (run, item, one.epoch) in cells
-                    if id(header) in ended or not (again or (scored and read[run][item] >= most[item])):
-                        kept.append(one)
-                        cells.add((run, item, one.epoch))
-                        read[run][item] += scored
-            found.append((file, header, kept))
+        ended = {log.file for log in logs if any("processes" in e for e in entries_of(log.header))}
+        for log in sorted(logs, key=lambda log: log.file not in ended):
+            run = self.run_of.get(log.header.eval.task_id)
+            if run is None:
+                found.append(log)
+                continue
+            kept = []
+            per_item = self.told[run]["per_item"]
+            most = dict(zip(per_item["id"], per_item["readings"], strict=True))
+            for one in sorted(log.samples, key=lambda each: each.epoch):
+                item, scored = str(one.id), bool(one.scores) and one.error is None
+                again = (run, item, one.epoch) in cells
+                if log.file in ended or not (again or (scored and read[run][item] >= most[item])):
+                    kept.append(one)
+                    cells.add((run, item, one.epoch))
+                    read[run][item] += scored
+            found.append(replace(log, paid=kept, samples=kept))
         for run, entry in self.told.items():
             told = sum(entry["per_item"]["readings"])
             if (missing := told - read[run].total()) > 0:
@@ -91,7 +92,7 @@ class SharedRuns:
                     missing,
                     told,
                 )
-        return sorted(found, key=lambda log: str(log[0]))
+        return sorted(found, key=lambda log: str(log.file))
 
     def together(self, header: EvalLog, before: Bought | None, more: Bought) -> Bought:
         """What the processes of a run bought so far, and one more; a killed one does not say how."""

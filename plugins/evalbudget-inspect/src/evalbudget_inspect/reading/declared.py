@@ -1,0 +1,131 @@
+"""What logs declare beside scores: ranges, reducers, clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from inspect_ai.log import EvalLog
+
+from evalbudget.repeats.estimates import Strata
+from evalbudget_inspect.host.how_bought import entries_of
+from evalbudget_inspect.host.readings import ALL_ITEMS, STRATUM, STRATUM_ITEMS
+from evalbudget_inspect.host.score_values import Seen
+from evalbudget_inspect.reading.logs import several
+from evalbudget_inspect.reading.parts import Part
+from evalbudget_inspect.reading.scores import accuracies, clusters_named, entry_of, scorer_of
+
+Range = tuple[float, float]
+
+
+def ranges_of(parts: Sequence[Part], seen: Mapping[str, Seen]) -> dict[str, Range]:
+    """Of each series whose scores can be in one range only: as a run of ours was told, or of their kind."""
+    graded = {scorer for part in parts for scorer in accuracies(part.log.header)}
+    found = {}
+    for series, values in seen.items():
+        known = values.range(accuracy=scorer_of(series, graded) is not None)
+        if known is not None:
+            found[series] = known
+    told: dict[str, set[Range]] = {}
+    for part in parts:
+        for entry in entries_of(part.log.header):
+            if entry.get("score_range") and entry.get("score") in seen:
+                low, high = entry["score_range"]
+                told.setdefault(entry["score"], set()).add((float(low), float(high)))
+    for series, ranges in told.items():
+        if len(ranges) == 1:
+            found[series] = next(iter(ranges))
+        else:  # the logs disagree
+            found.pop(series, None)
+    return found
+
+
+def reducers_of(parts: Sequence[Part], series: Sequence[str]) -> dict[str, str]:
+    """Of each series, how its task makes one score of an item's epochs, where that is not the mean alone."""
+    found: dict[str, dict[str, None]] = {}
+    for part in parts:
+        header = part.log.header
+        config, results = header.eval.config, header.results.scores if header.results else []
+        for name in series:
+            own = [s.reducer for s in results if name in (s.scorer, f"{s.scorer}.{s.name}") and s.reducer]
+            found.setdefault(name, {}).update(dict.fromkeys(own or config.epochs_reducer or []))
+    return {name: ", ".join(own) for name, own in found.items() if own and list(own) != ["mean"]}
+
+
+def clusters_of(parts: Sequence[Part]) -> tuple[dict[str, str], str | None, list[str]]:
+    """What each item was sampled together with, the field that says so, and notes."""
+    fields = list(dict.fromkeys(name for part in parts for name in clusters_named(part.log.header)))
+    if not fields:
+        return {}, None, []
+    if len(fields) > 1:
+        note = f"Standard errors are clustered by {' and by '.join(fields)}: clusters are taken as unknown."
+        return {}, None, [note]
+    (field,) = fields
+    found: dict[str, str] = {}
+    lacking, several_labels = set(), set()
+    for part in parts:
+        for sample in part.log.samples:
+            item, label = part.item(sample.id), sample.metadata.get(field)
+            if label is None:
+                lacking.add(item)
+            elif found.setdefault(item, str(label)) != str(label):
+                several_labels.add(item)
+    notes = []
+    for items, what in ((lacking, "have none"), (several_labels, "have another one in another log")):
+        if items:
+            n = several(len(items), "item")
+            notes.append(
+                f"The task clusters its standard error by {field!r}, and {n} {what}: clusters are taken as "
+                "unknown."
+            )
+    return ({}, None, notes) if notes else (found, field, [])
+
+
+def is_one_measure(parts: Sequence[Part], raters: Sequence[str]) -> bool:
+    """Whether raters measure the same: judges that took turns, or one scorer that asked several models."""
+    rotating = [part.turns is not None for part in parts]
+    if all(rotating) or len(raters) < 2:
+        return True
+    return not any(rotating) and any(_asks_judges(part.log.header, raters) for part in parts)
+
+
+def _asks_judges(header: EvalLog, series: Sequence[str]) -> bool:
+    """Whether all scorers are one scorer, of different models."""
+    scorers = header.eval.scorers or []
+    asked = [_model(scorer.options or {}) for scorer in scorers]
+    same = len({_base(scorer.name) for scorer in scorers}) == 1
+    return same and None not in asked and len(set(asked)) == len(scorers) == len(series)
+
+
+def _base(name: str) -> str:
+    """The scorer's own name; the host numbers a second one of the name."""
+    return name.rstrip("0123456789").rstrip("_")
+
+
+def _model(options: Mapping[str, Any]) -> str | None:
+    asked = options.get("model") or options.get("model_role")
+    return None if asked is None else str(asked)
+
+
+def strata_of(parts: Sequence[Part], items: Sequence[str]) -> Strata | None:
+    """The strata that the items were drawn by; None unless all that was read is one such sample.
+
+    Args:
+        parts: the logs.
+        items: of the recorded scores.
+    """
+    found: dict[str, int] = {}
+    sizes: dict[int, int] = {}
+    whole: set[int] = set()
+    for part in parts:
+        for sample in part.log.samples:
+            for score in (sample.scores or {}).values():
+                entry = entry_of(sample, score)
+                if STRATUM not in entry:
+                    return None
+                found[part.item(sample.id)] = int(entry[STRATUM])
+                sizes[int(entry[STRATUM])] = int(entry[STRATUM_ITEMS])
+                whole.add(int(entry[ALL_ITEMS]))
+    if len(whole) != 1 or not all(item in found for item in items):
+        return None
+    return Strata.of_read([found[item] for item in items], sizes, whole.pop())

@@ -1,0 +1,100 @@
+"""What a header says was to be run, against what is in the file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from evalbudget_inspect.host.earlier_attempts import is_begun
+from evalbudget_inspect.host.how_bought import BUDGET, is_race, step_of, stops_early
+from evalbudget_inspect.reading.logs import Log, several
+
+_ENDED = {
+    "cancelled": "was cancelled",
+    "error": "ended with an error",
+    "started": "was killed, or is still running,",
+}
+_WORDS = 100  # characters of an error
+
+
+Cell = tuple[str, int]
+"""Id of a sample, as text, and epoch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What became of one log's plan.
+
+    Attributes:
+        lacking: samples that the header says were run and that the file does not have.
+        whole: whether whatever was to be scored is known.
+        notes: for people.
+    """
+
+    lacking: tuple[Cell, ...] = ()
+    whole: bool = True
+    notes: tuple[str, ...] = ()
+
+
+def plans_of(logs: Sequence[Log]) -> list[Planned]:
+    """What became of each log's plan; a log that a retry went on with leaves that to the retry's.
+
+    Args:
+        logs: oldest first.
+    """
+    last = {log.header.eval.task_id: number for number, log in enumerate(logs)}
+    there: dict[str, set[Cell]] = {}
+    for log in logs:
+        own = there.setdefault(log.header.eval.task_id, set())
+        own.update((str(sample.id), sample.epoch) for sample in log.all if not is_begun(sample))
+    return [
+        _planned(log, there[task]) if last[task] == number else Planned()
+        for number, log in enumerate(logs)
+        for task in [log.header.eval.task_id]
+    ]
+
+
+def _planned(log: Log, there: set[Cell]) -> Planned:
+    header = log.header
+    ids = [] if header.eval.dataset.sample_ids is None else list(header.eval.dataset.sample_ids)
+    epochs = range(1, (header.eval.config.epochs or 1) + 1)
+    chosen = step_of(header, BUDGET) is not None or is_race(header)  # by a sampler, as it went
+    told = 0 if header.results is None else header.results.total_samples
+    total = 0 if chosen else len(ids) * len(epochs) or told
+    name = f"{log.name} ({header.eval.model})"
+    drained = header.results is not None and header.results.logged_samples is not None
+    if header.status != "success" or (drained and len(there) < total):
+        return Planned((), False, (_cut_short(log, name, there, total),))
+    if chosen or stops_early(header):
+        note = (
+            f"{name}: the task stopped asking an item by a rule of its own, so that how often it was asked "
+            "depends on its scores; only first epochs count."
+        )
+        return Planned(notes=(note,) if stops_early(header) else ())
+    if not ids:
+        lost = total - len(there)
+        ran = several(total, "sample")
+        note = f"{name} says that {ran} ran, and has {len(there):,}; nothing says which are missing."
+        return Planned((), lost <= 0, (note,) if lost > 0 else ())
+    listed = [(str(id_), epoch) for id_ in ids for epoch in epochs]
+    lacking = tuple(cell for cell in listed if cell not in there)
+    strange = len(there.difference(listed))
+    notes = []
+    if lacking:
+        ran = several(total, "sample")
+        notes.append(f"{name} says that {ran} ran, and {len(lacking):,} of them are not in it.")
+    if strange:
+        notes.append(f"{name} has {several(strange, 'sample')} that its header does not list; they count.")
+    return Planned(lacking, True, tuple(notes))
+
+
+def _cut_short(log: Log, name: str, there: set[Cell], total: int) -> str:
+    header, n = log.header, len(there)
+    how = _ENDED.get(header.status, "was cut short")
+    of = f"{n:,} of {several(total, 'sample')}" if total else several(n, "sample")
+    items = {id_ for id_, _ in there}
+    first = {str(id_) for id_ in (header.eval.dataset.sample_ids or [])[: len(items)]}
+    order = ", in the order of the dataset" if n < total and items == first else ""
+    said = "" if header.error is None else f" ({header.error.message.splitlines()[0][:_WORDS]})"
+    rest = " What it says is not of all items." if n < total else ""
+    return f"{name} {how} after {of}{order}{said}.{rest}"

@@ -1,0 +1,41 @@
+"""What samples ask: the text for people, and a digest by which questions are matched."""
+
+from __future__ import annotations
+
+from inspect_ai.log import EvalSampleSummary
+
+from evalbudget.backtest import digest_of
+from evalbudget_inspect.reading.logs import Log
+
+_TEXT = 1000  # characters; the core keeps fewer
+_CUT = "(content truncated)"
+"""How the host ends a text of which its summaries keep the beginning, about 5,000 characters."""
+
+
+def text_of(summary: EvalSampleSummary) -> str:
+    """The beginning of what was asked; summaries have no more of each message."""
+    if isinstance(summary.input, str):
+        return summary.input[:_TEXT]
+    asked = [message for message in summary.input if message.role == "user"] or summary.input
+    return "\n".join(message.text for message in asked)[:_TEXT]
+
+
+def digests_of(log: Log) -> dict[str, str]:
+    """Of each item in a log that counts."""
+    found: dict[str, str] = {}
+    for sample in log.samples:
+        found.setdefault(str(sample.id), _digest(sample))
+    return found
+
+
+def _digest(summary: EvalSampleSummary) -> str:
+    """Of all messages, choices in whatever order, and of the right answer.
+
+    A text that the summary cuts short is told from another one by its right answer as well.
+    """
+    asked = summary.input
+    said = [asked] if isinstance(asked, str) else [f"{m.role}: {m.text}" for m in asked]
+    question = [*said, *sorted(summary.choices or [])]
+    if any(part.endswith(_CUT) for part in question):
+        question.append(str(summary.target))
+    return digest_of(question[0] if len(question) == 1 else question, summary.target)

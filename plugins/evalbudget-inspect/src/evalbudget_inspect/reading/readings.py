@@ -1,0 +1,85 @@
+"""The readings of logs in columns: every score, and nan for every one that should be there and is not."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from evalbudget.backtest import Bought, LogColumns, as_written_by
+from evalbudget_inspect.host.costs_in_logs import PaidSamples
+from evalbudget_inspect.host.how_bought import bought
+from evalbudget_inspect.host.readings import weight_of
+from evalbudget_inspect.reading.logs import several
+from evalbudget_inspect.reading.parts import Part
+from evalbudget_inspect.reading.planned import Cell
+from evalbudget_inspect.reading.scores import Reading, Series, readings_in
+from evalbudget_inspect.reading.shared_runs import SharedRuns
+
+Purchases = dict[str, dict[str, Bought]]
+"""By model and log."""
+
+
+def read_readings(
+    parts: Sequence[Part], series: Series, shared: SharedRuns
+) -> tuple[LogColumns, Purchases, list[str]]:
+    """All readings, how they were bought, and notes on the answers that have no score.
+
+    Args:
+        parts: the logs.
+        series: of all of them.
+        shared: which logs belong to one run.
+    """
+    columns, paid, purchases = LogColumns(), PaidSamples(), Purchases()
+    asked, errors, unscored = Counter[str](), Counter[str](), Counter[str]()
+    for part in parts:
+        log = part.log
+        name, expected = shared.log(log.header, log.file), series.of_log(log)
+        logs = purchases.setdefault(part.model, {})
+        with as_written_by("inspect", log.file):
+            logs[name] = shared.together(log.header, logs.get(name), bought(log.header, log.paid))
+            # epochs in order: where they score one answer, its judges' second scores come after their first
+            samples = log.samples if part.turns is None else sorted(log.samples, key=lambda s: s.epoch)
+            for sample in samples:
+                found = list(readings_in(sample, part.turns, expected))
+                for reading in found:
+                    _add(columns, part, name, (str(sample.id), sample.epoch), reading)
+                columns.costs += [paid.cost(sample, log.file)] * len(found)
+                asked[part.model] += 1
+                if not found or any(math.isnan(reading.value) for reading in found):
+                    (unscored if sample.error is None else errors)[part.model] += 1
+            for reading, cell in _lacking(part, expected):
+                _add(columns, part, name, cell, reading)
+                columns.costs.append(math.nan)
+    return columns, purchases, list(_notes(asked, errors, unscored))
+
+
+def _lacking(part: Part, expected: Sequence[str]) -> Iterator[tuple[Reading, Cell]]:
+    raters = expected if part.turns is None else part.turns.judges[:1]
+    for cell in part.plan.lacking:
+        for rater in raters:
+            yield Reading(rater, math.nan, {}), cell
+
+
+def _add(columns: LogColumns, part: Part, log: str, cell: Cell, reading: Reading) -> None:
+    item, epoch = part.item(cell[0]), cell[1]
+    generation: object = (log, epoch)
+    if part.turns is not None and part.turns.kept:  # a judge's second score of it counts as one of another
+        again = columns.again.get((log, item, reading.rater), 0)
+        columns.again[log, item, reading.rater] = again + 1
+        generation = (log, again)
+    columns.generations.append(generation)
+    columns.items.append(item)
+    columns.scores.append(reading.value)
+    columns.models.append(part.model)
+    columns.raters.append(reading.rater)
+    columns.repeats.append((log, epoch))
+    columns.logs.append(log)
+    columns.epochs.append(epoch)
+    columns.weights.append(weight_of(reading.entry))
+
+
+def _notes(asked: Counter[str], errors: Counter[str], unscored: Counter[str]) -> Iterator[str]:
+    for counts, what in ((errors, "ended in an error"), (unscored, "came back without a score")):
+        for model, n in counts.items():
+            yield f"{n:,} of {several(asked[model], 'answer')} of {model} {what}: missing."

@@ -1,0 +1,216 @@
+"""What samples say: values by scorer and key, who gave them, and which are not there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from inspect_ai.log import EvalLog, EvalSampleSummary
+from inspect_ai.scorer import Score
+
+from evalbudget.errors import InvalidInputError
+from evalbudget.repeats import Repeat
+from evalbudget_inspect.host.how_bought import entries_of, metric_names
+from evalbudget_inspect.host.readings import readings_of, was_asked
+from evalbudget_inspect.host.score_values import Seen, value_to_number
+from evalbudget_inspect.host.scoring import FAILED, LABEL, METADATA, SHARE
+from evalbudget_inspect.reading.logs import Log
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """How judges took turns in one log.
+
+    Attributes:
+        series: scorer, or scorer.key, whose raters are the judges.
+        kept: whether all epochs of an item scored the same generation.
+        judges: those that did.
+    """
+
+    series: str
+    kept: bool
+    judges: tuple[str, ...]
+
+
+@dataclass
+class Series:
+    """Scorers, or scorer.key where scores are dicts, of all logs that are read.
+
+    Attributes:
+        numbers: those that ever gave a number, with what is known of their range.
+        words: those that gave something else.
+    """
+
+    numbers: dict[str, Seen] = field(default_factory=dict)
+    words: dict[str, None] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, logs: Sequence[Log]) -> Series:
+        """Of every sample that counts."""
+        found = cls()
+        for log in logs:
+            for sample in log.samples:
+                for series, value in said_by(sample):
+                    if math.isfinite(as_number(series, value)):
+                        found.numbers.setdefault(series, Seen()).add(value)
+                    elif isinstance(value, str):
+                        found.words[series] = None
+        return found
+
+    def of_log(self, log: Log) -> tuple[str, ...]:
+        """Those that an answer in a log should have: where it has none at all, its scorers' in other logs."""
+        here = {series for sample in log.samples for series, _ in said_by(sample)}
+        own = tuple(series for series in self.numbers if series in here)
+        if own or log.header.eval.scorers is None:
+            return own or tuple(self.numbers)
+        scorers = {scorer.name.rpartition("/")[2] for scorer in log.header.eval.scorers}
+        return tuple(series for series in self.numbers if scorer_of(series, scorers) is not None)
+
+
+def said_by(sample: EvalSampleSummary) -> Iterator[tuple[str, object]]:
+    """Every value of a sample's scores, labels of an audit left out."""
+    for scorer, score in (sample.scores or {}).items():
+        if LABEL not in (score.metadata or {}):
+            yield from parts_of(scorer, score.value)
+
+
+def parts_of(scorer: str, value: object) -> Iterator[tuple[str, object]]:
+    """A score's values by ``scorer.key``; a plain one by its scorer."""
+    if isinstance(value, Mapping):
+        for key, part in value.items():
+            yield from parts_of(f"{scorer}.{key}", part)
+    else:
+        yield scorer, value
+
+
+def as_number(series: str, value: object) -> float:
+    """Nan for what is none."""
+    try:
+        number = value_to_number(value, series)
+    except InvalidInputError:
+        return math.nan
+    return number if math.isfinite(number) else math.nan
+
+
+def scorer_of(series: str, scorers: Mapping[str, Any] | set[str]) -> str | None:
+    """Whose values a series has; None for nobody's of these."""
+    return next((name for name in scorers if series == name or series.startswith(f"{name}.")), None)
+
+
+def entry_of(sample: EvalSampleSummary, score: Score | None) -> dict[str, Any]:
+    """Ours of a score; of one that was given later, what the sample itself says of how it was bought."""
+    entry = None if score is None else (score.metadata or {}).get(METADATA)
+    share = sample.metadata.get(SHARE)
+    own = entry if isinstance(entry, dict) else {}
+    return own if "weight" in own or not isinstance(share, dict) else {**share, **own}
+
+
+def turns_in(header: EvalLog, samples: Sequence[EvalSampleSummary]) -> Turns | None:
+    """None where judges did not take turns.
+
+    Of several scorers that asked judges, the one that drove the sampler counts, or else the last one: a
+    finished log that was scored again speaks for the judges who did it.
+    """
+    found: dict[str, None] = {}
+    judges: dict[str, dict[str, None]] = {}
+    for sample in samples:
+        for scorer, score in (sample.scores or {}).items():
+            entry = (score.metadata or {}).get(METADATA)
+            if isinstance(entry, dict) and was_asked(entry):
+                own = dict.fromkeys(readings_of(entry))
+                for series, value in parts_of(scorer, score.value):
+                    if math.isfinite(as_number(series, value)):
+                        found[series] = None
+                    judges.setdefault(series, {}).update(own)
+    if not found:
+        return None
+    ours = next((entry for entry in entries_of(header) if "score" in entry), {})
+    series = ours["score"] if ours.get("score") in found else list(found)[-1]
+    return Turns(series, ours.get("repeat") == Repeat.JUDGE, tuple(judges[series]))
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One score of one answer; nan where there should be one.
+
+    Attributes:
+        rater: scorer, scorer.key or judge.
+        value: the score.
+        weight: of the reading, nan if it has none.
+    """
+
+    rater: str
+    value: float
+    entry: Mapping[str, Any]
+
+
+def readings_in(sample: EvalSampleSummary, turns: Turns | None, expected: Sequence[str]) -> Iterator[Reading]:
+    """What a sample says, and what it should say and does not.
+
+    A sample that ended in an error and was scored nevertheless counts, as it does for the host.
+
+    Args:
+        sample: of a log.
+        turns: of judges, if they took turns in it; others' scores are left out then.
+        expected: the series that answers in this log have.
+    """
+    if turns is not None:
+        yield from _by_judges(sample, turns)
+        return
+    scores = {
+        name: score for name, score in (sample.scores or {}).items() if LABEL not in (score.metadata or {})
+    }
+    said = {s: v for name, score in scores.items() for s, v in parts_of(name, score.value)}
+    for series in expected:
+        name = scorer_of(series, scores)
+        if name is not None and series not in said:
+            continue  # a key that this answer's score does not have does not apply to it
+        entry = entry_of(sample, None if name is None else scores[name])
+        value = math.nan if entry.get(FAILED) else as_number(series, said.get(series))
+        yield Reading(series, value, entry)
+
+
+def _by_judges(sample: EvalSampleSummary, turns: Turns) -> Iterator[Reading]:
+    for name, score in (sample.scores or {}).items():
+        entry = entry_of(sample, score)
+        for series, value in parts_of(name, score.value):
+            if series != turns.series:
+                continue
+            given = readings_of(entry, as_number(series, value))
+            for judge, read in given.items():
+                yield Reading(judge, math.nan if entry.get(FAILED) else read, entry)
+            if given:
+                return
+    # nobody knows whose turn it was: it stands with one of them, so that the answer is known to be missing
+    yield Reading(turns.judges[0], math.nan, {})
+
+
+def clusters_named(header: EvalLog) -> list[str]:
+    """Fields of samples' metadata by which the task's own metrics cluster items."""
+    declared = [scorer.metrics for scorer in header.eval.scorers or []] + [header.eval.metrics]
+    fields = [options.get("cluster") for metrics in declared for options in _options(metrics)]
+    results = header.results.scores if header.results else []
+    fields += [metric.params.get("cluster") for score in results for metric in score.metrics.values()]
+    return list(dict.fromkeys(name for name in fields if isinstance(name, str)))
+
+
+def _options(metrics: object) -> Iterator[Mapping[str, Any]]:
+    if isinstance(metrics, Mapping):
+        for part in metrics.values():
+            yield from _options(part)
+    elif isinstance(metrics, Sequence) and not isinstance(metrics, str):
+        for part in metrics:
+            yield from _options(part)
+    elif metrics is not None:
+        yield getattr(metrics, "options", None) or {}
+
+
+def accuracies(header: EvalLog) -> set[str]:
+    """Scorers whose metrics have the host's accuracy."""
+    return {
+        scorer.name.rpartition("/")[2]
+        for scorer in header.eval.scorers or []
+        if any(name.rpartition("/")[2] == "accuracy" for name in metric_names(scorer.metrics))
+    }

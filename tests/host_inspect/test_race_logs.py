@@ -1,0 +1,91 @@
+"""Logs of a finished race are data: what it proved is read back from them, in its own words."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+from inspect_ai.log import headline_metric, read_eval_log
+from inspect_ai.scorer import mean
+from tests.host_inspect.log_worlds import read
+from tests.host_inspect.race_tasks import board, model, quiz, run, three
+from tests.host_inspect.worlds import scoring
+
+from evalbudget.errors import InvalidInputError
+from evalbudget.sampler import Allocation
+from evalbudget_inspect import race
+from evalbudget_inspect.reading.open_logs import open_scores
+
+
+def test_a_race_of_models_says_what_it_proved(tmp_path: Path) -> None:
+    told = board(run(race(quiz(20), budget=50), three(), tmp_path))
+    found = read(tmp_path)
+    assert found.race is not None
+    assert (found.race.sentence, found.race.proof) == (told.sentence, told.proof)
+    assert (found.race.claim, found.race.target) == (told.interval, told.target)
+    assert found.race.items == 20
+    for row, standing in zip(found.race.rows, told.standings, strict=True):
+        assert row.model in found.models
+        assert (row.model, row.status) == (standing.name, standing.status.value)
+        assert (row.estimate, row.lower, row.upper) == (
+            standing.estimate,
+            standing.all_lower,
+            standing.all_upper,
+        )
+        assert row.read == standing.readings == int(found.counts[found.models.index(row.model)].sum())
+    assert {purchase.allocation for purchase in found.purchases} == {Allocation.ADAPTIVE}
+
+
+def test_settings_that_raced_each_other_are_models_of_one_task(tmp_path: Path) -> None:
+    made = race({"short": quiz(12), "long": quiz(12)}, budget=20)
+    run(made, model("a", 0.5), tmp_path / "one", max_tasks=2)
+    found = read(tmp_path / "one")
+    assert set(found.models) == {row.model for row in found.race.rows} == {"short", "long"}
+    assert found.task.name == "quiz"
+    assert open_scores(tmp_path / "one", task="quiz-short").models == ("short",)
+
+
+def test_two_races_have_two_verdicts(tmp_path: Path) -> None:
+    for _ in range(2):
+        run(race(quiz(8), budget=10), three()[:2], tmp_path)
+    found = read(tmp_path)
+    assert found.race is None
+    assert any("logs of 2 races" in note for note in found.declared.notes)
+
+
+def test_a_model_that_a_race_lost_is_among_the_models(tmp_path: Path) -> None:
+    run(race(quiz(8), budget=20), [model("a", 0.5), model("broken", 0.5, fail=1.0)], tmp_path)
+    found = read(tmp_path)
+    assert set(found.models) == {"simulated/a", "simulated/broken"}
+    (lost,) = (row for row in found.race.rows if row.model == "simulated/broken")
+    assert (lost.status, lost.estimate, lost.read) == ("lost", None, 0)
+    assert found.failed[found.models.index("simulated/broken")].sum() > 0
+    (alone,) = (f for f in tmp_path.glob("*.eval") if read_eval_log(str(f)).eval.model == lost.model)
+    with pytest.raises(InvalidInputError, match="answers of simulated/broken ended in an error"):
+        read(alone)
+
+
+@pytest.mark.parametrize("metrics", [{"x": [mean()], "y": [mean()]}, [mean()]], ids=["by key", "plain"])
+def test_the_host_finds_the_headline_of_a_race(
+    tmp_path: Path, metrics: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    both = scoring("both", lambda s: {"x": float("C" in s.output.completion), "y": 1.0}, metrics)
+    with caplog.at_level(logging.WARNING):
+        logs = run(race(quiz(10, scorer=both()), budget=16, score="both.x"), three()[:2], tmp_path)
+        for log in logs:
+            found = headline_metric(read_eval_log(log.location, header_only=True))
+            assert found is not None
+            assert found.name.removeprefix("eb/") == "estimate"
+            assert found.metric.value == board(logs).of(log.eval.model).estimate
+    assert "not found in eval results" not in caplog.text
+
+
+def test_the_host_finds_it_where_nothing_was_scored(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    unscored = scoring("picky", lambda s: float("nan") if str(s.model).endswith("a") else 1.0, [mean()])
+    with caplog.at_level(logging.WARNING):
+        logs = run(race(quiz(6, scorer=unscored()), budget=10), three()[:2], tmp_path)
+        for log in logs:
+            headline_metric(read_eval_log(log.location, header_only=True))
+    assert "not found in eval results" not in caplog.text

@@ -1,0 +1,99 @@
+"""A run's own rows come back from its log, by whatever reads it, to the last digits."""
+
+from __future__ import annotations
+
+import math
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from inspect_ai.model import get_model
+from inspect_ai.scorer import mean
+from inspect_ai.solver import TaskState
+from tests.host_inspect.log_worlds import logged, number, questions, quiz, read
+from tests.host_inspect.worlds import entry_of, rows_of, scoring
+
+import evalbudget
+from evalbudget.report import report
+from evalbudget_inspect import budgeted
+from evalbudget_inspect.demo.story_rating import story_rating
+
+PRICES = "simulated/*: {call: 0.001, max_output: 60}\n"
+KINDS: dict[str, dict[str, Any]] = {
+    "auto": {"budget": 60},
+    "adaptive": {"budget": 60, "sampler": "eb-bernstein", "hold_out": False},
+    "uniform": {"budget": "6x", "sampler": "uniform"},
+    "judge again": {"budget": 60, "repeat": "judge"},
+    "judges": {"budget": 72, "judges": ("x", "y")},
+    "judges of one answer": {"budget": 72, "judges": ("x", "y"), "repeat": "judge"},
+    "money": {"budget": "$0.09"},
+    "a sample of items": {"budget": 7},
+    "a declared range": {"budget": 60, "score_range": "1..10"},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_run_gives_its_own_rows(kind: str, run: Any, tmp_path: Path) -> None:
+    options = dict(KINDS[kind])
+    if "judges" in options:
+        means = {"x": 3.0, "y": 6.0}
+        options["judges"] = [get_model(f"simulated/{n}", mean=means[n], memoize=False) for n in ("x", "y")]
+    if str(options["budget"]).startswith("$"):
+        (tmp_path / "prices.yaml").write_text(PRICES)
+        options["prices"] = str(tmp_path / "prices.yaml")
+    log = run(budgeted(story_rating(10), **options))
+    assert log.status == "success"
+    check(rows_of(log, "judge_rating"), tmp_path / "logs")
+
+
+def check(told: dict[str, float], folder: Path, rater: str | None = None) -> None:
+    """Of the run, of the report and of a frame."""
+    (row,) = report(read(folder), rater=rater)["leaderboard"].rows
+    assert math.isfinite(told["estimate"])
+    found = {"estimate": row.estimate, "stderr": row.standard_error, "lower": row.low, "upper": row.high}
+    assert found == {name: pytest.approx(told[name], rel=1e-12, abs=1e-12) for name in found}
+    rows = evalbudget.read(folder).models().to_dict("records")
+    (frame,) = (row for row in rows if rater in (None, row["rater"]))
+    assert {name: frame[name] for name in found} == pytest.approx(found, rel=1e-12, abs=1e-12)
+
+
+def varying(state: TaskState) -> float:
+    """A score that differs between items and between answers to one."""
+    return random.Random(f"{state.sample_id}-{state.epoch}").random() + number(state) % 3
+
+
+def test_a_sample_by_strata_gives_its_own_rows(tmp_path: Path) -> None:
+    """Sampled items are told from all of a benchmark's by what each says of its stratum."""
+    dataset = questions(range(30))
+    for sample in dataset:
+        sample.metadata = {"kind": "xyz"[int(str(sample.id)) % 3]}
+    made = quiz(30, bool, dataset=dataset, scorer=scoring("s", varying)())
+    log = logged(budgeted(made, budget=12, strata="kind"), tmp_path)
+    check(rows_of(log, "s"), tmp_path)
+    strata = read(tmp_path).strata
+    assert strata is not None
+    assert strata.sizes.tolist() == [10, 10, 10]
+
+
+@pytest.mark.parametrize("options", [{}, {"sampler": "uniform"}], ids=["auto", "uniform"])
+def test_a_run_with_failures_gives_its_own_rows(options: dict[str, Any], tmp_path: Path) -> None:
+    def fails(state: TaskState) -> float:
+        if random.Random(f"{state.sample_id}-{state.epoch}").random() < 0.15:
+            raise RuntimeError("the server went away")
+        return varying(state)
+
+    made = budgeted(quiz(12, bool, scorer=scoring("s", fails)()), budget=70, **options)
+    log = logged(made, tmp_path, fail_on_error=False)
+    check(rows_of(log, "s"), tmp_path)
+    assert read(tmp_path).failed.sum() == entry_of(log)["failed"] > 0
+
+
+def test_an_entry_of_a_dict_gives_its_own_rows(tmp_path: Path) -> None:
+    def both(state: TaskState) -> dict[str, float]:
+        return {"x": varying(state), "y": 1.0 - varying(state)}
+
+    scorer = scoring("both", both, {"x": [mean()], "y": [mean()]})
+    log = logged(budgeted(quiz(12, bool, scorer=scorer()), budget=60, score="both.x"), tmp_path)
+    told = {name.removeprefix("eb/"): value for name, value in rows_of(log, "x").items()}
+    check(told, tmp_path, rater="both.x")

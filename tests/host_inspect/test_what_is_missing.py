@@ -1,0 +1,221 @@
+"""Answers without a score are counted, and logs that are not whole say so."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from inspect_ai import eval as host_eval
+from inspect_ai.log import EvalLog, read_eval_log
+from inspect_ai.model import get_model
+from inspect_ai.scorer import Score, accuracy
+from tests.host_inspect.log_worlds import (
+    logged,
+    means,
+    notes,
+    number,
+    path_of,
+    quiz,
+    read,
+    rewritten,
+)
+from tests.host_inspect.race_tasks import QUIET, board
+from tests.host_inspect.worlds import entry_of, rows_of, scoring
+
+from evalbudget.backtest import RecordedScores
+from evalbudget.cli.main import cli
+from evalbudget.errors import InvalidInputError
+from evalbudget.hooks._plugins import plugins
+from evalbudget.report import report
+from evalbudget_inspect import budgeted, race
+
+
+def failing(*numbers: int) -> Any:
+    """Right where the number is even; of these, the server is away."""
+
+    def right(state: Any) -> bool:
+        if number(state) in numbers:
+            raise RuntimeError("the server went away")
+        return number(state) % 2 == 0
+
+    return right
+
+
+def missing(recorded: RecordedScores) -> int:
+    """Readings without a score."""
+    assert recorded.failed is not None
+    return int(recorded.failed.sum())
+
+
+def test_a_sample_with_an_error_and_a_score_counts_as_the_host_counts_it(tmp_path: Path) -> None:
+    made = quiz(20, failing(*range(0, 20, 5), *range(1, 20, 5)))
+    log = logged(made, tmp_path, fail_on_error=False, score_on_error=True)
+    found = read(tmp_path)
+    assert means(found)["match"] == log.results.scores[0].metrics["accuracy"].value
+    assert found.counts.sum() == 20
+    assert missing(found) == 0
+
+
+def test_a_budgeted_run_counts_it_too(tmp_path: Path) -> None:
+    made = budgeted(quiz(20, failing(*range(0, 20, 5), *range(1, 20, 5))), budget=60)
+    log = logged(made, tmp_path, fail_on_error=False, score_on_error=True)
+    told = rows_of(log, "match")["estimate"]
+    assert told == pytest.approx(log.results.scores[0].metrics["accuracy"].value) == pytest.approx(0.3)
+    summary = entry_of(log, "summary")["summary"]
+    assert summary["rows"]["estimate"] == pytest.approx(told)
+    (row,) = report(read(tmp_path))["leaderboard"].rows
+    assert row.estimate == pytest.approx(told)
+
+
+def test_a_race_counts_it_too(tmp_path: Path) -> None:
+    models = [get_model("mockllm/a"), get_model("mockllm/b")]
+    made = race(quiz(6, failing(0, 1)), budget=12)
+    logs = host_eval(
+        made, model=models, log_dir=str(tmp_path), fail_on_error=False, score_on_error=True, **QUIET
+    )
+    told = {standing.name: standing for standing in board(logs).standings}
+    assert {standing.readings for standing in told.values()} == {6}
+    assert {standing.failed for standing in told.values()} == {0}
+
+
+def test_samples_that_ended_in_an_error_are_missing(tmp_path: Path) -> None:
+    logged(quiz(40, failing(*range(1, 40, 4))), tmp_path, fail_on_error=False)
+    found = read(tmp_path)
+    assert means(found) == pytest.approx({"match": 2 / 3})
+    assert missing(found) == 10
+    assert len(found.items) == 40
+    assert "10 of 40 answers of mockllm/model ended in an error: missing." in notes(found)
+
+
+@pytest.mark.parametrize("unscored", [None, Score.unscored(explanation="unreadable").value])
+def test_answers_without_a_score_are_missing(tmp_path: Path, unscored: Any) -> None:
+    grader = scoring(
+        "grader",
+        lambda state: unscored if number(state) % 4 == 1 else "C" if number(state) % 2 == 0 else "I",
+        [accuracy()],
+    )
+    logged(quiz(20, bool, scorer=grader()), tmp_path)
+    found = read(tmp_path)
+    assert means(found) == pytest.approx({"grader": 2 / 3})
+    assert missing(found) == 5
+    assert "5 of 20 answers of mockllm/model came back without a score: missing." in notes(found)
+
+
+def test_all_answers_of_one_model_missing(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        made = quiz(4, failing(*(range(4) if name == "b" else ())))
+        logged(made, tmp_path, model=get_model(f"mockllm/{name}"), fail_on_error=False)
+    found = read(tmp_path)
+    lost = dict(zip(found.models, found.failed.sum(axis=(1, 2)).tolist(), strict=True))
+    assert lost == {"mockllm/a": 0, "mockllm/b": 4}
+    with pytest.raises(InvalidInputError, match="4 of 4 answers of mockllm/b ended in an error"):
+        read(sorted(tmp_path.glob("*.eval"), key=lambda f: read_eval_log(str(f)).eval.model)[1])
+
+
+# logs that are not whole
+
+
+def _cut(log: EvalLog, path: Path, n: int, **changes: Any) -> Path:
+    return rewritten(log, path, samples=log.samples[:n], **changes)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> EvalLog:
+    return logged(quiz(40, lambda state: number(state) < 10), tmp_path_factory.mktemp("whole"))
+
+
+@pytest.mark.parametrize(
+    ("status", "how"),
+    [
+        ("cancelled", "was cancelled"),
+        ("error", "ended with an error"),
+        ("started", "was killed, or is still"),
+    ],
+)
+def test_a_log_that_was_cut_short_says_so(tmp_path: Path, whole: EvalLog, status: str, how: str) -> None:
+    found = read(_cut(whole, tmp_path / "cut.eval", 20, status=status, results=None))
+    assert means(found) == {"match": 0.5}
+    assert missing(found) == 0
+    assert found.declared.complete == (False,)
+    assert how in notes(found)
+    assert "after 20 of 40 samples, in the order of the dataset. What it says is not of all" in notes(found)
+
+
+def test_samples_that_the_header_has_and_the_file_lacks_are_missing(tmp_path: Path, whole: EvalLog) -> None:
+    found = read(_cut(whole, tmp_path / "lacking.eval", 30))
+    assert len(found.items) == 40
+    assert missing(found) == 10
+    assert found.declared.complete == (True,)
+    assert "says that 40 samples ran, and 10 of them are not in it" in notes(found)
+    spec = whole.eval.model_copy(deep=True)
+    spec.dataset.sample_ids = list(range(35))
+    found = read(rewritten(whole, tmp_path / "strange.eval", eval=spec))
+    assert "has 5 samples that its header does not list" in notes(found)
+    spec.dataset.sample_ids = None
+    found = read(_cut(whole, tmp_path / "unnamed.eval", 30, eval=spec))
+    assert missing(found) == 0
+    assert found.declared.complete == (False,)
+    assert "says that 40 samples ran, and has 30; nothing says which are missing" in notes(found)
+
+
+def test_what_a_sampler_chose_is_not_missing(tmp_path: Path) -> None:
+    logged(budgeted(quiz(10, bool), budget=25), tmp_path)
+    found = read(tmp_path)
+    assert missing(found) == 0
+    assert found.declared.complete == (True,)
+    assert found.declared.notes == ()
+
+
+# logs that cannot be read
+
+
+def test_one_log_of_many_that_was_cut_off_is_left_out_and_named(tmp_path: Path, whole: EvalLog) -> None:
+    text = path_of(whole).read_bytes()
+    for _ in range(3):
+        logged(quiz(4, bool), tmp_path / "logs")
+    (tmp_path / "logs" / "cut.eval").write_bytes(text[: len(text) // 2])
+    found = plugins().open_scores(tmp_path / "logs")
+    assert found.counts.sum() == 12
+    assert "1 log could not be read" in notes(found)
+    assert "cut.eval; left out" in notes(found)
+    with pytest.raises(InvalidInputError, match=r"cut\.eval is not a readable inspect log"):
+        plugins().open_scores(tmp_path / "logs" / "cut.eval")
+
+
+@pytest.mark.parametrize(
+    ("address", "why"),
+    [
+        ("file:///data/logs", "give the path alone: /data/logs"),
+        (
+            "s3://bucket/logs",
+            "s3://bucket/logs is an address, and scores are read from files here",
+        ),
+    ],
+)
+def test_addresses_are_refused_with_what_to_do(address: str, why: str) -> None:
+    done = CliRunner().invoke(cli, ["report", address])
+    assert done.exit_code == 2
+    assert why in " ".join(done.output.split())
+
+
+def test_reading_many_logs_takes_time_in_proportion(tmp_path: Path, whole: EvalLog) -> None:
+    """Header and samples of each are read once, and nothing is done for each pair of logs."""
+    small = read_eval_log(whole.location)
+    small.samples = small.samples[:2]
+
+    def took(n: int) -> float:
+        folder = tmp_path / str(n)
+        folder.mkdir()
+        for k in range(n):
+            own = [s.model_copy(update={"uuid": f"{n}-{k}-{s.id}"}) for s in small.samples]
+            spec = small.eval.model_copy(update={"task_id": f"{n}-{k}", "model": f"m{k % 10}"})
+            rewritten(whole, folder / f"{k:04}.eval", samples=own, eval=spec, status="cancelled")
+        start = time.process_time()
+        assert read(folder).counts.sum() == 2 * n
+        return time.process_time() - start
+
+    few, many = took(5), took(50)
+    assert many < 20 * few

@@ -1,0 +1,302 @@
+"""What logs say beside scores: settings, questions, scorers, reducers, clusters, early stopping."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from inspect_ai import Epochs, Task, task
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.log import write_eval_log
+from inspect_ai.model import ChatMessageUser, GenerateConfig, get_model
+from inspect_ai.scorer import Scorer, accuracy, includes, match, mean, model_graded_qa, stderr
+from inspect_ai.solver import system_message
+from inspect_ai.util import EarlyStop, EarlyStopping
+from tests.host_inspect.log_worlds import logged, means, notes, number, questions, quiz, read, saying
+from tests.host_inspect.worlds import scoring
+
+from evalbudget import Allocation
+from evalbudget.comparisons import compare
+from evalbudget.errors import InvalidInputError
+from evalbudget_inspect import budgeted
+from evalbudget_inspect.reading.open_logs import open_scores
+
+
+@task
+def hinted(hint: bool = False, shuffled: int = 0) -> Task:
+    numbers = list(range(30))
+    random.Random(shuffled).shuffle(numbers)
+    skill = 0.9 if hint else 0.3
+    dataset = MemoryDataset([Sample(input=f"question {n}", target="yes") for n in numbers])
+    solver = saying(lambda state: random.Random(f"{number(state)}").random() < skill)
+    return Task(dataset=dataset, solver=solver, scorer=match())
+
+
+# what was evaluated
+
+
+def test_a_sweep_of_a_task_argument_is_two_models(tmp_path: Path) -> None:
+    for hint in (False, True):
+        logged(hinted(hint=hint), tmp_path)
+    found = read(tmp_path)
+    assert means(found) == pytest.approx(
+        {"mockllm/model (hint=false)": 7 / 30, "mockllm/model (hint=true)": 0.9}, abs=1e-12
+    )
+    assert {rest["hint"] for rest in found.declared.settings} == {"false", "true"}
+
+
+def test_an_argument_at_its_default_is_no_setting_of_a_budgeted_run(tmp_path: Path) -> None:
+    """A run of ours logs those arguments only that were given."""
+    plain = logged(hinted(), tmp_path)
+    with_default = logged(hinted(hint=False), tmp_path)
+    assert plain.eval.task_args_passed != with_default.eval.task_args_passed
+    arguments = {"evalbudget": {"task": f"{__file__}@hinted", "budget": "2x", "sampler": "uniform"}}
+    logged("evalbudget_inspect/budgeted", tmp_path, task_args=arguments)
+    found = read(tmp_path)
+    assert found.models == ("mockllm/model",)
+    assert found.counts.sum() == 30 + 30 + 60
+
+
+def test_whatever_else_was_evaluated_names_models_apart(tmp_path: Path) -> None:
+    scorer = scoring("anything", lambda state: 1.0)
+
+    def one(name: str, *solvers: Any, **options: Any) -> None:
+        made = Task(dataset=questions(range(2)), solver=[*solvers, saying(bool)], scorer=scorer(), name="q")
+        logged(made, tmp_path / name, **options)
+
+    one("plain")
+    one("again", max_connections=3, timeout=9, seed=7)
+    one("warm", temperature=0.5)
+    one("prompted", system_message("Be brief."))
+    one("graded", model_roles={"grader": get_model("mockllm/judge")})
+    one("limited", message_limit=9)
+    of_model = get_model(
+        "mockllm/model", config=GenerateConfig(top_p=0.4), base_url="http://x", memoize=False
+    )
+    one("top", model=of_model)
+    found = read(tmp_path)
+    assert len(found.models) == 6
+    assert sorted(found.counts.sum(axis=(1, 2)).tolist()) == [2, 2, 2, 2, 2, 4]  # one run was repeated
+    (warm,) = [name for name in found.models if "temperature=0.5" in name]
+    assert "grader=default" in warm
+
+
+def test_versions_of_a_task_are_named_apart(tmp_path: Path) -> None:
+    for version in (1, 2):
+        logged(quiz(3, lambda state, v=version: v == 1, version=version), tmp_path)
+    found = read(tmp_path)
+    assert means(found) == {"mockllm/model (version=1)": 1.0, "mockllm/model (version=2)": 0.0}
+    assert found.task is None
+
+
+# what stands under an id
+
+
+def test_questions_are_paired_whatever_their_ids(tmp_path: Path) -> None:
+    """The host numbers samples in the order of the dataset, and this one was shuffled."""
+    for order in (1, 2):
+        logged(hinted(shuffled=order), tmp_path)
+    found = read(tmp_path)
+    assert len(found.items) == 30
+    first, second = found.true_scores[:, :, 0]
+    assert np.array_equal(first, second)
+    assert "hold another question than elsewhere: paired by question" in notes(found)
+    assert compare(found).rows[0].difference == 0.0
+
+
+def test_two_questions_that_begin_alike_are_two(tmp_path: Path) -> None:
+    """Summaries of the host keep the beginning of a text; the right answers tell the rest apart."""
+    passage = "word " * 2000
+    for order in ((0, 1), (1, 0)):
+        samples = [Sample(input=f"{passage}{n}", target=f"answer {n}") for n in order]
+        solver = saying(lambda state: state.input_text.endswith("1"))
+        scorer = scoring("said", lambda state: float(state.output.completion == "yes"))
+        logged(Task(dataset=MemoryDataset(samples), solver=solver, scorer=scorer(), name="long"), tmp_path)
+    found = read(tmp_path)
+    assert sorted(found.true_scores[0, :, 0]) == [0.0, 1.0]
+
+
+def test_messages_and_choices_are_questions_too(tmp_path: Path) -> None:
+    for choices in (["a", "b"], ["b", "a"]):
+        sample = Sample(input=[ChatMessageUser(content="which?")], target="A", choices=choices, id=1)
+        logged(Task(dataset=MemoryDataset([sample]), solver=saying(bool), scorer=match(), name="q"), tmp_path)
+    assert read(tmp_path).declared.notes == ()
+
+
+# scorers
+
+
+def test_every_scorer_and_key_has_a_row_and_none_is_a_judge(tmp_path: Path) -> None:
+    def counts(state: Any) -> dict[str, Any]:
+        return {"solved": number(state) < 3, "words": 100 * number(state)}
+
+    keyed = scoring("counts", counts, {"solved": [mean()], "words": [mean()]})
+    two = quiz(10, lambda state: number(state) % 2 == 0, scorer=[match(), includes(), keyed()])
+    found = read_log(two, tmp_path)
+    assert means(found) == {"match": 0.5, "includes": 0.5, "counts.solved": 0.3, "counts.words": 450.0}
+    assert not found.one_measure
+    with pytest.raises(InvalidInputError, match="4 metrics"):
+        found.as_panel()
+    assert found.declared.ranges == ((0.0, 1.0), (0.0, 1.0), (0.0, 1.0), None)
+
+
+def read_log(made: Any, folder: Path, **options: Any) -> Any:
+    logged(made, folder, **options)
+    return read(folder)
+
+
+def test_one_scorer_that_asks_several_models_is_a_panel(tmp_path: Path) -> None:
+    judges = [get_model(f"simulated/{name}", template="GRADE: C", memoize=False) for name in ("a", "b")]
+    found = read_log(quiz(3, bool, scorer=[model_graded_qa(model=judge) for judge in judges]), tmp_path)
+    assert found.raters == ("model_graded_qa", "model_graded_qa1")
+    assert found.one_measure
+
+
+def test_a_word_among_numbers_is_a_missing_score(tmp_path: Path) -> None:
+    odd = scoring("odd", lambda state: "INVALID" if number(state) == 1 else 1.0, [accuracy()])
+    words = scoring("words", lambda state: "fine", [])
+    found = read_log(quiz(4, bool, scorer=[odd(), words()]), tmp_path)
+    assert found.raters == ("odd",)
+    assert found.failed.tolist() == [[[0], [1], [0], [0]]]
+    assert "Scorer 'words' gives no numbers, and is left out." in notes(found)
+
+
+def test_a_key_that_a_score_lacks_does_not_apply(tmp_path: Path) -> None:
+    def keys(state: Any) -> dict[str, float]:
+        return {"any": 1.0} | ({"rare": 0.0} if number(state) == 0 else {})
+
+    found = read_log(quiz(3, bool, scorer=scoring("keys", keys, {"any": [mean()]})()), tmp_path)
+    assert found.counts.tolist() == [[[1, 1], [1, 0], [1, 0]]]
+    assert not found.failed.any()
+    assert found.declared.complete == (True,)
+
+
+def test_ranges_are_known_of_grades_and_of_accuracies(tmp_path: Path) -> None:
+    def numbers(name: str, value: Any, *metrics: Any) -> Scorer:
+        return scoring(name, value, list(metrics))()
+
+    scorers = [
+        match(),
+        numbers("right", lambda state: float(number(state) > 1), accuracy()),
+        numbers("share", lambda state: float(number(state) > 1), mean()),
+        numbers("points", lambda state: 3.0 * number(state), accuracy()),
+    ]
+    found = read_log(quiz(4, lambda state: True, scorer=scorers), tmp_path)
+    assert found.declared.ranges == ((0.0, 1.0), (0.0, 1.0), None, None)
+
+
+def test_a_declared_range_is_read(tmp_path: Path) -> None:
+    points = scoring("points", lambda state: 2.0 + number(state))
+    made = budgeted(quiz(4, bool, scorer=points()), budget=8, sampler="uniform", score_range="0..10")
+    assert read_log(made, tmp_path).declared.ranges == ((0.0, 10.0),)
+
+
+# how scores were made one
+
+
+def test_reducers_other_than_the_mean_are_named(tmp_path: Path) -> None:
+    found = read_log(quiz(3, lambda s: s.epoch == 2, epochs=Epochs(3, ["max"])), tmp_path / "max")
+    assert found.declared.reducers == ("max",)
+    assert means(found) == pytest.approx({"match": 1 / 3})
+    assert read_log(quiz(3, bool, epochs=2), tmp_path / "mean").declared.reducers == (None,)
+    several = read_log(quiz(3, bool, epochs=Epochs(2, ["mean", "at_least_1"])), tmp_path / "several")
+    assert several.declared.reducers == ("mean, at_least_1",)
+
+
+# what was sampled together
+
+
+def _clustered(lacks: tuple[int, ...] = (), **named: str) -> Task:
+    dataset = questions(range(6))
+    for sample in dataset:
+        n = int(str(sample.id))
+        sample.metadata = {} if n in lacks else {"passage": n // 2, "author": n % 2}
+    metrics = [mean(), *(stderr(cluster=field) for field in named.values())]
+    scorer = scoring("coin", lambda state: float(number(state) < 2), metrics)
+    return Task(dataset=dataset, solver=saying(bool), scorer=scorer(), name="clustered")
+
+
+def test_the_clusters_that_a_task_declares_are_read(tmp_path: Path) -> None:
+    found = read_log(_clustered(by="passage"), tmp_path).declared
+    assert (found.cluster, found.clusters) == ("passage", ("0", "0", "1", "1", "2", "2"))
+
+
+def test_clusters_of_a_budgeted_run_are_read(tmp_path: Path) -> None:
+    found = read_log(budgeted(_clustered(by="passage"), budget=12, sampler="uniform"), tmp_path).declared
+    assert found.cluster == "passage"
+
+
+@pytest.mark.parametrize(
+    ("made", "why"),
+    [
+        (_clustered(lacks=(3, 4)), None),
+        (_clustered(by="passage", also="author"), "clustered by passage and by author"),
+    ],
+    ids=["none declared", "two declared"],
+)
+def test_clusters_that_are_not_of_one_field_are_unknown(made: Task, why: str | None, tmp_path: Path) -> None:
+    found = read_log(made, tmp_path)
+    assert found.declared.clusters is None
+    assert why is None or why in notes(found)
+
+
+def test_items_without_a_cluster_are_said(tmp_path: Path) -> None:
+    scorer = scoring("coin", lambda state: 1.0, [mean()])
+    dataset = questions(range(3))
+    dataset[0].metadata = {"passage": 1}
+    log = logged(Task(dataset=dataset, solver=saying(bool), scorer=scorer(), name="q"), tmp_path)
+    for score in log.results.scores:
+        score.metrics["mean"].params["cluster"] = "passage"
+    write_eval_log(log, log.location)
+    found = read(tmp_path)
+    assert found.declared.clusters is None
+    assert "clusters its standard error by 'passage', and 2 items have none" in notes(found)
+
+
+def test_a_category_that_items_lack_is_refused_with_their_names(tmp_path: Path) -> None:
+    log = logged(_clustered(lacks=(3, 4)), tmp_path)
+    with pytest.raises(InvalidInputError, match=r"no 'passage' in the metadata of 2 items \('3', '4'\)"):
+        open_scores(tmp_path, category="passage")
+    assert log.status == "success"
+    whole = logged(_clustered(), tmp_path / "whole")
+    assert whole.status == "success"
+    found = open_scores(tmp_path / "whole", category="author")
+    assert found is not None
+    assert found.categories == ("0", "1", "0", "1", "0", "1")
+
+
+# what was not asked for
+
+
+class _UntilRight(EarlyStopping):
+    def __init__(self) -> None:
+        self.done: set[Any] = set()
+
+    async def start_task(self, task: Any, samples: Any, epochs: int) -> str:
+        return "until-right"
+
+    async def schedule_sample(self, id: Any, epoch: int) -> EarlyStop | None:  # noqa: A002
+        return EarlyStop(id=id, epoch=epoch, reason="solved") if id in self.done else None
+
+    async def complete_sample(self, id: Any, epoch: int, scores: Any) -> None:  # noqa: A002
+        if any(score.score.value == "C" for score in scores.values()):
+            self.done.add(id)
+
+    async def complete_task(self) -> dict[str, Any]:
+        return {}
+
+
+def test_a_tasks_own_early_stopping_leaves_first_epochs(tmp_path: Path) -> None:
+    def right(state: Any) -> bool:
+        return random.Random(f"{state.sample_id}-{state.epoch}").random() < 0.5
+
+    made = quiz(60, right, epochs=8, early_stopping=_UntilRight())
+    found = read_log(made, tmp_path, max_samples=1)
+    (purchase,) = found.purchases
+    assert (purchase.allocation, purchase.fixed_repeats) == (Allocation.ADAPTIVE, 1)
+    first = found.scores[found.epochs == 0]
+    assert np.nanmean(first) == pytest.approx(0.417, abs=1e-3)
+    assert "the task stopped asking an item by a rule of its own" in notes(found)
