@@ -21,7 +21,6 @@ from inspect_ai.hooks import (
     SampleAttemptEnd,
     SampleAttemptStart,
     TaskStart,
-    hooks,
 )
 from inspect_ai.log import EvalSample, EvalSpec
 from inspect_ai.model import GenerateConfig
@@ -146,9 +145,8 @@ def cannot_go_on(task_id: str, error: EvalbudgetError) -> None:
     _refusals[task_id] = error
 
 
-@hooks(name="evalbudget", description="Tells evalbudget's samplers which task and model they serve.")
 class RunHooks(Hooks):
-    """Leaves the running task's spec where its samples find it."""
+    """Leaves the running task's spec where its samples find it; ``listening`` registers it."""
 
     async def on_task_start(self, data: TaskStart) -> None:
         """Remember the run in the task's own context."""

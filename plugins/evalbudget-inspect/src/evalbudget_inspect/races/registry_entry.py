@@ -15,14 +15,12 @@ from evalbudget.errors import InvalidInputError, did_you_mean
 from evalbudget.flags import names_of
 from evalbudget.races import RaceConfig
 from evalbudget.races.flags import FLAGS
+from evalbudget_inspect._registry import MOST_ARMS
 from evalbudget_inspect.host.private import parse_cli_args
 from evalbudget_inspect.host.refusals import refusing
 from evalbudget_inspect.host.tasks import arguments_of_task, load_one
 from evalbudget_inspect.races.task import name_of_arm, one_arm
 from evalbudget_inspect.repeats.registry_entry import split_arguments, take_spec
-
-MOST_ARMS = 64
-"""Settings of one race by command: inspect knows a task by its name, so that each setting needs one."""
 
 _OURS = ("task", *names_of(FLAGS))
 
