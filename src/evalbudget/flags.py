@@ -62,7 +62,12 @@ DRY_RUN = Flag(
     "Say what would be bought, at least and at most, and what would be refused; no call is made.",
     switch=True,
 )
-JSON = Flag("json_path", "Write the leaderboard to this file, as JSON.", "PATH", spelled="json")
+JSON = Flag(
+    "json_path",
+    "Write the leaderboard as JSON; - writes it to standard output, and nothing else.",
+    "PATH",
+    spelled="json",
+)
 
 
 def names_of(flags: Iterable[Flag]) -> tuple[str, ...]:

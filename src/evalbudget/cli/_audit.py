@@ -16,6 +16,7 @@ from evalbudget.cli._audit_files import export_command, import_command
 from evalbudget.cli._audit_label_studio import sync_command
 from evalbudget.cli._audit_serve import serve
 from evalbudget.cli._groups import SuggestingGroup
+from evalbudget.exit_codes import codes_for_help
 from evalbudget.replay._rows import defined
 
 if TYPE_CHECKING:
@@ -32,14 +33,14 @@ Examples:
   evalbudget audit verdict audit.sqlite --json | jq .outcome
   evalbudget audit status postgresql://ann@db.example.org/evals#essays
 
-\b
-Exit codes of status, next and verdict:
-  0  the verdict is reached
-  1  over without a verdict: the labels allowed are used up, or a second pass was not wanted
-  2  bad input
-  3  labels are wanted
-  4  all labels are in: run the audited evaluation again for the next batch
-"""
+Status, next and verdict say by their exit code what happens next.
+
+""" + codes_for_help(
+    done="the verdict is reached",
+    no="over without a verdict: labels or items are used up",
+    undecided="labels are wanted, or another run of the evaluation, which draws the next batch",
+    failed="",
+)
 _SHOWN = 10
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 from collections.abc import Callable
@@ -18,7 +19,7 @@ def json_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]
     """``--json PATH``, refused before the work rather than after it."""
 
     def checked(_ctx: click.Context, _param: click.Parameter, path: Path | None) -> Path | None:
-        if path is not None and path != Path("-"):
+        if path is not None:
             check_target(path)
         return path
 
@@ -43,12 +44,25 @@ def publish(text: str, json_path: Path | None, *tables: RenderableType) -> None:
         write_text(json_path, text + "\n")
 
 
+def write_json(found: Any, path: str | Path) -> None:
+    """What was found, as JSON; to standard output if the path is ``-``."""
+    from evalbudget.replay._rows import defined  # numpy takes its time: not for --help
+
+    text = json.dumps(defined(found), indent=2, allow_nan=False, ensure_ascii=False)
+    if str(path) == "-":
+        click.echo(text)
+    else:
+        write_text(Path(path), text + "\n")
+
+
 def check_target(path: Path, option: str = "--json") -> None:
-    """Refuse before the work rather than after it.
+    """Refuse before the work rather than after it; ``-`` is standard output.
 
     Raises:
         InvalidInputError: the path is a folder, or its folder does not exist.
     """
+    if path == Path("-"):
+        return
     if path.is_dir():
         raise InvalidInputError(f"{option} {path} is a folder; give a file")
     if not path.parent.is_dir():

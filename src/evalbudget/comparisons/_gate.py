@@ -15,15 +15,17 @@ from evalbudget.comparisons._baseline import PANEL, UNNAMED, Baseline
 from evalbudget.comparisons._config import GateConfig
 from evalbudget.comparisons._evidence import GateEvidence, Verdict, check_margin
 from evalbudget.comparisons._gate_sampler import GateSampler
+from evalbudget.exit_codes import ExitCode
 from evalbudget.races import RacePurchase
 from evalbudget.replay._rows import defined
 from evalbudget.run import Bill
 
-EXIT_CODES = {Verdict.NOT_WORSE: 0, Verdict.WORSE: 1, None: 3}
-"""Of ``evalbudget gate``, by verdict; bad input is 2."""
+_EXIT_CODES = {
+    Verdict.NOT_WORSE: ExitCode.DONE,
+    Verdict.WORSE: ExitCode.NO,
+    None: ExitCode.UNDECIDED,
+}
 _OF_BASELINE = "the baseline: "
-FAILED = 4
-"""The candidate could not be evaluated."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -77,9 +79,9 @@ class Gate:
         return self.evidence.verdict
 
     @property
-    def exit_code(self) -> int:
+    def exit_code(self) -> ExitCode:
         """0 not worse, 1 worse, 3 undecided, 4 the candidate could not be evaluated."""
-        return FAILED if self.given_up and self.verdict is None else EXIT_CODES[self.verdict]
+        return ExitCode.FAILED if self.given_up and self.verdict is None else _EXIT_CODES[self.verdict]
 
     @property
     def sentence(self) -> str:
@@ -170,7 +172,7 @@ class Gate:
         found: dict[str, Any] = defined(
             {
                 "verdict": self.verdict.value if self.verdict else "undecided",
-                "exit_code": self.exit_code,
+                "exit_code": int(self.exit_code),
                 "sentence": self.sentence,
                 "baseline": self.baseline,
                 "candidate": self.candidate,

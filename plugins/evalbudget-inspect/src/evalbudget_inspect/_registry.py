@@ -14,14 +14,12 @@ from inspect_ai.model import ModelAPI
 from inspect_ai.scorer import Metric, Scorer
 from inspect_ai.util import RegistryInfo
 
+from evalbudget_inspect.host.entries import MOST_ARMS, entry_of_arm
 from evalbudget_inspect.host.private_registry import registry_add, registry_lookup
 
 PACKAGE = "evalbudget_inspect"
 ROWS_PACKAGE = "eb"
 """Short, for inspect puts four tables of dict scores side by side; an entry point of its own."""
-
-MOST_ARMS = 64
-"""Settings of one race by command: inspect knows a task by its name, so that each setting needs one."""
 
 
 def _register(
@@ -61,7 +59,7 @@ _register(
     "task",
     Task,
     "races.registry_entry",
-    ["race", "gate", *(f"race_arm_{number + 1}" for number in range(MOST_ARMS))],
+    ["race", "gate", *(entry_of_arm(number + 1) for number in range(MOST_ARMS))],
     **_TAKES_ALL,
 )
 _register("task", Task, "repeats.registry_entry", ["budgeted"], **_TAKES_ALL)

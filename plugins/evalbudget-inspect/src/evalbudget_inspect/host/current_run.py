@@ -29,6 +29,7 @@ from inspect_ai.solver import TaskState
 from evalbudget.errors import EvalbudgetError
 from evalbudget_inspect.host import bill, sent_again
 from evalbudget_inspect.host.attempt_notes import Attempt, add_to_note, folder_of
+from evalbudget_inspect.host.endings import note_endings
 from evalbudget_inspect.host.host_frames import held_by_caller
 from evalbudget_inspect.host.interrupts import interrupts
 from evalbudget_inspect.host.private import EvalSampleSource, get_eval_state, is_cancellation_message
@@ -212,8 +213,9 @@ class RunHooks(Hooks):
             watcher.run_starts(data.run_id, data.task_names)
 
     async def on_run_end(self, data: RunEnd) -> None:
-        """Let races know that nothing more comes."""
+        """Let races know that nothing more comes, and the command how it ended."""
         interrupts.release()
+        note_endings(data.logs)
         sent_again.forget_payers()
         bill.close_accounts()
         _leave()

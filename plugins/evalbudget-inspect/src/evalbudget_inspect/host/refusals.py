@@ -7,9 +7,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from rich.errors import MarkupError
 from rich.text import Text
 
-from evalbudget.errors import EvalbudgetError
+from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget_inspect.host.host_frames import held_by_caller
 from evalbudget_inspect.host.private import PrerequisiteError, TaskDisplay, TaskError, TaskResult
 
@@ -45,6 +46,26 @@ def show_without_traceback() -> None:
         complete(result)
 
     display.complete = completed
+
+
+def _refusal_of(error: PrerequisiteError) -> InvalidInputError:
+    """What the host refuses, in its words, without the markup that it prints them with."""
+    message = error.message
+    if isinstance(message, str):
+        try:
+            message = Text.from_markup(message)
+        except MarkupError:  # what it quotes looks like markup
+            return InvalidInputError(message)
+    return InvalidInputError(str(message))
+
+
+@contextmanager
+def refused_as_ours() -> Iterator[None]:
+    """Have what the host refuses within be a refusal like ours, which is printed once."""
+    try:
+        yield
+    except PrerequisiteError as ex:
+        raise next(iter(take_refusals()), _refusal_of(ex)) from None
 
 
 def take_refusals() -> list[EvalbudgetError]:
