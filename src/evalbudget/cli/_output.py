@@ -15,8 +15,15 @@ from rich.console import Console, RenderableType
 from evalbudget.errors import InvalidInputError
 
 
-def json_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """``--json PATH``, refused before the work rather than after it."""
+def json_option(what: str, *, alone: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """``--json PATH``, refused before the work rather than after it.
+
+    Args:
+        what: is written, for help.
+        alone: without a path it is standard output; for commands that cannot take an argument for the path.
+    """
+
+    extra: dict[str, Any] = {"is_flag": False, "flag_value": "-"} if alone else {}
 
     def checked(_ctx: click.Context, _param: click.Parameter, path: Path | None) -> Path | None:
         if path is not None:
@@ -30,7 +37,12 @@ def json_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]
         type=click.Path(path_type=Path, allow_dash=True),
         callback=checked,
         help=f"Write the {what}.",
+        **extra,
     )
+
+
+TEXT_OR_JSON = "result as JSON; to standard output instead of the text without a PATH"
+"""What commands of people's labels write."""
 
 
 def publish(text: str, json_path: Path | None, *tables: RenderableType) -> None:

@@ -37,6 +37,9 @@ def note_endings(logs: Iterable[EvalLog]) -> None:
             told = f"{log.eval.task} with {log.eval.model} ended with status {log.status}"
             if log.error is not None:
                 told += f": {' '.join(log.error.message.split())[:_LONGEST]}"
+            elif log.results is not None and log.results.completed_samples < log.results.total_samples:
+                lost = log.results.total_samples - log.results.completed_samples
+                told += f": {lost:,} of {log.results.total_samples:,} samples ended in an error"
         _endings[log.eval.task_id] = Ending(told, _CODES.get(log.status, ExitCode.FAILED))
 
 

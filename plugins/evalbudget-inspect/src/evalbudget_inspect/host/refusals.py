@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from inspect_ai.model import get_model
 from rich.errors import MarkupError
 from rich.text import Text
 
@@ -56,7 +57,7 @@ def _refusal_of(error: PrerequisiteError) -> InvalidInputError:
             message = Text.from_markup(message)
         except MarkupError:  # what it quotes looks like markup
             return InvalidInputError(message)
-    return InvalidInputError(str(message))
+    return InvalidInputError(str(message).removeprefix("ERROR: "))
 
 
 @contextmanager
@@ -66,6 +67,18 @@ def refused_as_ours() -> Iterator[None]:
         yield
     except PrerequisiteError as ex:
         raise next(iter(take_refusals()), _refusal_of(ex)) from None
+    except ValueError as ex:
+        if not _is_raised_in(get_model, ex):
+            raise
+        raise InvalidInputError(str(ex)) from None  # no such model
+
+
+def _is_raised_in(function: Any, error: BaseException) -> bool:
+    """Whether an error comes from this function of the host, and from nothing that it called."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and trace.tb_frame.f_code is function.__code__
 
 
 def take_refusals() -> list[EvalbudgetError]:

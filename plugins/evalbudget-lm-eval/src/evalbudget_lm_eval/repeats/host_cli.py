@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from evalbudget.errors import BudgetError
+from evalbudget.errors import BudgetError, UnknownNameError
 from evalbudget.exit_codes import ExitCode, codes_for_help
 from evalbudget.flags import SAMPLER_OPTION, refuse_elsewhere, refuse_renamed, sampler_options
 from evalbudget.races.flags import FLAGS as OF_RACES
@@ -71,6 +71,8 @@ def execute(arguments: Sequence[str], answers: Answers | None = None) -> ExitCod
         cli_evaluate()
         return ExitCode.DONE
 
+    import lm_eval.models  # noqa: F401  (the host's models register themselves)
+    from lm_eval.api.registry import model_registry
     from lm_eval.utils import setup_logging
 
     from evalbudget_lm_eval.host.private import HarnessCLI
@@ -89,6 +91,8 @@ def execute(arguments: Sequence[str], answers: Answers | None = None) -> ExitCod
     parsed = cli.parse_args()
     config = _take(parsed)
     check_typed(config)
+    if parsed.model not in (None, *model_registry.keys()):
+        raise UnknownNameError("model", parsed.model, model_registry.keys())
     told: list[Summary] = []
     about = _about(parsed)
     with evaluate_replaced(
