@@ -14,7 +14,7 @@ from evalbudget.cli.flags import options_of
 from evalbudget.comparisons.flags import BASELINE, BASELINE_MODEL, FLAGS
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.exit_codes import codes_for_help
-from evalbudget.flags import PRICES, RISK, SAMPLER_SEED
+from evalbudget.flags import PRICES, RISK, SAMPLER_SEED, refuse_misspelled
 from evalbudget.hooks._plugins import plugins
 from evalbudget.races.flags import BATCH, BUDGET
 
@@ -83,6 +83,7 @@ def gate(
     if not is_log:
         _on_host(ctx, candidate, task, host, args, given)
     if args:
+        refuse_misspelled(args, [param.opts[0] for param in ctx.command.params], ())
         raise InvalidInputError(f"{args[0]} is for the host of a candidate that is a model; drop it")
     sys.exit(_of_logs(candidate, task, host, given))
 

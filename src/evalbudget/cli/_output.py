@@ -22,7 +22,6 @@ def json_option(what: str, *, alone: bool = False) -> Callable[[Callable[..., An
         what: is written, for help.
         alone: without a path it is standard output; for commands that cannot take an argument for the path.
     """
-
     extra: dict[str, Any] = {"is_flag": False, "flag_value": "-"} if alone else {}
 
     def checked(_ctx: click.Context, _param: click.Parameter, path: Path | None) -> Path | None:

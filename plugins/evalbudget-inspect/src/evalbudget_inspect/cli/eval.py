@@ -62,9 +62,10 @@ def _run(name: str, args: Sequence[str], **given: Any) -> int:
     init_dotenv()  # models and log folder may stand in .env: known to us as they will be to inspect
     refuse_misplaced(
         args,
-        FLAGS,
+        (*FLAGS, SHARE),
         (RACES, f"is for races; use evalbudget inspect race in the place of {name}"),
         (AUDITS, f"is for audits; use evalbudget inspect audit STORE in the place of {name}"),
+        command=name,
     )
     options = sampler_options(given.pop("sampler_options"), FLAGS)
     typed = {name: value for name, value in given.items() if value is not None and value is not False}

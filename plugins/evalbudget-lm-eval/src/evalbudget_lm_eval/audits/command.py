@@ -19,7 +19,7 @@ from evalbudget.flags import sampler_options as read_options
 from evalbudget.races.flags import FLAGS as OF_RACES
 from evalbudget_lm_eval.arms.flags import ARM, KEEP
 from evalbudget_lm_eval.arms.spelled_command import TYPED, SpelledCommand
-from evalbudget_lm_eval.host.flag_spelling import spelled
+from evalbudget_lm_eval.host.flag_spelling import refuse_misspelled_flags, spelled
 from evalbudget_lm_eval.repeats.flags import FLAGS as OF_REPEATS
 
 EXAMPLES = """\b
@@ -109,6 +109,7 @@ def _run(
     others = [flag for flag in (*OF_REPEATS, *OF_RACES) if flag.name not in names]
     refuse_elsewhere(args, others, "has no meaning in an audit; drop it")
     refuse_renamed(args, "lm-eval")
+    refuse_misspelled_flags(args, FLAGS)
     from evalbudget.audits.store import AuditBudget, AuditSettings, used_up
     from evalbudget.run import shown
 

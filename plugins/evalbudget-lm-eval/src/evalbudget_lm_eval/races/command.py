@@ -19,7 +19,7 @@ from evalbudget.races.flags import FLAGS as OF_RACES
 from evalbudget.races.flags import SCORE
 from evalbudget_lm_eval.arms.flags import ARM, AT_ONCE, KEEP
 from evalbudget_lm_eval.arms.spelled_command import SpelledCommand
-from evalbudget_lm_eval.host.flag_spelling import spelled
+from evalbudget_lm_eval.host.flag_spelling import refuse_misspelled_flags, spelled
 from evalbudget_lm_eval.repeats.flags import FLAGS as OF_REPEATS
 from evalbudget_lm_eval.repeats.flags import JOURNAL
 
@@ -105,6 +105,7 @@ def _run(
     of_repeats = [flag for flag in OF_REPEATS if flag.name not in names]
     refuse_elsewhere(args, of_repeats, "is of evalbudget lm-eval run; drop it, or use that command")
     refuse_renamed(args, "lm-eval")
+    refuse_misspelled_flags(args, FLAGS)
     from evalbudget.races import RaceConfig, RaceProgress
 
     options = read_options(sampler_options, FLAGS, spelled(SAMPLER_OPTION))

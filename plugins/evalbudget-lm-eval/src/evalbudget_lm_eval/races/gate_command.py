@@ -20,7 +20,7 @@ from evalbudget.races.flags import FLAGS as OF_RACES
 from evalbudget.races.flags import SCORE
 from evalbudget_lm_eval.arms.flags import ARMS_AT_ONCE, AT_ONCE
 from evalbudget_lm_eval.arms.spelled_command import SpelledCommand
-from evalbudget_lm_eval.host.flag_spelling import spelled
+from evalbudget_lm_eval.host.flag_spelling import refuse_misspelled_flags, spelled
 from evalbudget_lm_eval.repeats.flags import FLAGS as OF_REPEATS
 from evalbudget_lm_eval.repeats.flags import JOURNAL
 
@@ -83,6 +83,7 @@ def _run(
     of_repeats = [flag for flag in OF_REPEATS if flag.name not in names]
     refuse_elsewhere(args, of_races, "is for races of several models; a gate compares one: drop it")
     refuse_elsewhere(args, of_repeats, "is of evalbudget lm-eval run; drop it, or use that command")
+    refuse_misspelled_flags(args, FLAGS)
     from evalbudget.comparisons import GateConfig, GateProgress
 
     config = GateConfig.of(**given)

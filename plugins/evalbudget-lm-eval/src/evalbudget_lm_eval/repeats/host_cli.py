@@ -16,7 +16,7 @@ from evalbudget.flags import SAMPLER_OPTION, refuse_elsewhere, refuse_renamed, s
 from evalbudget.races.flags import FLAGS as OF_RACES
 from evalbudget.repeats import Summary
 from evalbudget.repeats.flags import SAMPLER, SHARE
-from evalbudget_lm_eval.host.flag_spelling import as_spelled, is_one_of, spelled
+from evalbudget_lm_eval.host.flag_spelling import as_spelled, is_one_of, refuse_misspelled_flags, spelled
 from evalbudget_lm_eval.host.identity import run_args
 from evalbudget_lm_eval.repeats.budgeted import check_typed, evaluate_replaced
 from evalbudget_lm_eval.repeats.config import Config
@@ -65,6 +65,8 @@ def execute(arguments: Sequence[str], answers: Answers | None = None) -> ExitCod
         How it ended, if it was not the host that said so.
     """
     asks_help = arguments[:1] == ["run"] and any(a in ("-h", "--help") for a in arguments)
+    if arguments[:1] == ["run"] and not asks_help:
+        refuse_misspelled_flags([each for each in arguments if not is_one_of(each, OF_RACES)], FLAGS)
     if not asks_help and not any(is_one_of(a, FLAGS) for a in arguments):
         from lm_eval.__main__ import cli_evaluate
 
