@@ -20,8 +20,8 @@ LABELS_FROM = Flag("labels_from", "Scorer of the task that labels in place of pe
 SAMPLER = Flag("sampler", "Audit policy; evalbudget plugins lists them.  [default: audit-eprocess]", "NAME")
 SCORE_RANGE = Flag(
     "score_range",
-    "Smallest and largest possible score, of judge and labels; '1..10 by 1' has people label in whole numbers.  "
-    "[default: 0..1 by 1: no or yes]",
+    "Smallest and largest possible score, of judge and labels; '1..10 by 1' has people label in whole "
+    "numbers.  [default: 0..1 by 1: no or yes]",
     "LOW..HIGH",
 )
 MARGIN = Flag(

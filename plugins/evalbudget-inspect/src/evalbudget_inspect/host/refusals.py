@@ -16,6 +16,8 @@ from evalbudget_inspect.host.host_frames import held_by_caller
 from evalbudget_inspect.host.private import PrerequisiteError, TaskDisplay, TaskError, TaskResult
 
 _refusals: list[EvalbudgetError] = []
+_told_at_the_end = False
+_SEE_BELOW = "refused by evalbudget; the reason stands below"
 
 
 def refused(error: EvalbudgetError) -> None:
@@ -33,6 +35,17 @@ def refusing() -> Iterator[None]:
         raise PrerequisiteError(Text(f"evalbudget: {ex}")) from ex
 
 
+@contextmanager
+def told_at_the_end() -> Iterator[None]:
+    """What is refused within is printed by the command that runs the host, and so not by the host."""
+    global _told_at_the_end
+    before, _told_at_the_end = _told_at_the_end, True
+    try:
+        yield
+    finally:
+        _told_at_the_end = before
+
+
 def show_without_traceback() -> None:
     """Have the display of the task that is about to start show refusals by what they say, not where in us."""
     display: Any = held_by_caller(TaskDisplay)
@@ -43,7 +56,8 @@ def show_without_traceback() -> None:
     def completed(result: TaskResult) -> None:
         if isinstance(result, TaskError) and isinstance(result.exc_value, EvalbudgetError):
             result.exc_value.__cause__ = result.exc_value.__context__ = None  # would be shown too
-            result = replace(result, traceback=None)
+            told = InvalidInputError(_SEE_BELOW) if _told_at_the_end else result.exc_value
+            result = replace(result, exc_value=told, traceback=None)
         complete(result)
 
     display.complete = completed

@@ -15,7 +15,7 @@ from evalbudget.run import shown
 from evalbudget_inspect.host.endings import take_endings
 from evalbudget_inspect.host.interrupts import interrupts
 from evalbudget_inspect.host.private import host_main
-from evalbudget_inspect.host.refusals import refused_as_ours, take_refusals
+from evalbudget_inspect.host.refusals import refused_as_ours, take_refusals, told_at_the_end
 
 
 def run_host(arguments: list[str], until: str | None = None) -> int:
@@ -39,7 +39,7 @@ def run_host(arguments: list[str], until: str | None = None) -> int:
     interrupts.ended_a_run = False
     code = 0
     try:
-        with noting() as noted, refused_as_ours():
+        with noting() as noted, told_at_the_end(), refused_as_ours():
             host_main()
     except SystemExit as ex:
         code = ex.code if isinstance(ex.code, int) else int(ex.code is not None)
