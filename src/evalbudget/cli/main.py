@@ -12,7 +12,7 @@ import click
 
 from evalbudget._version import __version__
 from evalbudget.cli._groups import LazyCommand, SuggestingGroup
-from evalbudget.errors import EvalbudgetError
+from evalbudget.errors import EvalbudgetError, innermost
 from evalbudget.exit_codes import ExitCode, codes_for_help
 from evalbudget.flags import renamed
 from evalbudget.hooks._plugins import plugins
@@ -102,11 +102,8 @@ def _failed() -> click.exceptions.Exit:
 
 def _is_ours(error: ImportError) -> bool:
     """Whether the import that failed stands in evalbudget or in a plugin of it."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    name = trace.tb_frame.f_globals.get("__name__", "") if trace is not None else ""
-    return str(name).startswith("evalbudget")
+    frame = innermost(error)
+    return frame is not None and str(frame.f_globals.get("__name__", "")).startswith("evalbudget")
 
 
 class Refusal(click.ClickException):

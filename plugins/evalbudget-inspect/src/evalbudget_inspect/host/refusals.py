@@ -11,7 +11,7 @@ from inspect_ai.model import get_model
 from rich.errors import MarkupError
 from rich.text import Text
 
-from evalbudget.errors import EvalbudgetError, InvalidInputError
+from evalbudget.errors import EvalbudgetError, InvalidInputError, innermost
 from evalbudget_inspect.host.host_frames import held_by_caller
 from evalbudget_inspect.host.private import PrerequisiteError, TaskDisplay, TaskError, TaskResult
 
@@ -82,17 +82,10 @@ def refused_as_ours() -> Iterator[None]:
     except PrerequisiteError as ex:
         raise next(iter(take_refusals()), _refusal_of(ex)) from None
     except ValueError as ex:
-        if not _is_raised_in(get_model, ex):
+        frame = innermost(ex)
+        if frame is None or frame.f_code is not get_model.__code__:
             raise
-        raise InvalidInputError(str(ex)) from None  # no such model
-
-
-def _is_raised_in(function: Any, error: BaseException) -> bool:
-    """Whether an error comes from this function of the host, and from nothing that it called."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    return trace is not None and trace.tb_frame.f_code is function.__code__
+        raise InvalidInputError(str(ex)) from None  # there is no such model
 
 
 def take_refusals() -> list[EvalbudgetError]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from evalbudget.errors import BudgetError, UnknownNameError
+from evalbudget.errors import BudgetError, InvalidInputError, UnknownNameError, innermost
 from evalbudget.exit_codes import ExitCode, codes_for_help
 from evalbudget.flags import SAMPLER_OPTION, refuse_elsewhere, refuse_renamed, sampler_options
 from evalbudget.races.flags import FLAGS as OF_RACES
@@ -105,6 +105,11 @@ def execute(arguments: Sequence[str], answers: Answers | None = None) -> ExitCod
         except Foreseen as ex:
             click.echo(f"{ex.forecast}\n\nNo call was made.")
             return ExitCode.DONE
+        except ValueError as ex:
+            frame = innermost(ex)
+            if frame is None or frame.f_code.co_name != "process_tasks":
+                raise
+            raise InvalidInputError(f"lm-eval refuses --tasks: {ex}") from None
     for summary in told:  # below the host's table
         click.echo(f"{summary}\n")
     return max((summary.exit_code(config.until) for summary in told), default=ExitCode.DONE)
