@@ -8,7 +8,6 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 from tests.host_inspect.worlds import UNWATCHED
 
