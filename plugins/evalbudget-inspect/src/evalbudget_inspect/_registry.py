@@ -24,7 +24,7 @@ ROWS_PACKAGE = "eb"
 
 def _register(
     kind: Literal["task", "scorer", "metric", "modelapi"],
-    made: type,
+    made: object,
     module: str,
     names: Iterable[str],
     package: str = PACKAGE,
