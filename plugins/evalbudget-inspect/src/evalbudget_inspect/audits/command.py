@@ -155,9 +155,9 @@ def _go_on(
             return missing.stage.exit_code
         if money is not None and money.short:
             with AuditStore.open(settings.store) as store:
-                told, code = used_up(weigh(store), settings.store, money.budget.cap, len(missing.lacking))
+                told, ended = used_up(weigh(store), settings.store, money.budget.cap, len(missing.lacking))
             click.echo(f"{told}\n{money.text}")
-            return code
+            return ended
         if missing == before:
             raise InvalidInputError(
                 f"inspect has answered nothing of what the audit wants; see its logs in {folder}, then run "
