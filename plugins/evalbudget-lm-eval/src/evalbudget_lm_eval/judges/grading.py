@@ -63,9 +63,12 @@ class Grading:
                 f"prompt is {prompt!r}; give a Jinja template, or !function module.name of "
                 "(document, response)"
             )
-        if not isinstance(scale, str | Sequence):
-            raise InvalidInputError(f"scale is {scale!r}; give its two ends, for example scale: 1..5")
-        low, high = parse_range(scale)
+        try:
+            low, high = parse_range(scale if isinstance(scale, str | Sequence) else ())
+        except InvalidInputError:
+            raise InvalidInputError(
+                f"scale is {scale!r}; give its two ends, for example scale: 1..5"
+            ) from None
         try:
             found = re.compile(PATTERN if pattern is None else str(pattern))
         except re.error as ex:

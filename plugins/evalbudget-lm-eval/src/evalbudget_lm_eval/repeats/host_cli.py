@@ -66,7 +66,9 @@ def execute(arguments: Sequence[str], answers: Answers | None = None) -> ExitCod
     """
     asks_help = arguments[:1] == ["run"] and any(a in ("-h", "--help") for a in arguments)
     if arguments[:1] == ["run"] and not asks_help:
-        refuse_misspelled_flags([each for each in arguments if not is_one_of(each, OF_RACES)], FLAGS)
+        refuse_misspelled_flags(
+            [each for each in arguments if not is_one_of(each, (*OF_RACES, SHARE))], FLAGS
+        )
     if not asks_help and not any(is_one_of(a, FLAGS) for a in arguments):
         from lm_eval.__main__ import cli_evaluate
 
