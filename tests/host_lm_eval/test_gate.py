@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -208,7 +209,7 @@ def test_another_version_of_the_task_is_refused(old: Path, tmp_path: Path) -> No
     part = read_baseline(old)
     assert part.task is not None
     path = tmp_path / "other.csv"
-    path.write_text(as_csv(part).replace(f",{part.task.version}\n", ",99\n"))
+    path.write_text(as_csv(replace(part, task=replace(part.task, version="99"))))
     with pytest.raises(EvalbudgetError, match=r"numbers \(version 99\) and the candidate of numbers"):
         judged(path, racer(0.9, 3), tmp_path, margin=0.1)
 

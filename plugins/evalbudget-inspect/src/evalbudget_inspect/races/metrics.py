@@ -59,8 +59,8 @@ def race_estimates(score: str = "", key: str | None = None) -> Metric:
             return dict(_mean(scores, score, key))
         gate = None if run is None else gate_of_run(run)
         if gate is not None:
-            low, high = gate.evidence.interval
-            told = {"difference": gate.evidence.difference, "difference_lower": low, "difference_upper": high}
+            low, high = gate.interval
+            told = {"difference": gate.difference, "difference_lower": low, "difference_upper": high}
             told = told if standing.name == gate.candidate else {}
             rows = _OF_CLUSTERS if gate.cluster is not None or gate.repeats > 1 else _OF_ONE
             known = {name: getattr(standing, name) for name in rows}
