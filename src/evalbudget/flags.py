@@ -62,6 +62,12 @@ DRY_RUN = Flag(
     "Say what would be bought, at least and at most, and what would be refused; no call is made.",
     switch=True,
 )
+MISSING = Flag(
+    "missing",
+    "What an item without a score counts as: the worst for what is claimed, zero (a wrong answer), or drop "
+    "(only items that both models have).  [default: worst]",
+    "worst|zero|drop",
+)
 JSON = Flag("json_path", "Write the leaderboard to this file, as JSON.", "PATH", spelled="json")
 
 
