@@ -13,6 +13,7 @@ import numpy as np
 
 from evalbudget.design import Cell, Design, Reading, Request
 from evalbudget.errors import InvalidInputError, SamplerError
+from evalbudget.missing import Missing, as_missing
 from evalbudget.outage import DOWN_AFTER
 from evalbudget.races._draws import ModelDraws
 from evalbudget.races.samplers._cell_table import cell_table
@@ -55,6 +56,7 @@ class RacingOptions(SamplerOptions, total=False):
     """What every racing sampler takes besides its own arguments; see :class:`RacingSampler`."""
 
     score_range: tuple[float, float]
+    missing: str
 
 
 class BatchOptions(RacingOptions, total=False):
@@ -90,6 +92,7 @@ class RacingSampler(Sampler):
         batch: items a model is given at a time.
         paired: every model gets the items in the same order; else each in its own.
         score_range: smallest and largest possible score.
+        missing: what an item that was given up for a model counts as (:class:`~evalbudget.missing.Missing`).
         common: see Sampler; the seed is of the orders and of ties.
 
     Raises:
@@ -108,11 +111,14 @@ class RacingSampler(Sampler):
         batch: int = 64,
         paired: bool = True,
         score_range: tuple[float, float] = (0.0, 1.0),
+        missing: str = Missing.WORST,
         options: Mapping[str, Option] = MappingProxyType({}),
         **common: Unpack[SamplerOptions],
     ) -> None:
         low, high = (float(bound) for bound in score_range)
-        super().__init__(design, options={**options, "batch": batch, "score_range": (low, high)}, **common)
+        self.missing = as_missing(missing)
+        own = {"batch": batch, "score_range": (low, high), "missing": self.missing.value}
+        super().__init__(design, options={**options, **own}, **common)
         if design.n_raters != 1:
             raise InvalidInputError(f"{self.name} races models under one rater; got {self._shape()}")
         if batch < 1:
@@ -584,10 +590,10 @@ class RacingSampler(Sampler):
             if not in_flight.any():
                 super()._give_up_and_reopen()
                 status, waiting = self._status[step.model, step.item], self._in_step[step.model, step.item]
-            for model, cells in passes.models_down(waiting, status == _READ, self._times_failed).items():
-                if len(cells) < DOWN_AFTER:  # too few to tell by; the model's next ones may be answered
-                    self._close(cells)
-                else:
+            for model, cells in passes.models_down(waiting, status == _READ, self._failures_of).items():
+                self._close(cells)
+                # fewer are too few to tell by: the model's next ones may be answered
+                if len(cells) >= DOWN_AFTER or self._failures_of(model).answers_nothing:
                     self._give_up(model)
             waiting = self._in_step[step.model, step.item]
             first = self._drawn - np.bincount(step.model, minlength=self._n_models)
@@ -645,9 +651,6 @@ class RacingSampler(Sampler):
             self._closed.add(cell)
             self._given_up_cells.setdefault(cell.model, set()).add(cell)
             self._set_open(cell, False)
-
-    def _times_failed(self, model: int, item: int) -> int:
-        return self._failures_of(model).fails.get(Cell(model, item), 0)
 
     def _set_open(self, cell: Cell, is_open: bool) -> None:
         if not is_open:

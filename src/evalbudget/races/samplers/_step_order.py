@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from evalbudget.design import Cell
+from evalbudget.failures import Failures
 from evalbudget.outage import DOWN_AFTER
 from evalbudget.statistics._bounds import BoolArray, IntArray
 
@@ -44,19 +45,20 @@ class Passes:
         return self._reach > 0
 
     def models_down(
-        self, waiting: BoolArray, read: BoolArray, failed: Callable[[int, int], int]
+        self, waiting: BoolArray, read: BoolArray, failures_of: Callable[[int], Failures]
     ) -> dict[int, list[Cell]]:
         """Find the suspects, when nothing of the step is in flight.
 
         Args:
             waiting: which cells are still wanted, shape (k,).
             read: which cells have a score, shape (k,).
-            failed: how often a model failed on an item.
+            failures_of: what failed of a model so far.
 
         Returns:
-            Models that are down, with the cells that say so: the last 8 of the step, each of which failed
-            three times or more; or all of a step that has fewer, once they failed as often altogether. The
-            caller gives the model up, or these cells.
+            Models that seem to be down, with the cells that say so: the last 8 of the step, each of which
+            failed three times or more; or all of a step that has fewer, once they failed as often altogether,
+            or the model has never answered at all. The caller gives these cells up, and the model if they
+            are enough to tell by.
         """
         self._suspects = []
         down: dict[int, list[Cell]] = {}
@@ -64,14 +66,16 @@ class Passes:
         for model in np.unique(self._model[waiting]).tolist():
             own = self._model == model
             last = np.flatnonzero(own & self._tried)[-DOWN_AFTER:]
-            whole = last.size == DOWN_AFTER or bool(self._tried[own].all())
-            if not last.size or not whole or read[last].any():
+            short = last.size < DOWN_AFTER
+            if not last.size or read[last].any() or (short and not self._tried[own].all()):
                 continue
             self._suspects.append(model)
             self._last_tried[last] = True
             cells = [Cell(model, item) for item in self._item[last].tolist()]
-            times = [failed(cell.model, cell.item) for cell in cells]
-            if min(times) >= _TRIES and sum(times) >= _TRIES * DOWN_AFTER:
+            failures = failures_of(model)
+            times = [failures.fails.get(cell, 0) for cell in cells]
+            often = min(times) >= _TRIES and sum(times) >= _TRIES * DOWN_AFTER
+            if often or (short and failures.answers_nothing):
                 down[model] = cells
         return down
 
