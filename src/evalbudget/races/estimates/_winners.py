@@ -94,7 +94,7 @@ def possible_winners(
     rule, out = Rule.PAIRED, frozenset(dropped or ())
     try:
         if dropped is None:
-            out = _by_pairs(draws, sorted(chosen), 1.0 - level, missing)
+            out = _by_pairs(draws, sorted(chosen), n_items, 1.0 - level, missing)
     except InvalidInferenceError:  # models that read items in orders of their own
         rule = Rule.INTERVALS
         out = _by_intervals(draws, sorted(chosen), n_items, bounds, level, missing)
@@ -123,7 +123,7 @@ def _by_intervals(
 
 
 def _by_pairs(
-    draws: Sequence[ModelDraws], chosen: Sequence[int], delta: float, missing: Missing
+    draws: Sequence[ModelDraws], chosen: Sequence[int], n_items: int, delta: float, missing: Missing
 ) -> frozenset[int]:
     """Models beaten by the paired e-values of the models that share one order.
 
@@ -144,7 +144,7 @@ def _by_pairs(
         longest = length[block[-1]]
         rows = [*block, *(m for m in rivals if m not in block)]
         score = np.full((len(rows), longest), np.nan)
-        known = np.full((len(rows), anchors.size), np.nan)
+        known = np.full((len(rows), n_items - order.pool), np.nan)  # some may be missing for all
         for k, m in enumerate(rows):
             end = min(length[m], longest)
             score[k, :end] = draws[m].value[:end]
