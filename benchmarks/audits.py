@@ -27,7 +27,6 @@ PAGE = Page(
         "batches": batches,
         "hanna": hanna,
     },
-    need_data=("hanna",),
 )
 
 main = command(PAGE)

@@ -29,7 +29,6 @@ PAGE = Page(
         "period": period,
         "speed": speed,
     },
-    need_data=("real", "prices", "repeats"),
 )
 
 main = command(PAGE)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import math
 import threading
 import time
 from collections import Counter
@@ -131,7 +132,7 @@ class _Meeting:
             self._missing -= 1
             if self._missing <= 0:
                 self._held.set()
-        self._held.wait(20.0)
+        self._held.wait(60.0)
         self._held.set()  # who waited in vain waits once
 
 
@@ -172,6 +173,9 @@ class Server:
         meter: counts what is billed.
         said: what a reply says of its usage, given what is billed; None for nothing.
         served: every request, in the order of their replies.
+        at_once: requests that are here now.
+        most_at_once: that were here at any time.
+        held: of them that wait for :meth:`release`.
     """
 
     answer: Answer = number
@@ -183,17 +187,36 @@ class Server:
     served: list[Served] = field(default_factory=list)
     at_once: int = 0
     most_at_once: int = 0
+    held: int = 0
 
     def __post_init__(self) -> None:
         self._lock = threading.Lock()
         self._failures: list[_Failure] = []
         self._draws = 0
         self._meeting: _Meeting | None = None
+        self._left: float = math.inf
+        self._holds: str | None = None
+        self._let_go = threading.Event()
         self._http: ThreadingHTTPServer | None = None
 
     def gather(self, n: int, *models: str) -> None:
-        """Answer nothing until n requests, to these models or to any, are there at once; or for 20 s."""
+        """Answer nothing until n requests, to these models or to any, are there at once; or for 60 s."""
         self._meeting = _Meeting(n, models)
+
+    def hold(self, after: int, model: str | None = None) -> None:
+        """Answer so many requests, to this model or to any, and others once :meth:`release` was called.
+
+        Whoever stops a client in the middle finds it there, however late on a busy machine.
+        """
+        with self._lock:
+            self._left, self._holds = after, model
+            self._let_go.clear()
+
+    def release(self) -> None:
+        """Answer what is held, and everything after it."""
+        with self._lock:
+            self._left = math.inf
+        self._let_go.set()
 
     def fail(
         self,
@@ -286,6 +309,7 @@ class Server:
     def stop(self) -> None:
         """Close the port."""
         assert self._http is not None
+        self.release()
         self._http.shutdown()
         self._http.server_close()
 
@@ -302,7 +326,15 @@ class Server:
         with self._lock:
             self.at_once += 1
             self.most_at_once = max(self.most_at_once, self.at_once)
+            fits = self._holds in (None, body.get("model"))
+            self._left -= fits
+            waits = fits and self._left < 0
+            self.held += waits
         try:
+            if waits:
+                self._let_go.wait()
+                with self._lock:
+                    self.held -= 1
             if self._meeting is not None:
                 self._meeting.attend(str(body.get("model")))
             scripted = self._scripted(body)

@@ -10,6 +10,7 @@ Usage::
 from __future__ import annotations
 
 from pairwise_sections.coverage import coverage
+from pairwise_sections.judges import judges
 from pairwise_sections.orders import orders
 from pairwise_sections.winners import winners
 from sections import Page, command
@@ -18,7 +19,7 @@ PAGE = Page(
     script="pairwise",
     name="pairwise",
     title="Pairwise judges: intervals that hold, and what a winner costs",
-    sections={"coverage": coverage, "orders": orders, "winners": winners},
+    sections={"coverage": coverage, "judges": judges, "orders": orders, "winners": winners},
 )
 
 main = command(PAGE)

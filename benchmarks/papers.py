@@ -25,7 +25,6 @@ PAGE = Page(
         "robin-hood": robin_hood,
         "pulse": pulse,
     },
-    need_data=("robin-hood", "pulse"),
 )
 
 main = command(PAGE)

@@ -1,4 +1,4 @@
-"""Where benchmarks write: pages beside the guides, their data beside the code that measured them."""
+"""Where benchmarks read recorded scores, and where they write their pages and figures."""
 
 from __future__ import annotations
 
@@ -6,6 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+RECORDED = ROOT / "benchmarks" / "data"
+
+
+def data_file(name: str) -> Path:
+    """A file of recorded scores, with or without the ending ``.npz``."""
+    return (RECORDED / name).with_suffix(".npz")
 
 
 @dataclass(frozen=True, slots=True)

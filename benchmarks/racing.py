@@ -48,21 +48,6 @@ PAGE = Page(
         "coverage": coverage,
         "scale": scale,
     },
-    need_data=(
-        "identification",
-        "draws",
-        "until-right",
-        "until-proved",
-        "plans",
-        "histories",
-        "matrices",
-        "rivals",
-        "new-model",
-        "visit",
-        "visit-misled",
-        "visit-until",
-        "one-score",
-    ),
 )
 
 main = command(PAGE)

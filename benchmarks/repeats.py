@@ -87,7 +87,7 @@ def main(
             section = _runner(name)(Setting(seeds, quick, workers, without, replays, progress))
             entries[name] = Entry(__version__, _command(name, seeds, quick, without), section)
             _show(out, section)
-            if write_docs_ and not section.absent:
+            if write_docs_:
                 write_docs(places, {**read_entries(places), name: entries[name]})
     if json_path is not None:
         text = json.dumps({name: asdict(entry) for name, entry in entries.items()}, indent=1)
@@ -125,9 +125,6 @@ def _bars() -> Iterator[Progress]:
 
 def _show(out: Console, section: Section) -> None:
     out.rule(section.title, align="left")
-    if section.absent:
-        out.print(f"not measured: {section.absent}", markup=False)
-        return
     out.print(section.lead, markup=False)
     for table in section.tables:
         rich = RichTable(title=table.title, title_justify="left", box=None, padding=(0, 2, 0, 0))

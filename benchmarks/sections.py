@@ -13,7 +13,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from judges_sections.found import Found, Target, data
+from judges_sections.found import Found, Target
 from places import Places
 
 
@@ -26,7 +26,6 @@ class Page:
         name: of its page in docs/benchmarks/ and of its data in benchmarks/results/.
         title: of the page.
         sections: functions of ``quick`` and, if they take it, ``seeds``.
-        need_data: sections that read recorded scores.
         strict: whether the command ends with exit code 1 if a target is missed.
     """
 
@@ -34,7 +33,6 @@ class Page:
     name: str
     title: str
     sections: Mapping[str, Callable[..., Found]]
-    need_data: tuple[str, ...] = ()
     strict: bool = False
 
 
@@ -64,9 +62,6 @@ def command(page: Page) -> click.Command:
         out = Console(width=None if Console().is_terminal else 130)
         missed = False
         for name in chosen:
-            if name in page.need_data and not data().is_dir():
-                out.print(f"{name}: not measured, no recorded scores in {data()}; set EVALBUDGET_DATA")
-                continue
             run, options = page.sections[name], ""
             if seeds is None or "seeds" not in inspect.signature(run).parameters:
                 found = run(quick)

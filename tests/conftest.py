@@ -22,11 +22,11 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 import hypothesis  # noqa: E402, F401  # loaded by its plugin otherwise, and refuses what is frozen below
 import numpy as np  # noqa: E402
+from tests.machine import lacks  # noqa: E402
 
 from evalbudget.backtest import RecordedScores  # noqa: E402
+from places import RECORDED, data_file  # noqa: E402
 from postgresql_server import Server, server, why_not  # noqa: E402
-
-DATA_VARIABLE = "EVALBUDGET_DATA"
 
 
 def pytest_collection_finish() -> None:
@@ -77,25 +77,14 @@ def no_collection() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
-    """The folder of real recorded scores; tests that ask for it are skipped where it is absent."""
-    default = Path(__file__).resolve().parents[1].parent / "shared" / "data"
-    folder = Path(os.environ.get(DATA_VARIABLE, default))
-    if not folder.is_dir():
-        pytest.skip(f"no recorded scores in {folder}; set {DATA_VARIABLE} to their folder")
-    return folder
+    """The folder of real recorded scores."""
+    return RECORDED
 
 
 @pytest.fixture(scope="session")
-def recorded_data(data_dir: Path) -> Callable[[str], RecordedScores]:
+def recorded_data() -> Callable[[str], RecordedScores]:
     """Loads one of the real recordings by its name without suffix."""
-
-    def load(name: str) -> RecordedScores:
-        path = data_dir / f"{name}.npz"
-        if not path.is_file():
-            pytest.skip(f"{path} is absent; set {DATA_VARIABLE} to a folder that has it")
-        return RecordedScores.load(path)
-
-    return load
+    return lambda name: RecordedScores.load(data_file(name))
 
 
 @pytest.fixture
@@ -115,7 +104,7 @@ def postgresql() -> Iterator[Server]:
     """A PostgreSQL server; tests that ask for it are skipped where there is none."""
     reason = why_not()
     if reason is not None:
-        pytest.skip(reason)
+        lacks(reason)
     with server() as there:
         yield there
 

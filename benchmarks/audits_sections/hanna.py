@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from evalbudget.backtest import RecordedScores, backtest_audits
-from judges_sections.found import Found, Target, data
+from judges_sections.found import Found, Target
+from places import data_file
 
 SEEDS = 8
 
@@ -13,7 +14,7 @@ SEEDS = 8
 def hanna(quick: bool, seeds: int | None = None) -> Found:
     """Ranked by a fraction of the labels, the judge's verdict beside it."""
     runs = 1 if quick else seeds or SEEDS
-    everyone = RecordedScores.load(data() / "hanna_multijudge.npz")
+    everyone = RecordedScores.load(data_file("hanna_multijudge"))
     rows, share, wrong, top = [], 0.0, 0, 1.0
     machines = _without(everyone, 0)
     for what, recorded in (("all 11 systems", everyone), ("the 10 machines", machines)):

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from places import ROOT
-
 Floats = NDArray[np.float64]
-
-
-def data() -> Path:
-    """The folder of recorded scores."""
-    return Path(os.environ.get("EVALBUDGET_DATA", ROOT.parent / "shared" / "data"))
 
 
 @dataclass(frozen=True)

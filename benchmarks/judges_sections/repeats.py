@@ -13,7 +13,8 @@ from evalbudget.hooks._plugins import plugins
 from evalbudget.judges.schedules import Cyclic, JudgeSchedule, Random
 from evalbudget.repeats.samplers import RepeatSampler
 from evalbudget.statistics._judge_effects import judge_effects
-from judges_sections.found import Floats, Found, Target, data
+from judges_sections.found import Floats, Found, Target
+from places import data_file
 
 PER_ITEM = (20, 50)
 SPREAD = (-2.0, -1.0, 0.0, 1.0, 2.0)
@@ -52,7 +53,7 @@ WAYS = (
 
 
 def repeats(quick: bool) -> Found:
-    recorded = RecordedScores.load(data() / "judge_repeats.npz").scores[0].astype(np.float64)
+    recorded = RecordedScores.load(data_file("judge_repeats")).scores[0].astype(np.float64)
     whole = recorded[~np.isnan(recorded).any(axis=(1, 2))]
     size, seeds = (30, 1) if quick else (1000, 8)
     pool = whole[np.random.default_rng(0).choice(len(whole), size, replace=False)]

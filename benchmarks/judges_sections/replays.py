@@ -6,7 +6,8 @@ import numpy as np
 
 from evalbudget.backtest import RecordedScores, backtest_rotation
 from evalbudget.judges.estimates import JudgeScores, effective_votes
-from judges_sections.found import Found, Target, data
+from judges_sections.found import Found, Target
+from places import data_file
 
 PRICES = (1.0, 2.0, 5.0, 15.0, 30.0)
 
@@ -14,7 +15,7 @@ PRICES = (1.0, 2.0, 5.0, 15.0, 30.0)
 def real(quick: bool) -> Found:
     rows, targets = [], []
     for file, budgets, seeds in (("judge_repeats", (250, 1000), 2000), ("hanna_multijudge", (200, 800), 200)):
-        recorded = RecordedScores.load(data() / f"{file}.npz")
+        recorded = RecordedScores.load(data_file(file))
         found = backtest_rotation(recorded, budgets=budgets, seeds=10 if quick else seeds)
         at = {(row.rotation, row.budget): row for row in found.rows}
         for row in found.rows:
@@ -52,7 +53,7 @@ def real(quick: bool) -> Found:
                     ratio < 1 + noise,
                 )
             )
-    hanna = RecordedScores.load(data() / "hanna_multijudge.npz")
+    hanna = RecordedScores.load(data_file("hanna_multijudge"))
     votes = []
     if hanna.reference is not None:
         for m in range(len(hanna.models)):
@@ -76,7 +77,7 @@ def real(quick: bool) -> Found:
 
 def prices(quick: bool) -> Found:
     rows, ratios = [], []
-    recorded = RecordedScores.load(data() / "judge_repeats.npz")
+    recorded = RecordedScores.load(data_file("judge_repeats"))
     seeds = 20 if quick else 1500
     rng = np.random.default_rng(3)
     orders = [np.argsort(np.argsort(rng.random(5))) for _ in range(2 if quick else 4)]

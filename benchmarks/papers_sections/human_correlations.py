@@ -8,9 +8,10 @@ from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from evalbudget.backtest import RecordedScores
 from evalbudget.replay._contestant import contestants
-from judges_sections.found import Table, data
+from judges_sections.found import Table
 from papers_sections.ratings_pool import pool_of_stored
 from papers_sections.worst_items import item_means
+from places import data_file
 
 Floats = NDArray[np.float64]
 
@@ -56,7 +57,7 @@ def correlations(quick: bool) -> Table:
 
 def cells() -> tuple[Floats, Floats]:
     """Scores of all judges, shape (n_cells, 20), and the mean human rating, shape (n_cells,)."""
-    hanna = RecordedScores.load(data() / "hanna_multijudge.npz")
+    hanna = RecordedScores.load(data_file("hanna_multijudge"))
     assert hanna.reference is not None
     judges = hanna.scores[:, :, :, 0].reshape(-1, hanna.scores.shape[2]).astype(np.float64)
     human = np.nanmean(hanna.reference.reshape(len(judges), -1).astype(np.float64), axis=1)

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from evalbudget.races.prediction._coefficient import Coefficient, clipped
-from judges_sections.found import Floats, Table, data
+from judges_sections.found import Floats, Table
 from papers_sections.authors_pulse import code_coefficient
 from papers_sections.claims import Erratum
+from places import data_file
 from racing_sections.leaderboard import TEMPER
 from references.pulse import freedman_half_width
 
@@ -99,7 +100,7 @@ RULES: dict[str, Callable[[_Batches], Floats]] = {
 
 def lambdas(n_models: int) -> Table:
     """Mean lambda after the first batch, and the spread of estimates, by rule and by how predictions err."""
-    archive = np.load(data() / "leaderboard_factors.npz")
+    archive = np.load(data_file("leaderboard_factors"))
     chosen = np.random.default_rng(0).permutation(len(archive["U"]))[:n_models]
     logits = archive["U"][chosen].astype(np.float64) @ archive["V"].astype(np.float64).T / TEMPER
     logits = np.clip(logits, -30.0, 30.0)

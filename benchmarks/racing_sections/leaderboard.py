@@ -11,7 +11,8 @@ from evalbudget.races.prediction import FactorModel
 from evalbudget.races.prediction._files import train_cached
 from evalbudget.replay._contestant import contestants
 from evalbudget.sampler import Kind
-from judges_sections.found import Floats, Found, Target, data
+from judges_sections.found import Floats, Found, Target
+from places import data_file
 
 TEMPER = 2.0
 GAPS = (0.01, 0.02, 0.03)
@@ -21,7 +22,7 @@ SEEDS = 20
 
 def chances(n_items: int, temper: float = TEMPER) -> Floats:
     """Of every model of the leaderboard to be right, shape (models, items)."""
-    archive = np.load(data() / "leaderboard_factors.npz")
+    archive = np.load(data_file("leaderboard_factors"))
     U, V = archive["U"].astype(np.float64), archive["V"].astype(np.float64)[:n_items]
     return np.asarray(1.0 / (1.0 + np.exp(-np.clip(U @ V.T / temper, -30.0, 30.0))), dtype=np.float64)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from evalbudget.backtest import RecordedScores, backtest_race
-from judges_sections.found import Found, Target, data
+from judges_sections.found import Found, Target
+from places import data_file
 
 SAMPLERS = ("uniform", "ucb-e", "lucb", "paired-eprocess", "successive-rejects", "sequential-halving", "race")
 BUDGETS = ("2%", "5%", "10%", "20%")
@@ -15,7 +16,7 @@ def matrices(quick: bool, seeds: int | None = None) -> Found:
     runs = 2 if quick else (seeds or SEEDS)
     rows, targets = [], []
     for file in ("cruxeval_models", "alpacaeval_models"):
-        recorded = RecordedScores.load(data() / f"{file}.npz")
+        recorded = RecordedScores.load(data_file(file))
         for budget in BUDGETS[-1:] if quick else BUDGETS:
             batch = max(1, min(16, int(recorded.scores.shape[1] * float(budget[:-1]) / 100)))
             found = backtest_race(recorded, SAMPLERS, [budget], runs, batch=batch, intervals=False).rows

@@ -11,7 +11,8 @@ from evalbudget.backtest import RecordedScores
 from evalbudget.races._draws import ModelDraws
 from evalbudget.races.estimates import benchmark_mean
 from evalbudget.races.prediction import FactorModel
-from judges_sections.found import Floats, Found, Target, data
+from judges_sections.found import Floats, Found, Target
+from places import data_file
 from references.faq import Interval, Posterior, faq
 
 SHARES = (0.02, 0.05, 0.1, 0.2)
@@ -132,7 +133,7 @@ def new_model(quick: bool, seeds: int | None = None) -> Found:
     runs = 2 if quick else seeds or SEEDS
     rows, targets = [], []
     for file in ("cruxeval_models", "alpacaeval_models"):
-        scores = RecordedScores.load(data() / f"{file}.npz").scores[:, :, 0, 0].astype(np.float64)
+        scores = RecordedScores.load(data_file(file)).scores[:, :, 0, 0].astype(np.float64)
         for share in SHARES[-1:] if quick else SHARES:
             found = measured(scores, share, runs)
             half = {name: float(each[:, 1].mean()) for name, each in found.items()}

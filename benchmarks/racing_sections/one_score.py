@@ -12,7 +12,8 @@ from __future__ import annotations
 import numpy as np
 
 from evalbudget.backtest import RecordedScores
-from judges_sections.found import Floats, Found, Target, data
+from judges_sections.found import Floats, Found, Target
+from places import data_file
 
 EACH = (1, 2, 4, 10)  # readings for each judge of the panel
 
@@ -47,7 +48,7 @@ def errors(mean: Floats, variance: Floats, readings: int) -> dict[str, tuple[flo
 
 def one_score(quick: bool) -> Found:
     """Known variances, equal prices: no simulation, errors follow from the recorded means and variances."""
-    ratings = RecordedScores.load(data() / "judge_repeats.npz").scores[0].astype(np.float64)
+    ratings = RecordedScores.load(data_file("judge_repeats")).scores[0].astype(np.float64)
     ratings = ratings[(~np.isnan(ratings)).any(axis=2).all(axis=1)]
     mean, variance = np.nanmean(ratings, axis=2), np.nanvar(ratings, axis=2)
     rows, targets = [], []

@@ -6,7 +6,8 @@ import numpy as np
 
 from evalbudget.backtest import RecordedScores, backtest_race
 from evalbudget.races.backtest._plan import plan_race
-from judges_sections.found import Found, Target, data
+from judges_sections.found import Found, Target
+from places import data_file
 
 RUNS = 40
 CASES = (
@@ -22,7 +23,7 @@ def plans(quick: bool, seeds: int | None = None) -> Found:
     runs = 2 if quick else seeds or RUNS
     rows, least = [], 1.0
     for file, models, pilot_items, items in CASES[:1] if quick else CASES:
-        recorded = RecordedScores.load(data() / f"{file}.npz")
+        recorded = RecordedScores.load(data_file(file))
         pilot_items = min(pilot_items, len(recorded.items) // 2)
         median, most, ratio = 0, 0, []
         for seed in range(runs):

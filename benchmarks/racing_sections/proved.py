@@ -9,7 +9,8 @@ import numpy as np
 from evalbudget import Design
 from evalbudget.backtest import RecordedScores
 from evalbudget.races.samplers import LUCB, PairedEProcess, Race, RacingSampler
-from judges_sections.found import Floats, Found, Target, data
+from judges_sections.found import Floats, Found, Target
+from places import data_file
 from references.outcomes import OutcomeKind, outcome_of
 
 SEEDS = 40
@@ -38,7 +39,7 @@ def until_proved(quick: bool, seeds: int | None = None) -> Found:
     runs = 2 if quick else seeds or SEEDS
     rows, targets = [], []
     for file in ("cruxeval_models", "alpacaeval_models"):
-        scores = RecordedScores.load(data() / f"{file}.npz").scores[:, :, 0, 0].astype(np.float64)
+        scores = RecordedScores.load(data_file(file)).scores[:, :, 0, 0].astype(np.float64)
         best = int(np.nanmean(scores, axis=1).argmax())
         median: dict[str, float] = {}
         for name in ("lucb", "paired-eprocess", "race --until-proved"):

@@ -8,7 +8,8 @@ from evalbudget.backtest import RecordedScores
 from evalbudget.races.backtest._replay import Grid, race_replay
 from evalbudget.replay._contestant import contestants
 from evalbudget.sampler import Kind, Sampler
-from judges_sections.found import Floats, Found, Table, Target, data
+from judges_sections.found import Floats, Found, Table, Target
+from places import data_file
 from racing_sections.leaderboard import grid_of, leaderboard
 from references.sysrs import SySRs
 from references.top_two import TopTwo
@@ -24,7 +25,7 @@ BEST, REGRET, ASKED = range(3)
 def matrices(quick: bool) -> dict[str, Grid]:
     """The recorded matrices, and races of 60 models x 800 items drawn from the leaderboard."""
     found = {
-        file: Grid.of(RecordedScores.load(data() / f"{file}.npz"), None)
+        file: Grid.of(RecordedScores.load(data_file(file)), None)
         for file in ("cruxeval_models", "alpacaeval_models")
     }
     for draw in DRAWS[:1] if quick else DRAWS:

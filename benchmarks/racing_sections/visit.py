@@ -14,7 +14,8 @@ from evalbudget.races.estimates._draws_for_sequences import of_uneven
 from evalbudget.races.prediction import FactorModel
 from evalbudget.races.samplers import Visit
 from evalbudget.statistics._uneven_draws import weighted_mean
-from judges_sections.found import Floats, Found, Target, data
+from judges_sections.found import Floats, Found, Target
+from places import data_file
 from racing_sections.leaderboard import TEMPER, chances
 from racing_sections.new_model import by_faq
 
@@ -49,7 +50,7 @@ class Fold:
 
 def recorded(file: str) -> list[Fold]:
     """Every model of a matrix is new once, with a fifth of them at a time."""
-    scores = RecordedScores.load(data() / f"{file}.npz").scores[:, :, 0, 0].astype(np.float64)
+    scores = RecordedScores.load(data_file(file)).scores[:, :, 0, 0].astype(np.float64)
     fold = np.random.default_rng(0).permutation(len(scores)) % min(FIFTHS, len(scores) // 2)
     return [Fold(scores[fold != k], scores[fold == k]) for k in range(int(fold.max()) + 1)]
 

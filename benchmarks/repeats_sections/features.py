@@ -15,8 +15,9 @@ from evalbudget.repeats.samplers import Auto, Robin, Uniform
 from evalbudget.replay._contestant import Contestant, contestants
 from evalbudget.sampler import Allocation
 from evalbudget.statistics._shrinkage import VariancePrior
+from places import data_file
 from references.variance_features import FeaturedAuto
-from repeats_sections.judges import FILE, MIN_REPEATS, data_folder
+from repeats_sections.judges import FILE, MIN_REPEATS
 from repeats_sections.readings import run_sampler
 from repeats_sections.replays import fixed_errors
 from repeats_sections.section import Section, Setting, Table, shown
@@ -87,8 +88,6 @@ def run(setting: Setting) -> Section:
             if rule != "uniform":
                 rows.append((name, rule, *cells))
     title = "Items' features as a prior of their variances"
-    if not sources:
-        return Section("features", title, LEAD, absent=f"neither {FILE} nor {HANNA} was found")
     table = Table(
         "Worst-item error relative to uniform, and to auto in brackets",
         ("scores", "sampler, what is known beforehand", *budgets),
@@ -100,16 +99,14 @@ def run(setting: Setting) -> Section:
 
 
 def known_beforehand(quick: bool) -> Iterator[tuple[str, list[Known]]]:
-    """Recorded pools with their features; those whose file is there."""
+    """Recorded pools with their features."""
     keep = slice(40 if quick else None)
-    if (data_folder() / FILE).is_file():
-        recorded = RecordedScores.load(data_folder() / FILE)
-        values = recorded.scores[0, keep].transpose(1, 0, 2)
-        prompts = np.array([item.rpartition("/")[0] for item in recorded.items[keep]])
-        yield "answers", _known(values, recorded.raters, recorded.categories, prompts)
-    if (data_folder() / HANNA).is_file():
-        recorded = RecordedScores.load(data_folder() / HANNA)
-        yield "stories", _known(recorded.scores[:, keep, :, 0], recorded.models, recorded.categories, None)
+    judged = RecordedScores.load(data_file(FILE))
+    values = judged.scores[0, keep].transpose(1, 0, 2)
+    prompts = np.array([item.rpartition("/")[0] for item in judged.items[keep]])
+    yield "answers", _known(values, judged.raters, judged.categories, prompts)
+    stories = RecordedScores.load(data_file(HANNA))
+    yield "stories", _known(stories.scores[:, keep, :, 0], stories.models, stories.categories, None)
 
 
 def _known(

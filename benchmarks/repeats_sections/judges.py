@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import numpy as np
 
 from evalbudget.backtest import Average, RecordedScores
 from evalbudget.repeats.backtest._pool import pools_of
+from places import data_file
 from repeats_sections.replays import RECOMMENDED, Errors, Measured, compared, measured
 from repeats_sections.section import Section, Setting, Table, Target, shown
 
-VARIABLE = "EVALBUDGET_DATA"
 FILE = "judge_repeats.npz"
 MIN_REPEATS = 6
 BUDGETS = ("5x", "10x", "20x", "50x")
@@ -26,19 +23,8 @@ LEAD = (
 )
 
 
-def data_folder() -> Path:
-    """Where the recorded scores are."""
-    beside = Path(__file__).resolve().parents[2].parent / "shared" / "data"
-    return Path(os.environ.get(VARIABLE, beside))
-
-
 def run(setting: Setting) -> Section:
-    path = data_folder() / FILE
-    if not path.is_file():
-        return Section(
-            "judges", TITLE, LEAD, absent=f"{FILE} was not found; set {VARIABLE} to the folder that holds it"
-        )
-    recorded = RecordedScores.load(path)
+    recorded = RecordedScores.load(data_file(FILE))
     pools = pools_of((recorded,), model=None, rater=None, min_repeats=MIN_REPEATS)
     if setting.quick:
         first = RecordedScores(recorded.scores[:, :40], recorded.models, recorded.items[:40], recorded.raters)

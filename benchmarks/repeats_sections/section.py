@@ -88,7 +88,6 @@ class Section:
         tables: in order.
         targets: in order.
         curves: by sampler, lists of (budget, value, standard error), for the plot.
-        absent: why nothing was measured; empty if something was.
     """
 
     name: str
@@ -97,7 +96,6 @@ class Section:
     tables: tuple[Table, ...] = ()
     targets: tuple[Target, ...] = ()
     curves: Mapping[str, list[tuple[float, float, float]]] = field(default_factory=dict)
-    absent: str = ""
 
     @classmethod
     def from_json(cls, entry: Mapping[str, Any]) -> Section:
@@ -107,7 +105,7 @@ class Section:
             for t in entry["tables"]
         )
         targets = tuple(Target(**target) for target in entry["targets"])
-        plain = {name: entry[name] for name in ("name", "title", "lead", "curves", "absent")}
+        plain = {name: entry[name] for name in ("name", "title", "lead", "curves")}
         return cls(**plain, tables=tables, targets=targets)
 
 

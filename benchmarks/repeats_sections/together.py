@@ -11,8 +11,9 @@ from scipy.stats import norm
 
 from evalbudget.backtest import RecordedScores
 from evalbudget.repeats.backtest._pool import Draws, Pool, pools_of
+from places import data_file
 from references.joint_scores import Chooser
-from repeats_sections.judges import FILE, MIN_REPEATS, data_folder
+from repeats_sections.judges import FILE, MIN_REPEATS
 from repeats_sections.readings import Run
 
 FloatArray = NDArray[np.float64]
@@ -56,18 +57,16 @@ def together(name: str, values: FloatArray, scores: Sequence[str], ranges: Seque
 
 
 def recorded_worlds(quick: bool) -> Iterator[World]:
-    """Five judges of the same answers, and six criteria of the same stories; those whose file is there."""
-    if (data_folder() / FILE).is_file():
-        recorded = RecordedScores.load(data_folder() / FILE)
-        values = recorded.scores[0, : 40 if quick else None].astype(np.float64)
-        yield together("5 judges of answers", values, recorded.raters, [9.0] * len(recorded.raters))
-    if (data_folder() / HANNA).is_file():
-        recorded = RecordedScores.load(data_folder() / HANNA)
-        criteria = tuple(dict.fromkeys(recorded.categories or ()))
-        n_models, n_items, n_raters, _ = recorded.scores.shape
-        by_story = recorded.scores.reshape(n_models * n_items // len(criteria), len(criteria), n_raters)
-        values = by_story[: 40 if quick else None].astype(np.float64)
-        yield together(f"{len(criteria)} criteria of stories", values, criteria, [4.0] * len(criteria))
+    """Five judges of the same answers, and six criteria of the same stories."""
+    judged = RecordedScores.load(data_file(FILE))
+    values = judged.scores[0, : 40 if quick else None].astype(np.float64)
+    yield together("5 judges of answers", values, judged.raters, [9.0] * len(judged.raters))
+    stories = RecordedScores.load(data_file(HANNA))
+    criteria = tuple(dict.fromkeys(stories.categories or ()))
+    n_models, n_items, n_raters, _ = stories.scores.shape
+    by_story = stories.scores.reshape(n_models * n_items // len(criteria), len(criteria), n_raters)
+    values = by_story[: 40 if quick else None].astype(np.float64)
+    yield together(f"{len(criteria)} criteria of stories", values, criteria, [4.0] * len(criteria))
 
 
 def normal_world(correlation: float, n_items: int) -> World:

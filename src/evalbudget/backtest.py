@@ -19,10 +19,14 @@ from evalbudget.judges._backtest import RotationResult, RotationRow, backtest_ro
 from evalbudget.races.backtest._compare_samplers import backtest_race
 from evalbudget.races.backtest._history import factors_of, history_of
 from evalbudget.races.backtest._result_table import RaceResult, RaceRow
+from evalbudget.recorded._declared import Declared, digest_of, names_by_settings
 from evalbudget.recorded._how_bought import HowBought
 from evalbudget.recorded._log_columns import Bought, LogColumns, Ordinals, as_written_by
+from evalbudget.recorded._questions import match_questions
+from evalbudget.recorded._race_record import RaceRecord
 from evalbudget.recorded._rescale import rescale_raters
 from evalbudget.recorded._scores import RecordedScores
+from evalbudget.recorded._side_by_side import side_by_side
 from evalbudget.recorded._task_name import TaskName
 from evalbudget.repeats.backtest._compare_samplers import backtest
 from evalbudget.repeats.backtest._result_table import Average, BacktestResult, PoolInfo, Row
@@ -33,10 +37,12 @@ __all__ = [
     "Average",
     "BacktestResult",
     "Bought",
+    "Declared",
     "HowBought",
     "LogColumns",
     "Ordinals",
     "PoolInfo",
+    "RaceRecord",
     "RaceResult",
     "RaceRow",
     "RecordedScores",
@@ -49,7 +55,11 @@ __all__ = [
     "backtest_audits",
     "backtest_race",
     "backtest_rotation",
+    "digest_of",
     "factors_of",
     "history_of",
+    "match_questions",
+    "names_by_settings",
     "rescale_raters",
+    "side_by_side",
 ]

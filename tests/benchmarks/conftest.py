@@ -13,6 +13,6 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Where benchmarks look for recordings; what they compute once is kept beside it."""
     folder = tmp_path_factory.mktemp("data")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("EVALBUDGET_DATA", str(folder))
+        patch.setattr("places.RECORDED", folder)
         patch.setenv("EVALBUDGET_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield folder

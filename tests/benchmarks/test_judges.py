@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.benchmarks.quick import check_table, invoke, save, written
+from tests.benchmarks.quick import check_table, save, written
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -35,8 +35,3 @@ def test_a_section_runs_and_is_rendered(section: str, tmp_path: Path) -> None:
 
 def test_all_sections_are_tested() -> None:
     assert set(SECTIONS) == set(importlib.import_module("judges").PAGE.sections)
-
-
-def test_without_recorded_scores_nothing_is_claimed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("EVALBUDGET_DATA", str(tmp_path / "none"))
-    assert "not measured" in invoke("judges", "real", "--quick").output

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 ROOT = Path(__file__).resolve().parents[2]
-SECTIONS = ["coverage", "orders", "winners"]
+SECTIONS = ["coverage", "judges", "orders", "winners"]
 
 
 @pytest.fixture(autouse=True)

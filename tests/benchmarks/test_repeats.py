@@ -39,7 +39,7 @@ def recorded_stories(folder: Path) -> None:
 def test_a_section_runs(section: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recorded(tmp_path)
     recorded_stories(tmp_path)
-    monkeypatch.setenv("EVALBUDGET_DATA", str(tmp_path))
+    monkeypatch.setattr("places.RECORDED", tmp_path)
     out = tmp_path / "figures.json"
     result = invoke("repeats", section, "--quick", "--json", str(out))
     found = json.loads(out.read_text(encoding="utf-8"))[section]["section"]
@@ -53,7 +53,7 @@ def test_a_section_runs(section: str, tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_the_page_shows_the_printed_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recorded(tmp_path)
-    monkeypatch.setenv("EVALBUDGET_DATA", str(tmp_path))
+    monkeypatch.setattr("places.RECORDED", tmp_path)
     docs = tmp_path / "docs"
     result = invoke("repeats", "judges", "--quick", "--seeds", "3", "--write-docs", "--docs", str(docs))
     page = (docs / "repeats.md").read_text(encoding="utf-8")
@@ -77,20 +77,11 @@ def test_writing_one_section_keeps_the_others(tmp_path: Path) -> None:
 
 def test_kept_replays_change_no_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recorded(tmp_path)
-    monkeypatch.setenv("EVALBUDGET_DATA", str(tmp_path))
+    monkeypatch.setattr("places.RECORDED", tmp_path)
     arguments = ("judges", "--quick", "--seeds", "2", "--replays", str(tmp_path))
     outputs = [invoke("repeats", *arguments).stdout for _ in "ab"]
     assert outputs[0] == outputs[1]
     assert list(tmp_path.glob("judges-eb-bernstein-*.npy"))
-
-
-def test_absent_data_are_said_and_leave_the_page_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("EVALBUDGET_DATA", str(tmp_path))
-    result = invoke("repeats", "judges", "--write-docs", "--docs", str(tmp_path / "docs"))
-    assert "not measured: judge_repeats.npz was not found; set EVALBUDGET_DATA" in result.stdout
-    assert not (tmp_path / "docs").exists()
 
 
 def test_a_joint_reading_is_one_recorded_reading_with_all_its_scores() -> None:

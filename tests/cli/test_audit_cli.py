@@ -236,20 +236,20 @@ def served(path: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
 def test_serve_labels_until_ctrl_c(served: tuple[subprocess.Popen[str], str], path: Path) -> None:
     process, url = served
     assert re.fullmatch(r"http://127\.0\.0\.1:\d+/[\w-]{24}/", url)
-    with urllib.request.urlopen(url, timeout=20) as page:
+    with urllib.request.urlopen(url, timeout=300) as page:
         assert b"<title>Labelling" in page.read()
     with pytest.raises(urllib.error.HTTPError, match="403"):
-        urllib.request.urlopen(url.replace(url[-5:], "xxxx/"), timeout=20)
+        urllib.request.urlopen(url.replace(url[-5:], "xxxx/"), timeout=300)
     with AuditStore.open(path) as store:  # another process uses the store meanwhile
         draw = store.draws.tasks()[0].draw
     body = json.dumps({"draw": draw, "score": 7, "by": "ann"}).encode()
-    with urllib.request.urlopen(urllib.request.Request(url + "api/label", body), timeout=20) as answer:
+    with urllib.request.urlopen(urllib.request.Request(url + "api/label", body), timeout=300) as answer:
         assert json.load(answer)["kind"] == "first"
     with AuditStore.open(path) as store:
         assert store.labels.counting()[draw].score == 7
         outstanding = store.progress().outstanding
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=300)
     assert process.returncode == 0, err
     assert f"Ended: 1 new label, {outstanding} still wanted." in out
     assert err == ""

@@ -74,6 +74,6 @@ def test_the_shell_completes_commands_and_options(typed: str, completed: str) ->
     done = subprocess.run(
         [sys.executable, "-c", "from evalbudget.cli.main import main; main()"],
         env={**os.environ, **words, "_EVALBUDGET_COMPLETE": "bash_complete"},
-        capture_output=True, text=True, timeout=60, check=True,
+        capture_output=True, text=True, timeout=300, check=True,
     )  # fmt: skip
     assert f"plain,{completed}" in done.stdout.split()

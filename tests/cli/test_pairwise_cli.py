@@ -27,7 +27,7 @@ def table(path: Path, world: World, n_items: int = 80, seed: int = 1) -> Path:
     return path
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".json", ".jsonl", ".JSONL"])
 def test_it_says_what_is_proved(tmp_path: Path, suffix: str) -> None:
     result = ran(table(tmp_path / f"p{suffix}", World((0.8, 0.1, -0.9), 0.5, 0.2)))
     assert result.exit_code == 0, result.output
@@ -61,8 +61,82 @@ def test_winners_and_values_are_read_alike(tmp_path: Path) -> None:
     by_value.write_text("item,first,second,value\nq,a,b,1\nq,b,a,0.5\nr,a,b,0\nr,b,a,\n")
     by_winner.write_text("Item, First ,second,winner\nq,a,b,a\nq,b,a,Tie\nr,a,b,b\nr,b,a,\n")
     found = [load_preferences(path) for path in (by_value, by_winner)]
-    assert found[0].value.tolist() == found[1].value.tolist() == [1.0, 0.5, 0.0]
-    assert found[0].failed == found[1].failed == 1
+    assert found[0].voted.value.tolist() == found[1].voted.value.tolist() == [1.0, 0.5, 0.0]
+    assert found[0].missing == found[1].missing == 1
+
+
+ORDERED = {"item": "q", "first": "a", "second": "b", "winner": "b"}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("p.json", json.dumps([ORDERED, {**ORDERED, "item": "r", "winner": None}], indent=2)),
+        (
+            "p.json",
+            json.dumps(ORDERED) + "\n" + json.dumps({**ORDERED, "item": "r", "value": ""} | {"winner": ""}),
+        ),
+        ("p.jsonl", json.dumps([ORDERED, {**ORDERED, "item": "r", "winner": ""}])),
+        ("p.tsv", "item\tfirst\tsecond\twinner\nq\ta\tb\tb\nr\ta\tb\t\n"),
+        ("p.csv", "item,first,second,winner\nq,a,b,second\nr,a,b,\n"),
+    ],
+)
+def test_arrays_lines_and_tabs_are_read_alike(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    found = load_preferences(tmp_path / name)
+    assert (found.items, found.models, found.ordered, found.missing) == (("q", "r"), ("a", "b"), True, 1)
+    assert found.voted.value.tolist() == [0.0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "item,a,b,winner\nq,x,y,x\nr,y,x,x\ns,x,y,tie\n",
+        "item,model_a,model_b,winner\nq,x,y,model_a\nr,y,x,model_b\ns,x,y,tie (bothbad)\n",
+        "item,model_a,model_b,value\nq,x,y,1\nr,y,x,0\ns,x,y,0.5\n",
+        "item,winner,loser,value\nq,x,y,\nr,x,y,1\ns,y,x,0.5\n",
+    ],
+)
+def test_preferences_without_an_order_are_read_and_said_to_be_so(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "p.csv"
+    path.write_text(text)
+    result = ran(path)
+    assert result.exit_code == 0, result.output
+    told = " ".join(result.output.split())
+    assert "no effect of position can be seen" in told
+    assert "position bias" not in told
+    found = json.loads(ran(path, "--json", "-").stdout)
+    assert (found["ordered"], found["positions"], found["winner"]) == (False, [], None)
+    assert (found["models"][0]["model"], found["models"][0]["win_rate"]) == ("x", pytest.approx(5 / 6))
+
+
+def test_columns_that_are_not_used_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "p.csv"
+    path.write_text("item,first,second,winner,judge,language,seconds\nq,a,b,a,x,en,3\nr,b,a,a,x,de,4\n")
+    assert "Not read: language, seconds." in ran(path).output
+    assert json.loads(ran(path, "--json", "-").stdout)["not_read"] == ["language", "seconds"]
+
+
+def test_missing_verdicts_are_said(tmp_path: Path) -> None:
+    path = tmp_path / "p.csv"
+    rows = [f"q{n},{'a,b' if n % 2 else 'b,a'},{'' if n < 3 else 'a'}" for n in range(40)]
+    path.write_text("\n".join(["item,first,second,winner", *rows, ""]))
+    told = " ".join(ran(path).output.split())
+    assert "3 verdicts are missing (3 of a, 3 of b)." in told
+    found = json.loads(ran(path, "--json", "-").stdout)
+    assert (found["missing"], found["judgements"], found["winner"]) == (3, 37, "a")
+
+
+def test_many_judges_are_not_all_listed(tmp_path: Path) -> None:
+    path = tmp_path / "p.csv"
+    rows = [f"q{n},{'a,b' if n % 2 else 'b,a'},{'a' if n % 4 else 'b'},user{n}" for n in range(40)]
+    path.write_text("\n".join(["item,first,second,winner,judge", *rows, ""]))
+    result = ran(path)
+    assert "29 more judges are in the JSON." in result.output
+    assert len(json.loads(ran(path, "--json", "-").stdout)["positions"]) == 41
+    assert "the effect of position is not identified where each judge saw one order only" in " ".join(
+        result.output.split()
+    )
 
 
 @pytest.mark.parametrize(
@@ -78,6 +152,8 @@ def test_winners_and_values_are_read_alike(tmp_path: Path) -> None:
         ("item,first,second,winner\nq,alpha,b,alfa\n", "Did you mean 'alpha'?"),
         ("item,first,second,winner\nq,a,b\n", "line 2: 3 fields, the header has 4"),
         ("item,first,second,winner\nq,,b,b\n", "line 2: the first is empty"),
+        ("item,winner,loser\nq,,b\n", "line 2: the winner is empty"),
+        ("item,a,b\nq,x,y\n", "no column winner and no column value"),
         ("item,first,second,value\nq,a,b,2\n", "line 2: value 2 is not between 0 and 1"),
         ("item,first,second,value\nq,a,b,good\n", "line 2: value 'good' is not a number"),
         ("item,first,second,value\nq,a,b,nan\n", "not between 0 and 1"),

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -144,8 +145,6 @@ def test_bad_input_exits_with_2(pilot: Path, tmp_path: Path) -> None:
     two = save(tmp_path / "two.npz", scores(models=2))
     refused(run(two, "--half-width", "1"), "there are 2 models (m0, m1); choose one with --model")
     assert run(two, "--half-width", "1", "--model", "m1").exit_code == 0
-    one = save(tmp_path / "one.npz", scores()[:, :, :1], judges=("gpt",))
-    refused(run(one, "--half-width", "1"), "is the only rater")
 
 
 def test_scales(tmp_path: Path) -> None:
@@ -178,3 +177,17 @@ def test_items_are_planned_for_one_model_and_one_judge(pilot: Path, tmp_path: Pa
     refused(run(one, "--item-half-width", "1"), "one.npz: no item of the pilot has two scores that differ")
     misspelled = run(several, "--model", "m1", "--item-half-width", "1", "--sampler", "robn")
     refused(misspelled, "Did you mean 'robin'")
+
+
+def test_one_scorer_is_enough_to_plan_items() -> None:
+    pilot = Path(__file__).parent.parent / "cases" / "one_scorer.csv"
+    found = json.loads(run(pilot, "--half-width", "0.2", "--json", "-").stdout)
+    (plan,) = found["plans"]
+    scores = np.loadtxt(pilot, delimiter=",", skiprows=1, usecols=3)
+    quantile = 1.990450  # t of 79 degrees
+    assert plan["items"] == math.ceil(scores.var(ddof=1) * (quantile / 0.2) ** 2) == 434
+    assert plan["items_upper"] > plan["items"]
+    assert plan["half_width"] <= 0.2
+    money = json.loads(run(pilot, "--usd", "434", "--json", "-").stdout)["plans"][0]
+    assert (money["items"], money["half_width"]) == (434, plan["half_width"])
+    refused(run(pilot, "--half-width", "0.2", "--max-items", "300"), "more than the 300 items")

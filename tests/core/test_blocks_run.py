@@ -222,7 +222,7 @@ class Shell:
                 assert served.stdout.readline().startswith("Labelling"), served.communicate()
                 assert served.stdout.readline().strip().startswith("http://127.0.0.1:")
                 served.send_signal(signal.SIGINT)
-                out, err = served.communicate(timeout=60)
+                out, err = served.communicate(timeout=300)
             except BaseException:
                 served.kill()
                 raise

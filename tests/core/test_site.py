@@ -99,10 +99,7 @@ def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
         assert not re.findall(r'(?:src|href)="(https?://(?!inspect|github)[^"]+\.(?:js|css|woff2?))"', text)
 
 
-@chromium.needed
 def test_it_is_quiet_and_fits_a_phone(site: Path, tmp_path: Path) -> None:
-    program = chromium.found()
-    assert program is not None
     pages = (
         "",
         "intervals/",
@@ -110,7 +107,7 @@ def test_it_is_quiet_and_fits_a_phone(site: Path, tmp_path: Path) -> None:
         "reference/commands/inspect-race/",
         "reference/names/evalbudget/",
     )
-    with serving(site) as address, chromium.Chromium(program, tmp_path) as browser:
+    with serving(site) as address, chromium.Chromium(tmp_path) as browser:
         for page in pages:
             tab = browser.visit(address + page, 375, "dark")
             assert tab.overflow() == 0, page

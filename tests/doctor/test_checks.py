@@ -19,6 +19,8 @@ from evalbudget.doctor.checks._items_in_common import ItemsInCommon
 from evalbudget.doctor.checks._judges import Judges
 from evalbudget.doctor.checks._repeats import Repeats
 from evalbudget.doctor.checks._savings import AuditSaving, RaceSaving, RepeatSaving, RotationSaving
+from evalbudget.doctor.checks._sources import MissingScores, SourcesCheck
+from evalbudget.errors import InvalidInferenceError
 from evalbudget.recorded._how_bought import HowBought
 from evalbudget.sampler import Allocation
 
@@ -288,3 +290,36 @@ def test_names_do_not_steer_the_terminal() -> None:
     scores = recorded(np.random.default_rng(0).random((2, 60, 1, 1)))
     named = replace(scores, models=("a\x1b[31m", "b"))
     assert "\x1b" not in str(diagnose(named, CHECKS))
+
+
+def test_labels_show_the_judges_bias() -> None:
+    rng = np.random.default_rng(5)
+    labels = rng.integers(1, 6, (1, 60, 1)).astype(float)
+    scores = (labels + rng.normal(0.8, 0.5, labels.shape))[..., None]
+    found = one(Judges, recorded(scores, reference=labels))
+    assert found.kind is Kind.BEWARE
+    assert found.numbers["low"] < 0.8 < found.numbers["high"]
+    assert "nothing here shows" not in found.text
+    unknown = one(Judges, recorded(scores))
+    assert "nothing here shows how large it is" in unknown.text
+
+
+def test_judges_on_different_scales_are_refused() -> None:
+    rng = np.random.default_rng(6)
+    scores = np.concatenate(
+        [rng.integers(0, 2, (1, 40, 1, 1)), rng.integers(1, 6, (1, 40, 1, 1))], axis=2
+    ).astype(float)
+    with pytest.raises(InvalidInferenceError, match="different scales"):
+        diagnose(recorded(scores), CHECKS)
+
+
+def test_missing_scores_and_what_is_unknown_are_said() -> None:
+    scores = np.ones((2, 20, 1, 1))
+    scores[:, ::2] = 0.0
+    scores[1, 5:10] = np.nan
+    missing = one(MissingScores, recorded(scores))
+    assert "5 of m1 (up to 0.25 of its mean)" in missing.text
+    assert missing.numbers == {"missing": 5.0}
+    assert by(MissingScores, recorded(scores[:1])) == ()
+    unknown = one(SourcesCheck, recorded(scores))
+    assert "higher is taken for better" in unknown.text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 from dataclasses import fields
 from pathlib import Path
-from time import perf_counter
+from time import thread_time
 
 import numpy as np
 import pytest
@@ -130,11 +130,11 @@ def test_without_narwhals_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, tm
 
 def test_a_leaderboard_of_thousands_of_readings_takes_no_time() -> None:
     scores = Scores(plain(51, 800, 1, 1))
-    began = perf_counter()
+    began = thread_time()  # others may be busy
     again = evalbudget.from_frame(scores.readings())
     again.items()
     again.models()
-    assert perf_counter() - began < 5.0  # a tenth of that on an idle machine
+    assert thread_time() - began < 5.0
 
 
 def test_thousands_of_models_have_frames() -> None:

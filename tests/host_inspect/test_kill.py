@@ -86,7 +86,7 @@ def test_a_run_killed_twice_ends_at_the_budget(
         "--model",
         "simulated/writer",
         "--model-role",
-        _judge(fail=0.1, latency=0.05, seed=3),
+        _judge(fail=0.1, latency=0.15, seed=3),  # time to be killed in, also on a busy machine
         "--no-fail-on-error",
         "--max-samples",
         "4",

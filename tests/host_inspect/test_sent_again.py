@@ -89,13 +89,15 @@ def test_samples_under_way_are_waited_for_and_kept(server: Server, tmp_path: Pat
         return warm.Popen([*COMMAND, *arguments, *flags], host="inspect", **output)
 
     task_file = ROOT / "benchmarks" / "chaos_sections" / "inspect_tasks.py"
+    server.hold(5)
     run = start(
         *("eval", f"{task_file}@quiz", "-T", f"items={ITEMS}", "--model", "openai-api/here/m"),
         *("--max-samples", "2", "--budget", str(BUDGET), "--sampler", "uniform"),
     )
-    while server.calls() < 5 and run.poll() is None:
+    while server.held < 2 and run.poll() is None:
         time.sleep(0.01)
     run.send_signal(signal.SIGTERM)
+    server.release()
     said, _ = run.communicate(timeout=120)
     assert run.returncode == 130, said[-2000:]
     assert "so they are waited for" in " ".join(said.split())
@@ -280,7 +282,8 @@ def test_signals_are_passed_on_once_nothing_is_under_way(heard: list[int], tmp_p
         await asyncio.sleep(0.05)
         assert heard == []
         again = asyncio.create_task(interrupts.begins("b", attempt))  # it failed, and would be tried again
-        await asyncio.sleep(0.2)
+        while not heard:
+            await asyncio.sleep(0.01)
         assert heard == [signal.SIGINT]
         interrupts.ends("b")
         assert heard == [signal.SIGINT]

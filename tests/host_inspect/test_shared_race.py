@@ -80,12 +80,14 @@ def test_one_of_them_is_killed_and_run_again_in_tokens(
     (tmp_path / "quiz.py").write_text(TASK_FILE)
     more = ("--eval-set", "--budget", "5000tok", "--max-tokens", "100")
     store = str(tmp_path / "store.db")
+    hold = tmp_path / "hold-b"
+    hold.touch()
     processes += [started(tmp_path, store, name, *more) for name in "abc"]
-    deadline = time.monotonic() + 60
-    while len(bill(tmp_path)) < 15 and time.monotonic() < deadline:
+    while sum(line.startswith("b ") for line in bill(tmp_path)) < 12 and processes[1].poll() is None:
         time.sleep(0.02)
     os.kill(processes[1].pid, signal.SIGKILL)
     processes[1].communicate()
+    hold.unlink()
     again = started(tmp_path, store, "b", *more)
     processes.append(again)
     for process in (processes[0], processes[2], again):

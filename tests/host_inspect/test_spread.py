@@ -294,12 +294,14 @@ def test_workers_side_by_side_one_killed(tmp_path: Path) -> None:
         lines = bill.read_text().splitlines() if bill.exists() else []
         return sum(line.startswith(f"{name} ") for line in lines)
 
+    hold = tmp_path / "hold-a"
+    hold.touch()
     killed, other = begun(0), begun(1)
-    deadline = time.monotonic() + 60
-    while paid("a") < 20 and time.monotonic() < deadline:
+    while paid("a") < 13 and killed.poll() is None:
         time.sleep(0.02)
     os.kill(killed.pid, signal.SIGKILL)
     killed.wait()
+    hold.unlink()
     (before,) = (log for log in map(read_eval_log, list_eval_logs(str(logs))) if log.eval.model[-1] == "a")
     assert (begun(0).wait(120), other.wait(120)) == (0, 0), (tmp_path / "told").read_text()
     a, b = sorted(_ended(logs), key=lambda log: log.eval.model)

@@ -321,7 +321,7 @@ def test_answers_that_nobody_can_read_are_refused(tmp_path: Path) -> None:
 def test_killed_it_buys_nothing_twice_and_judges_are_known(server: Server, tmp_path: Path) -> None:
     judged = rating()
     server.answer = lambda asked: judged(asked) if asked.model == "judge" else said(asked)
-    server.latency = 0.02
+    server.hold(25)
     judge = f"local-chat-completions:{server.chat_args('judge')}"
     write_judged(tmp_path / "judged", [judge], n=40, rotation="single")
     models = [f"--arm={name}=local-chat-completions:{server.chat_args(name)}" for name in ("m", "n")]
@@ -331,11 +331,11 @@ def test_killed_it_buys_nothing_twice_and_judges_are_known(server: Server, tmp_p
     ]
     options: dict[str, Any] = {"host": "lm-eval", "cwd": tmp_path, "env": {**os.environ, **environment()}}
     with warm.Popen(command, **options) as process:
-        while server.calls() < 25 and process.poll() is None:
+        while not server.held and process.poll() is None:
             time.sleep(0.01)
         process.send_signal(signal.SIGKILL)
-        process.wait()
-    assert server.calls() < 120
+        assert process.wait() == -signal.SIGKILL
+    server.release()
     done = warm.run(command, **options)
     assert done.returncode == 3, done.stdout + done.stderr
     bought = Counter((one.model, one.prompt) for one in server.served)

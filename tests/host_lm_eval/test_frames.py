@@ -49,9 +49,10 @@ def test_models_are_the_hosts_own_numbers(out: Path) -> None:
     assert rows(again.items()) == rows(scores.items())
 
 
-def test_tasks_of_a_folder_are_categories(out: Path) -> None:
-    items = rows(evalbudget.read(out).items())
-    assert {row["category"] for row in items} == {"one", "two"}
+def test_tasks_of_a_folder_are_read_one_by_one(out: Path) -> None:
+    with pytest.raises(InvalidInputError, match=r"holds 2 tasks \(one, two\)"):
+        evalbudget.read(out)
+    assert len(rows(evalbudget.read(out, task="two").items())) == 4
     with pytest.raises(UnknownNameError, match="task in"):
         evalbudget.read(out, task="tow")
 

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import threading
 import time
+from collections import Counter
+from concurrent.futures import ALL_COMPLETED, wait
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.host_lm_eval.judged_worlds import evaluate, write_judged
-from tests.host_lm_eval.worlds import broken_off, journal_of
+from tests.host_lm_eval.worlds import journal_of
 
 from evalbudget.errors import JournalError
 from evalbudget.run import UNANSWERED
 from evalbudget_lm_eval import budgeted
+from evalbudget_lm_eval.host.answers import SCORED
 from evalbudget_lm_eval.judges.asking import Asking
 from evalbudget_lm_eval.run.record import Kept
 from loopback import GARBLED, Server, rating
@@ -67,8 +72,15 @@ def test_calls_of_judges_under_way_at_a_kill_are_spent(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = _folder(server, 2)
-    with monkeypatch.context() as patch, broken_off(Asking, "_heard", at=8):
-        patch.setattr(Asking, "_take_in", lambda self, running: self._close())  # nobody hears the rest
+    keep, kept = Asking._keep, count()
+
+    def killed(self: Asking, *given: Any) -> Any:
+        if next(kept) >= 7:  # nobody hears the rest
+            raise KeyboardInterrupt
+        return keep(self, *given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Asking, "_keep", killed)
         with pytest.raises(KeyboardInterrupt):
             _run(folder, server)
     lost = _bill(server) - 7
@@ -81,6 +93,24 @@ def test_calls_of_judges_under_way_at_a_kill_are_spent(
     calls = server.calls()
     again = _run(folder, server)  # what was lost is counted once
     assert (server.calls(), again["failed"]) == (calls, lost)
+
+
+def test_what_a_judge_said_is_on_record_before_it_is_asked_again(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def late(running: Any, *_: Any) -> Any:  # the thread that hears of replies, on a busy machine
+        return wait(running, return_when=ALL_COMPLETED)
+
+    monkeypatch.setattr("evalbudget_lm_eval.judges.asking.wait", late)
+    _run(_folder(server, 1), server)
+    under_way: Counter[str] = Counter()
+    for line in map(json.loads, Path("j.jsonl").read_text().splitlines()):
+        if "asks" in line:
+            under_way[line["asks"]] += 1
+            assert under_way[line["asks"]] == 1
+        elif line.get("request") == SCORED:
+            under_way[json.loads(line["said"])["evalbudget_judge"]] -= 1
+    assert under_way == Counter(a=0, b=0)
 
 
 @pytest.mark.parametrize("method", ["told", "pays"])

@@ -194,14 +194,15 @@ def test_an_audit_is_gone_on_with_as_it_was_begun(server: PaidServer) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_stopped_and_run_again(server: PaidServer, tmp_path: Path, number: int) -> None:
-    server.latency = 0.02
+    server.hold(20)
     command = [sys.executable, "-c", EVALBUDGET, *_command(server, budget="$0.6")]
     options: dict[str, Any] = {"host": "lm-eval", "cwd": tmp_path, "env": {**os.environ, **environment()}}
     with warm.Popen(command, **options) as process:
-        while server.calls() < 20 and process.poll() is None:
+        while not server.held and process.poll() is None:
             time.sleep(0.01)
         process.send_signal(number)
-        process.wait()
+        server.release()
+        assert process.wait() != 0
     assert server.bill <= _billed() <= 0.6 + 1e-9
     done = _run(server, budget="$0.6")
     assert done.exit_code in (1, 3), done.output

@@ -165,7 +165,7 @@ def test_the_command_prints_and_saves(logs: list[Path], tmp_path: Path, server: 
 def test_killed_it_goes_on_and_the_calls_that_were_lost_count(
     logs: list[Path], tmp_path: Path, server: Server
 ) -> None:
-    server.latency = 0.15
+    server.hold(20)
     record = tmp_path / "record.jsonl"
     asked = (
         *(str(logs[0]), str(logs[1]), "--judge", server.judge("judge", num_concurrent=4)),
@@ -174,16 +174,12 @@ def test_killed_it_goes_on_and_the_calls_that_were_lost_count(
     process = warm.Popen(
         command(*asked), host="lm-eval", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline and process.poll() is None:
-        if record.exists() and record.read_text().count('"tell"') >= 15:
-            break
+    while server.held < 4 and process.poll() is None:
         time.sleep(0.02)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
-    time.sleep(0.4)  # what was under way is billed
-    assert 15 <= server.billed < 60
-    server.latency = 0.0
+    assert server.billed == 20
+    server.release()  # what was under way is billed
     result = ran(*asked)
     assert result.returncode == 0, result.stderr
     assert 60 - 4 <= server.billed <= 60

@@ -49,7 +49,7 @@ def test_answers_depend_on_model_prompt_seed_and_temperature_alone(
 
 def test_a_request_without_a_seed_is_another_draw(server: Server) -> None:
     body = {"model": "m", "messages": [{"role": "user", "content": "Q?"}], "temperature": 1.0}
-    said = {requests.post(server.chat, json=body, timeout=5).text for _ in range(20)}
+    said = {requests.post(server.chat, json=body, timeout=300).text for _ in range(20)}
     assert len(said) > 1
 
 
@@ -70,7 +70,7 @@ def test_failures_may_be_of_one_model_and_come_later(server: Server) -> None:
 
     def status(model: str) -> int:
         body = {"model": model, "prompt": ["a", "b"], "stop": ["e"]}
-        answer = requests.post(server.completions, json=body, timeout=5)
+        answer = requests.post(server.completions, json=body, timeout=300)
         if answer.ok:
             assert [c["text"] for c in json.loads(answer.text)["choices"]] == ["Answ", "Answ"]
         return answer.status_code

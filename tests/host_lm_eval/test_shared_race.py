@@ -45,13 +45,14 @@ def started(server: Server, folder: Path, arm: str) -> subprocess.Popen[Any]:
 @pytest.mark.skipif(sys.platform == "win32", reason="kill -9")
 def test_three_processes_one_killed_and_run_again(server: Server, tmp_path: Path) -> None:
     manager(tmp_path / "tasks", n=40)
-    server.answer, server.latency = skilled, 0.03
+    server.answer = skilled
+    server.hold(3, model="b")
     running = {arm: started(server, tmp_path, arm) for arm in SKILLS}
-    deadline = time.monotonic() + 120
-    while sum(served.model == "b" for served in list(server.served)) < 3 and time.monotonic() < deadline:
+    while not server.held and running["b"].poll() is None:
         time.sleep(0.01)
     running["b"].send_signal(signal.SIGKILL)
     running["b"].communicate()
+    server.release()
     running["b"] = started(server, tmp_path, "b")
     told = [process.communicate(timeout=120)[0] for process in running.values()]
     assert [process.returncode for process in running.values()] == [0, 0, 0], told

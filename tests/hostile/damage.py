@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
+from time import thread_time
+from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -61,15 +64,29 @@ def refusal(read: Callable[[], object], named: Path) -> str:
     return told
 
 
-def always_the_same(examples: int, deadline: int | None = 5_000) -> settings:
-    """So many examples, the same each time, none of which takes longer than the deadline, in milliseconds."""
-    return settings(
+def always_the_same(examples: int, seconds: float = 5.0) -> Callable[[Any], Any]:
+    """So many examples, the same each time, none of which takes longer, whatever else the machine does."""
+    fixed = settings(
         max_examples=examples,
         derandomize=True,
         database=None,
-        deadline=deadline,
+        deadline=None,
         suppress_health_check=list(HealthCheck),
     )
+
+    def timed(test: Any) -> Any:
+        each = test.hypothesis.inner_test
+
+        @wraps(each)
+        def one(*values: object, **named: object) -> None:
+            began = thread_time()
+            each(*values, **named)
+            assert thread_time() - began < seconds
+
+        test.hypothesis.inner_test = one
+        return fixed(test)
+
+    return timed
 
 
 def check_damage(valid: bytes, read: Callable[[bytes], object], named: Path, *, examples: int = 100) -> None:

@@ -67,7 +67,7 @@ def test_any_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: Rec
     with told.create(tmp_path / "a.sqlite") as store:
         told.draw(store)
 
-    @always_the_same(80, deadline=10_000)
+    @always_the_same(80, seconds=10.0)
     @given(typed(list(commands(cli))))
     def each(words: list[str]) -> None:
         done = CliRunner().invoke(cli, words, input="")

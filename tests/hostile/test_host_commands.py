@@ -27,7 +27,7 @@ from inspect_ai.scorer import includes
 def tiny(part: str = "all"):
     return Task(dataset=[Sample(input="a", target="a"), Sample(input="b", target="b")], scorer=includes())
 """
-RUNS = always_the_same(60, deadline=None)  # the first one imports the host
+RUNS = always_the_same(60, seconds=60.0)  # the first one imports the host
 
 
 def words(flags: Sequence[Flag]) -> st.SearchStrategy[list[str]]:

@@ -58,7 +58,7 @@ def test_a_full_disk_ends_the_run_and_loses_only_what_was_under_way(tmp_path: Pa
     for limit in (3000, 3500, 0):
         done = subprocess.run(
             [sys.executable, "-c", FULL, str(path), str(limit)],
-            capture_output=True, text=True, timeout=60, check=True,
+            capture_output=True, text=True, timeout=300, check=True,
         )  # fmt: skip
         paid += int(done.stdout)
         told.append(done.stderr)
@@ -109,6 +109,17 @@ def test_where_nothing_can_be_written(tmp_path: Path, folder: str, small: Record
         assert str(place) in told.output
 
 
+def test_a_pipe_or_a_device_is_written_to_and_stays(tmp_path: Path, small: RecordedScores) -> None:
+    scores, pipe = tmp_path / "scores.npz", tmp_path / "pipe"
+    small.save(scores)
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    assert CliRunner().invoke(cli, ["report", f"{scores}", "--json", f"{pipe}"]).exit_code == 0
+    assert os.read(reader, 1 << 16).startswith(b"{")
+    os.close(reader)
+    assert pipe.is_fifo()
+
+
 def trained(folder: Path | None = None):  # type: ignore[no-untyped-def]
     scores = np.random.default_rng(1).uniform(size=(6, 5))
     return train_cached(scores, list("abcde"), folder=folder or "/proc")
@@ -135,7 +146,7 @@ def test_commands_without_a_home(tmp_path: Path, small: RecordedScores) -> None:
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
     command = [sys.executable, "-m", "evalbudget", "report", "scores.npz"]
     done = subprocess.run(
-        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""

@@ -20,6 +20,7 @@ from evalbudget.pairwise import (
     read_preferences,
     win_rate,
 )
+from evalbudget.pairwise._ranks import ranks
 from pairwise_sections.worlds import World
 
 
@@ -97,7 +98,8 @@ def test_judges_who_saw_one_order_each_do_not_cancel_one_another() -> None:
     reading = read_preferences(Preferences.of([*rows, *more]))
     assert (reading.pairs[0].both_ways, reading.pairs[0].one_order) == (True, ("x",))
     assert "x saw a and b in one order only" in reading.notes[0]
-    assert reading.pairs[0].win_rate == pytest.approx(0.5)
+    assert reading.pairs[0].win_rate == pytest.approx((20 * 0.9 + 60 * 0.5) / 80), "of both judges"
+    assert reading.pairs[0].unidentified == pytest.approx(0.25)
 
 
 def test_one_item_has_no_interval() -> None:
@@ -232,8 +234,8 @@ def test_a_position_that_cannot_be_told_from_strength_is_left_out() -> None:
 
 
 def test_ranks_are_told_apart_by_all_differences_at_once() -> None:
-    found = bradley_terry(World((2.0, 0.0, -0.05, -2.0)).preferences(150, 2))
-    assert found.ranks(0.95) == [(1, 1), (2, 3), (2, 3), (4, 4)]
+    found = ranks(World((2.0, 0.0, -0.05, -2.0)).preferences(150, 2), 0.95)
+    assert found == [(1, 1), (2, 3), (2, 3), (4, 4)]
 
 
 @pytest.mark.parametrize("k", [2, 4])
@@ -280,5 +282,5 @@ def test_what_is_no_preference_is_refused(rows: list[Preference], told: str) -> 
 def test_judgements_without_a_verdict_are_counted() -> None:
     rows = [*both("q", 1.0, 0.0), *both("r", 1.0, 0.0), Preference("s", "a", "b", None)]
     reading = read_preferences(Preferences.of(rows))
-    assert (reading.judgements, reading.failed, reading.ties) == (4, 1, 0)
-    assert "1 judgements have no verdict" in " ".join(reading.notes)
+    assert (reading.judgements, reading.missing, reading.ties) == (4, 1, 0)
+    assert "1 verdict is missing (1 of a, 1 of b)" in " ".join(reading.notes)

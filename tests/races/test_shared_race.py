@@ -122,11 +122,11 @@ def test_a_worker_that_is_started_again_goes_on(store: str) -> None:
 
 
 def test_a_worker_that_gives_no_sign_of_life_leaves_the_race(store: str) -> None:
-    with crew(store, *four(), lease=0.3) as workers:
+    with crew(store, *four(), lease=0.8) as workers:
         had = workers[0].wanted()
         workers[0]._log._over.set()
         workers[1].look()
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while workers[1].lanes[0].left is None and time.monotonic() < deadline:
             time.sleep(0.05)
             workers[1].look()
@@ -212,10 +212,10 @@ def test_a_store_that_goes_in_the_middle_of_a_turn(
 
 def test_an_arm_that_was_taken_for_silent_before_the_race_joins_again(store: str) -> None:
     first, *others = four()
-    with crew(store, first, lease=0.2) as (one,):
+    with crew(store, first, lease=0.8) as (one,):
         one._log._over.set()
-        with crew(store, *others, lease=0.2) as workers:
-            deadline = time.monotonic() + 20
+        with crew(store, *others, lease=0.8) as workers:
+            deadline = time.monotonic() + 60
             while workers[0].missing == 1 and not workers[0].begun and time.monotonic() < deadline:
                 time.sleep(0.05)
                 workers[0].look()

@@ -11,7 +11,6 @@ from tests.report.worlds import panel, recorded
 
 from evalbudget.report import page, report, site
 
-pytestmark = chromium.needed
 NAMES = ("openai/a-model-with-a-name-that-no-phone-shows-in-one-line", "b", "<c>", "模型")
 
 
@@ -26,13 +25,11 @@ def test_pages_are_quiet_and_fit_a_phone(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
     model = next((tmp_path / "models").iterdir())
-    program = chromium.found()
-    assert program is not None
     told = Told(pilot=8, labels_per_batch=8)
     with (
         told.create(tmp_path / "a.sqlite") as store,
         serving(store, by="ann") as server,
-        chromium.Chromium(program, tmp_path / "profile") as browser,
+        chromium.Chromium(tmp_path / "profile") as browser,
     ):
         told.draw(store)
         files = [path.as_uri() for path in (tmp_path / "index.html", model, tmp_path / "one.html")]

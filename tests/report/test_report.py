@@ -375,8 +375,8 @@ def test_several_recordings_side_by_side() -> None:
     whole = report(first, models=["m0", "m2"])
     assert found.to_dict()["leaderboard"] == whole.to_dict()["leaderboard"]
     assert found.to_dict()["differences"] == whole.to_dict()["differences"]
-    with pytest.raises(InvalidInputError, match=r"model 'm0' is in a and in b; give one of them"):
-        report({"a": first, "b": first})
+    apart = report({"a": first, "b": first}).models
+    assert apart == ("m0 (a)", "m1 (a)", "m2 (a)", "m0 (b)", "m1 (b)", "m2 (b)")
     others = replace(first, models=("x", "y", "z"), items=tuple(f"k{i}" for i in range(40)))
     with pytest.raises(InvalidInputError, match="no items in common"):
         report({"a": first, "b": others})
@@ -466,7 +466,7 @@ class Broken(Section):
 
 def test_a_section_that_breaks_leaves_the_others(caplog: pytest.LogCaptureFixture) -> None:
     found = report(recorded(panel()), sections=[*SECTIONS, Broken])
-    assert [s.name for s in found.sections][-2:] == ["items", "least_known"]
+    assert [s.name for s in found.sections][-3:] == ["items", "least_known", "sources"]
     assert "section 'broken' failed" in caplog.text
 
 

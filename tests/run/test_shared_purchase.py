@@ -99,7 +99,7 @@ def test_what_a_worker_had_when_it_left_counts_and_is_asked_again(store: str) ->
 
 
 def test_what_came_back_too_late_is_used_and_paid_once(store: str) -> None:
-    with workers(2, store, budget=20, lease=0.2) as (one, two):
+    with workers(2, store, budget=20, lease=0.8) as (one, two):
         (late,) = one.buy(1)
         silence(one)
         (again,) = until(lambda: [each for each in two.buy(1) if each == late])
@@ -127,7 +127,7 @@ def test_what_came_back_too_late_is_used_and_paid_once(store: str) -> None:
 
 
 def test_what_came_back_after_another_had_its_answer_counts_what_it_cost(store: str) -> None:
-    with workers(2, store, budget=20, lease=0.2) as (one, two):
+    with workers(2, store, budget=20, lease=0.8) as (one, two):
         (late,) = one.buy(1)
         silence(one)
         until(lambda: [each for each in two.buy(1) if each == late])
@@ -142,7 +142,7 @@ def test_what_came_back_after_another_had_its_answer_counts_what_it_cost(store: 
 
 @pytest.mark.parametrize("how", ["withdrawn", "paid out of", "silent"])
 def test_what_has_its_reading_is_bought_by_nobody_else(store: str, how: str) -> None:
-    with workers(3, store, budget=400, lease=0.2) as (one, two, three):
+    with workers(3, store, budget=400, lease=0.8) as (one, two, three):
         (late,) = one.buy(1)
         silence(one)
         (again,) = until(lambda: [each for each in two.buy(1) if each == late])
@@ -161,7 +161,7 @@ def test_what_has_its_reading_is_bought_by_nobody_else(store: str, how: str) -> 
 
 
 def test_what_came_back_before_another_took_it_is_not_asked_again(store: str) -> None:
-    with workers(2, store, budget=20, lease=0.2) as (one, two):
+    with workers(2, store, budget=20, lease=0.8) as (one, two):
         (late,) = one.buy(1)
         silence(one)
         until(lambda: two.look() or two.ledger.spent == 1.0)
@@ -377,7 +377,7 @@ def test_a_server_that_goes_in_the_middle_of_a_turn(
 
 
 def test_what_another_took_is_not_withdrawn_from_it(store: str) -> None:
-    with workers(2, store, budget=20, lease=0.2) as (one, two):
+    with workers(2, store, budget=20, lease=0.8) as (one, two):
         (late,) = one.buy(1)
         silence(one)
         until(lambda: [each for each in two.buy(1) if each == late])
@@ -411,8 +411,8 @@ def test_stopped_with_requests_that_wait_it_is_finished(store: str) -> None:
 
 
 def test_who_is_replaced_by_a_living_process_ends(store: str) -> None:
-    first = SharedPurchase(SAMPLERS["uniform"](), Budget(5), store, worker="pod-3", lease=0.3)
-    second = SharedPurchase(SAMPLERS["uniform"](), Budget(5), store, worker="pod-3", lease=0.3)
+    first = SharedPurchase(SAMPLERS["uniform"](), Budget(5), store, worker="pod-3", lease=0.8)
+    second = SharedPurchase(SAMPLERS["uniform"](), Budget(5), store, worker="pod-3", lease=0.8)
     with pytest.raises(StoreError, match="another process goes by the name pod-3 now"):
         until(lambda: first.look())  # type: ignore[func-returns-value]
     first.close()
@@ -439,7 +439,8 @@ def silence(worker: SharedPurchase) -> None:
 
 
 def until(found: Callable[[], object]) -> list[Request]:
-    for _ in range(100):
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
         if result := found():
             return result  # type: ignore[return-value]
         time.sleep(0.05)

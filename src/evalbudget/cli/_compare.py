@@ -7,8 +7,7 @@ from pathlib import Path
 import click
 
 from evalbudget.cli._output import json_option, publish
-from evalbudget.cli._shared_options import TASK
-from evalbudget.hooks._plugins import plugins
+from evalbudget.cli._sources import opened, sources
 
 EXAMPLES = """\b
 Examples:
@@ -36,10 +35,7 @@ Models that stand in several logs go by the names of the files, too: gpt-5 (befo
     metavar="NAME",
     help="Field of an item that says which items belong together, such as document.",
 )
-@TASK
-@click.option(
-    "--across-tasks", is_flag=True, help="Logs of tasks of other names or versions have the same items."
-)
+@sources
 @click.option(
     "--level", type=float, default=0.95, show_default=True, help="Confidence of all verdicts together."
 )
@@ -53,6 +49,7 @@ def compare(
     cluster: str | None,
     task: str | None,
     across_tasks: bool,
+    lower_is_better: bool,
     level: float,
     json_path: Path | None,
 ) -> None:
@@ -60,18 +57,25 @@ def compare(
 
     PATH is a log, a file of recorded scores, or a folder of logs, on the same items. Verdicts
     are "better", "equivalent" (the difference is smaller than --margin) or "undecided", with about how many
-    items would decide it. They all hold at once.
+    items would decide it. They all hold at once. Of a finished race, its own verdict is said again.
     """
     from evalbudget.comparisons import compare as compared  # numpy takes its time: not for --help
+    from evalbudget.report import of_race
 
+    recorded = opened(
+        paths, task=task, across_tasks=across_tasks, lower_is_better=lower_is_better, category=cluster
+    )
+    race = of_race(recorded)
+    if race is not None:
+        publish(race.to_json(), json_path, race.table())
+        return
     found = compared(
-        {str(path): plugins().open_scores(path, task, category=cluster) for path in dict.fromkeys(paths)},
+        recorded,
         margin=margin,
         against=against,
         models=models,
         scores=scores,
         cluster=cluster,
         level=level,
-        across_tasks=across_tasks,
     )
     publish(found.to_json(), json_path, found.sentence, found.table())

@@ -9,7 +9,7 @@ import click
 from rich.text import Text
 
 from evalbudget.cli._output import json_option, publish
-from evalbudget.cli._shared_options import TASK
+from evalbudget.cli._sources import opened, sources
 from evalbudget.hooks._plugins import plugins
 
 EXAMPLES = """\b
@@ -25,7 +25,7 @@ Exit codes: 0, with --strict 1 if there is a problem, 2 bad input.
 
 @click.command(epilog=EXAMPLES)
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@TASK
+@sources
 @click.option("--rater", metavar="NAME", help="Only this rater, or this one of a task's scorers.")
 @click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level of intervals.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the replays.")
@@ -34,6 +34,8 @@ Exit codes: 0, with --strict 1 if there is a problem, 2 bad input.
 def doctor(
     paths: tuple[Path, ...],
     task: str | None,
+    across_tasks: bool,
+    lower_is_better: bool,
     rater: str | None,
     level: float,
     seed: int,
@@ -45,10 +47,9 @@ def doctor(
     PATH is a log, a file of recorded scores, or a folder of logs. Every finding has its numbers and a remedy;
     savings come from replays of these very scores. Nothing is bought.
     """
-    from evalbudget.comparisons import side_by_side
     from evalbudget.doctor import Kind, diagnose
 
-    recorded = side_by_side({str(path): plugins().open_scores(path, task) for path in dict.fromkeys(paths)})
+    recorded = opened(paths, task=task, across_tasks=across_tasks, lower_is_better=lower_is_better)
     found = diagnose(
         recorded.select(rater=rater),
         list(plugins().checks.values()),

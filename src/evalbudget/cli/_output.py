@@ -61,13 +61,16 @@ def write_text(path: Path, text: str, option: str = "--json") -> None:
 
 
 def write_bytes(path: Path, content: bytes, option: str) -> None:
-    """All or nothing: a temporary file in the same folder, then a rename.
+    """All or nothing: a temporary file in the same folder, then a rename; a device or a pipe is written to.
 
     Raises:
         InvalidInputError: it cannot be written.
     """
     temporary: Path | None = None
     try:
+        if path.exists() and not path.is_file():  # a file in place of /dev/null is a machine without it
+            path.write_bytes(content)
+            return
         with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
             temporary = Path(file.name)
             file.write(content)

@@ -12,7 +12,7 @@ from evalbudget.cli._pairwise_output import lines
 EXAMPLES = """\b
 Examples:
   evalbudget pairwise preferences.csv
-  evalbudget pairwise preferences.jsonl --level 0.99
+  evalbudget pairwise preferences.json --level 0.99
   evalbudget pairwise preferences.csv --json - | jq -r .sentence
 
 \b
@@ -24,7 +24,9 @@ The table has one judgement per row:
 \b
 first and second are the models in the order in which their answers were shown.
 In the place of winner there may be value: 1 for the first, 0 for the second,
-0.5 for a tie, or anything between. An empty one is a judgement that failed.
+0.5 for a tie, or anything between. An empty one is a missing verdict: what is
+proved holds whatever it had been. Where the order is not known, give a and b
+in the place of first and second, or winner and loser; nothing is proved then.
 
 \b
 To have a judge compare answers under a budget:
@@ -47,7 +49,7 @@ To have a judge compare answers under a budget:
 def pairwise(path: Path, level: float, in_order: bool, json_path: Path | None) -> None:
     """Say what a judge's preferences between answers prove: win rates, strengths, position bias, a winner.
 
-    PREFERENCES is a table (.csv or .jsonl) of which of two models' answers was better.
+    PREFERENCES is a table (.csv, .tsv, .json or .jsonl) of which of two models' answers was better.
     """
     from evalbudget.pairwise import load_preferences, read_preferences  # numpy takes its time: not for --help
 

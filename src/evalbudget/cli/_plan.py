@@ -9,9 +9,9 @@ import click
 
 from evalbudget.audits.flags import LABEL_PRICE
 from evalbudget.cli._output import json_option, publish
-from evalbudget.cli._shared_options import TASK, typed_prices
+from evalbudget.cli._shared_options import typed_prices
+from evalbudget.cli._sources import opened, sources, tell
 from evalbudget.cli.flags import option_of, options_of
-from evalbudget.hooks._plugins import plugins
 from evalbudget.races.flags import SCORE_RANGE
 
 EXAMPLES = """\b
@@ -54,7 +54,7 @@ runs in money do); else every judge call costs 1, and --usd counts calls.
 )
 @options_of((SCORE_RANGE,))
 @option_of(LABEL_PRICE, LABEL_PRICE.option, default=20.0)
-@click.option("--rater", metavar="NAME", help="Whose scores decide, for --race; the judge, for --audit.")
+@click.option("--rater", metavar="NAME", help="Whose scores decide; all of them are a panel otherwise.")
 @click.option("--usd", type=float, metavar="X", help="Money to spend, instead of --half-width.")
 @click.option("--judge-prices", metavar="A=1,B=5,...", default="", help="Price of one call of each judge.")
 @click.option(
@@ -68,7 +68,7 @@ runs in money do); else every judge call costs 1, and --usd counts calls.
 @click.option(
     "--level", type=float, default=0.95, show_default=True, help="Confidence level of the interval."
 )
-@TASK
+@sources
 @click.option("--model", metavar="NAME", help="Which model's scores; needed if the pilot has several.")
 @click.option(
     "--judges-used",
@@ -99,6 +99,8 @@ def plan(
     generation_price: float,
     level: float,
     task: str | None,
+    across_tasks: bool,
+    lower_is_better: bool,
     model: str | None,
     judges_used: int | None,
     max_items: int | None,
@@ -110,9 +112,12 @@ def plan(
 
     Estimates where the pilot's variance comes from, and says for each rotation (which judge scores what) how
     many items, generations and judge calls reach the half-width, or how narrow the interval gets for the
-    money. The raters of PILOT are the judges. With --item-half-width, says how many repeats of one judge's
-    scores make every single item known as well as that, for plain epochs and for samplers. With --race and
-    --audit, how many evaluations, or labels, prove which model is best. Exit code 2 if the pilot cannot tell.
+    money.
+
+    The raters of PILOT are the judges; of a single one, says how many items and scores of each. With
+    --item-half-width, says how many repeats of one judge's scores make every single item known as well as
+    that, for plain epochs and for samplers. With --race and --audit, how many evaluations, or labels, prove
+    which model is best. Exit code 2 if the pilot cannot tell.
     """
     from evalbudget.cli.backtest._shared import progress
     from evalbudget.plans import check_question
@@ -120,7 +125,8 @@ def plan(
     from evalbudget.scale import parse_range
 
     check_question(half_width, item_half_width, usd, race=race, audit=audit)  # before a large log is read
-    recorded = plugins().open_scores(pilot, task)
+    recorded = opened((pilot,), task=task, across_tasks=across_tasks, lower_is_better=lower_is_better)
+    tell(recorded)
     replays = race or audit or item_half_width is not None
     with progress() if replays else nullcontext() as report:
         found = planned(

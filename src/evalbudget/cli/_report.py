@@ -8,9 +8,8 @@ import click
 
 from evalbudget.cli._output import check_target, json_option, publish, write_bytes, write_text
 from evalbudget.cli._pages import check_folder, is_folder, write_pages
-from evalbudget.cli._shared_options import TASK
+from evalbudget.cli._sources import opened, sources
 from evalbudget.errors import InvalidInputError
-from evalbudget.hooks._plugins import plugins
 
 EXAMPLES = """\b
 Examples:
@@ -29,7 +28,7 @@ Several raters are a panel of judges; --rater picks one of them, or one of a tas
 
 @click.command(epilog=EXAMPLES)
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@TASK
+@sources
 @click.option("--model", "models", metavar="NAME", multiple=True, help="Only this model; may be repeated.")
 @click.option("--rater", metavar="NAME", help="Only this rater; all of them are a panel otherwise.")
 @click.option("--against", metavar="MODEL", help="Compare all models with this one; the leader otherwise.")
@@ -51,6 +50,8 @@ Several raters are a panel of judges; --rater picks one of them, or one of a tas
 def report(
     paths: tuple[Path, ...],
     task: str | None,
+    across_tasks: bool,
+    lower_is_better: bool,
     models: tuple[str, ...],
     rater: str | None,
     against: str | None,
@@ -80,7 +81,7 @@ def report(
 
         require_matplotlib()
     found = assemble(
-        {str(path): plugins().open_scores(path, task) for path in dict.fromkeys(paths)},
+        opened(paths, task=task, across_tasks=across_tasks, lower_is_better=lower_is_better),
         level=level,
         against=against,
         models=models,

@@ -16,5 +16,4 @@ from ._gate import gate as gate
 from ._gate import gate_of as gate_of
 from ._gate_sampler import GateSampler as GateSampler
 from ._progress import GateProgress as GateProgress
-from ._side_by_side import side_by_side as side_by_side
 from ._verdicts import Verdicts as Verdicts

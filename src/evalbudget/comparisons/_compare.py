@@ -22,8 +22,8 @@ import numpy as np
 from rich.text import Text
 
 from evalbudget.backtest import RecordedScores
-from evalbudget.comparisons._side_by_side import side_by_side
 from evalbudget.errors import InvalidInputError, UnknownNameError
+from evalbudget.recorded._side_by_side import side_by_side
 from evalbudget.replay._rows import defined
 from evalbudget.report._axes import plot
 from evalbudget.report._charts import Bar, Chart
@@ -100,12 +100,14 @@ class Comparisons:
         level: of all intervals together.
         margin: differences smaller than this do not matter; None: none was given.
         cluster: by what items are clustered; None for items by themselves.
+        notes: what the sources say, for people: what was left out, and of whom.
     """
 
     rows: tuple[Comparison, ...]
     level: float
     margin: float | None
     cluster: str | None
+    notes: tuple[str, ...] = ()
 
     @property
     def sentence(self) -> str:
@@ -148,7 +150,7 @@ class Comparisons:
         needed = any(row.items_needed for row in self.rows)
         columns += ["would decide"] * needed
         several = ["metric"] if len(metrics) > 1 else []
-        table = new_table("", self.label, [])
+        table = new_table("", " ".join((self.label, *self.notes)), [])
         for name in ("first", "second", *several):
             table.add_column(name, overflow="fold", min_width=8)
         for name in columns:
@@ -180,6 +182,7 @@ class Comparisons:
                 "level": self.level,
                 "margin": self.margin,
                 "cluster": self.cluster,
+                "notes": list(self.notes),
                 "rows": rows,
             }
         )
@@ -299,7 +302,8 @@ def compare(
         raise InvalidInputError(
             "no two of the models were scored on the same item, so nothing can be compared"
         )
-    return Comparisons(rows, level, margin, cluster)
+    notes = recorded.declared.notes if recorded.declared is not None else ()
+    return Comparisons(rows, level, margin, cluster, notes)
 
 
 def _chosen(kind: str, wanted: Sequence[str], names: Sequence[str]) -> list[int]:

@@ -111,6 +111,7 @@ def diagnose(
 
     Raises:
         InvalidInputError: the level is none.
+        InvalidInferenceError: judges on different scales.
     """
     check_level(level)
     parts = [("", recorded)]
@@ -124,6 +125,8 @@ def diagnose(
         if not np.isfinite(part.scores).any():
             continue
         case = Case(part, level, seed)
+        if case.is_panel:
+            case.study.require_one_scale()
         for check in checks:
             try:
                 findings = list(check().examine(case))

@@ -10,21 +10,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evalbudget.frames._write import Values
+from evalbudget.recorded._declared import Declared
 from evalbudget.recorded._how_bought import HowBought
 from evalbudget.recorded._scores import RecordedScores
 
 IntArray = NDArray[np.int64]
+_BETTER = {None: None, True: "lower", False: "higher"}
 
 
 def readings(recorded: RecordedScores) -> dict[str, Values]:
     """One row per reading, model by model, item by item.
 
-    Readings that failed have a row if it is known what they cost. Where an item, a model or a rater would be
-    lost, or its place in the order, a row without a score stands for it.
+    Readings that failed have a row without a score. Where an item, a model or a rater would be lost, or its
+    place in the order, such a row stands for it, and says that it did not fail.
     """
-    rows = _rows(recorded)
+    lost = _lost(recorded)
+    rows = _rows(recorded, lost)
     model, item, rater, repeat = rows
     n = model.size
+    told = recorded.declared or Declared.of(recorded.models, recorded.items, recorded.raters)
+    ranges = np.array([(np.nan, np.nan) if known is None else known for known in told.ranges])
     purchases = recorded.purchases
     bought = purchases or (HowBought(),) * len(recorded.models)
     of_models = np.array([(float(p.fixed_repeats), _known(p.cost), _known(p.usd)) for p in bought])
@@ -44,20 +49,38 @@ def readings(recorded: RecordedScores) -> dict[str, Values]:
         "category": _named(recorded.categories or (None,) * len(recorded.items), item),
         "task": [None if task is None else task.name] * n,
         "version": [None if task is None else task.version] * n,
+        "one_generation": np.full(n, recorded.one_generation),
+        "one_measure": np.full(n, recorded.one_measure),
+        "failed": lost[rows],
+        "complete": np.array(told.complete)[model],
+        "better": _named([_BETTER[way] for way in told.lower_is_better], rater),
+        "score_low": ranges[rater, 0],
+        "score_high": ranges[rater, 1],
+        "digest": _named([digest or None for digest in told.digests], item),
+        "cluster": _named(told.clusters or (None,) * len(recorded.items), item),
         "epoch": repeat if recorded.epochs is None else recorded.epochs[rows],
         "weight": taken(recorded.weights),
         "allocation": _named(kinds, model),
         "fixed_repeats": of_models[model, 0],
         "model_cost": of_models[model, 1],
         "model_usd": of_models[model, 2],
-        "one_generation": np.full(n, recorded.one_generation),
-        "one_measure": np.full(n, recorded.one_measure),
     }
 
 
-def _rows(recorded: RecordedScores) -> tuple[IntArray, ...]:
+def _lost(recorded: RecordedScores) -> NDArray[np.bool_]:
+    """Places of the readings that failed, shape of the scores: those with a cost first."""
+    free = np.isnan(recorded.scores)
+    if recorded.failed is None:
+        return np.zeros(free.shape, dtype=bool)
+    paid = np.zeros(free.shape, dtype=bool) if recorded.costs is None else ~np.isnan(recorded.costs)
+    order = np.argsort(np.where(free, np.where(paid, 0, 1), 2), axis=3, kind="stable")
+    rank = np.argsort(order, axis=3, kind="stable")
+    return np.asarray(free & (rank < recorded.failed[..., None]))
+
+
+def _rows(recorded: RecordedScores, lost: NDArray[np.bool_]) -> tuple[IntArray, ...]:
     """Places of the readings, and of what stands for names that have none, in order."""
-    there: Any = ~np.isnan(recorded.scores)
+    there: Any = ~np.isnan(recorded.scores) | lost
     if recorded.costs is not None:
         there |= ~np.isnan(recorded.costs)
     rows: tuple[IntArray, ...] = np.nonzero(there)
@@ -77,7 +100,7 @@ def _in_order(index: IntArray, size: int) -> bool:
     return bool(found.size == size and (np.diff(first) > 0).all())
 
 
-def _named(names: Sequence[str | None], index: IntArray) -> Values:
+def _named(names: Sequence[object], index: IntArray) -> Values:
     return np.array(names, dtype=object)[index]
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 from evalbudget.comparisons import Comparisons
 from evalbudget.comparisons import compare as compared
-from evalbudget.comparisons._side_by_side import side_by_side
 from evalbudget.errors import InvalidInputError
 from evalbudget.estimate import check_level
 from evalbudget.frames import _summaries
@@ -21,8 +20,10 @@ from evalbudget.hooks._plugins import plugins
 from evalbudget.plans import Plans
 from evalbudget.plans import plan as planned
 from evalbudget.recorded._frame_table import read_frame
+from evalbudget.recorded._race_record import RaceRecord
 from evalbudget.recorded._rescale import rescale_raters
 from evalbudget.recorded._scores import RecordedScores
+from evalbudget.recorded._side_by_side import side_by_side
 from evalbudget.report._leaderboard import Leaderboard
 from evalbudget.report._report import report
 from evalbudget.tables import obeying_nothing
@@ -187,6 +188,16 @@ class Scores:
             cluster=cluster,
         )
 
+    @property
+    def race(self) -> RaceRecord | None:
+        """What a finished race said of itself; None for other scores."""
+        return self.recorded.race
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the sources say beside the scores: what was left out, counted once, renamed or not read."""
+        return self.recorded.declared.notes if self.recorded.declared is not None else ()
+
     def plan(self, **options: Any) -> Plans:
         """How many items, repeats, judges, evaluations or labels are needed, with these scores as a pilot.
 
@@ -237,7 +248,9 @@ class Scores:
         )
         n = int(self.recorded.counts.sum())
         task = "" if self.recorded.task is None else f" of {escape(str(self.recorded.task))}"
-        return f"<p>{n:,} readings{task}</p>\n<table>{rows}</table>"
+        told = [*([self.race.sentence] if self.race is not None else []), *self.notes]
+        notes = "".join(f"<p>{escape(obeying_nothing(note))}</p>\n" for note in told)
+        return f"<p>{n:,} readings{task}</p>\n{notes}<table>{rows}</table>"
 
 
 def read(
@@ -265,8 +278,7 @@ def read(
     """
     paths = [Path(one) for one in dict.fromkeys((path, *more))]
     opened = {str(one): plugins().open_scores(one, task, category=category) for one in paths}
-    one = next(iter(opened.values())) if len(opened) == 1 else side_by_side(opened, across_tasks=across_tasks)
-    return Scores(one, category or _CATEGORY)
+    return Scores(side_by_side(opened, across_tasks=across_tasks), category or _CATEGORY)
 
 
 def from_frame(frame: object, *, category: str | None = None) -> Scores:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from evalbudget.frames._columns import COLUMNS, Kind
 from evalbudget.frames._write import Values
 from evalbudget.judges.estimates import judge_corrected_generations
+from evalbudget.recorded._race_record import RaceRecord
 from evalbudget.recorded._scores import RecordedScores
 from evalbudget.repeats._mean_rows import mean_rows
 from evalbudget.repeats.estimates import eb_wilson, mean_over_fixed_items
@@ -37,13 +38,26 @@ def items(recorded: RecordedScores, level: float) -> dict[str, Values]:
 
 
 def models(recorded: RecordedScores, level: float) -> dict[str, Values]:
-    """One row per model and metric, as ``evalbudget report`` has them."""
+    """One row per model and metric, as ``evalbudget report`` has them; of a race what it said itself."""
+    if recorded.race is not None:
+        return _of_race(recorded.race, recorded)
     rows = []
     for name, part in measures(recorded):
         study = Study(part, level, bounds=known_range(part))
         if study.is_panel:
             study.require_one_scale()
         rows += [_model(study, m, name) for m in range(len(part.models))]
+    return {column.name: [row[column.name] for row in rows] for column in COLUMNS["models"]}
+
+
+def _of_race(race: RaceRecord, recorded: RecordedScores) -> dict[str, Values]:
+    rows = []
+    for row in race.rows:
+        told = dict.fromkeys((column.name for column in COLUMNS["models"]), math.nan)
+        told |= {"all_lower": row.lower, "all_upper": row.upper}
+        told["estimate"] = math.nan if row.estimate is None else row.estimate
+        words = {"model": row.model, "rater": recorded.raters[0], "allocation": Allocation.ADAPTIVE.value}
+        rows.append({**told, **words, "items": row.read, "readings": row.read})
     return {column.name: [row[column.name] for row in rows] for column in COLUMNS["models"]}
 
 

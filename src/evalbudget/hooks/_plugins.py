@@ -266,8 +266,8 @@ class Plugins:
         empty = path.is_dir() and not any(path.iterdir())
         what = "is an empty folder" if empty else "is not recorded scores that any installed plugin can read"
         raise InvalidInputError(
-            f"{path} {what}. Known are .npz, .csv, .jsonl and .parquet files of recorded scores, and the "
-            "logs of the installed host plugins (see: evalbudget plugins)"
+            f"{path} {what}. Known are .npz, .csv, .tsv, .json, .jsonl and .parquet files of recorded "
+            "scores, and the logs of the installed host plugins (see: evalbudget plugins)"
         )
 
     def _read(self, reader: pluggy.HookImpl, known: Mapping[str, Any]) -> RecordedScores | None:

@@ -1,4 +1,4 @@
-"""Tables of preferences: CSV, and JSON lines."""
+"""Tables of preferences: CSV, values separated by tabs, JSON arrays and JSON lines."""
 
 from __future__ import annotations
 
@@ -13,19 +13,25 @@ from evalbudget.errors import EvalbudgetError, InvalidInputError, did_you_mean
 from evalbudget.pairwise._preferences import JUDGE, Preference, Preferences, check_preference
 
 TIE = "tie"
-_NEEDED = ("item", "first", "second")
-_COLUMNS = (*_NEEDED, "winner", "value", "judge")
+_TIES = (TIE, "tie (bothbad)")
+_ORDERED = ("first", "second")
+_UNORDERED = (("a", "b"), ("model_a", "model_b"), ("winner", "loser"))
+"""Columns that name the two models and do not say which was shown first."""
+_SAID = ("winner", "value")
+_COLUMNS = ("item", *_ORDERED, *_SAID, "judge")
 LAYOUT = (
     "a table of preferences has the columns item, first and second (the models, in the order shown), winner "
     "(one of the two, or tie) or value (1 for the first, 0 for the second, 0.5 for a tie), and optionally "
-    "judge"
+    "judge; where the order is not known, a and b in the place of first and second, or winner and loser"
 )
+_JSON = (".json", ".jsonl", ".ndjson")
 
 
 def load_preferences(path: str | Path) -> Preferences:
-    """Read ``.csv``, or ``.jsonl`` with one object per line.
+    """Read ``.csv``, ``.tsv``, or JSON: an array of objects, or one object per line.
 
-    An empty winner or value is a judgement without a verdict.
+    An empty winner or value is a judgement without a verdict. Columns that are not used are named in
+    :attr:`Preferences.not_read`.
 
     Args:
         path: of the file.
@@ -34,18 +40,31 @@ def load_preferences(path: str | Path) -> Preferences:
         InvalidInputError: it cannot be read, lacks a column, or a row cannot be used; names file and line.
     """
     path = Path(path)
-    lines = _json_lines if path.suffix.lower() in (".jsonl", ".ndjson") else _csv_lines
+    suffix = path.suffix.lower()
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as ex:
         raise InvalidInputError(f"{path} cannot be read: {ex.strerror or ex}") from ex
     except UnicodeDecodeError as ex:
         raise InvalidInputError(f"{path} is not UTF-8 text ({ex.reason}); save it as UTF-8") from ex
-    rows = [_preference(row, f"{path}, line {number}") for number, row in lines(text, path)]
+    if suffix not in _JSON:
+        entries = _csv_lines(text, path, _delimiter(suffix))
+    elif text.lstrip().startswith("["):
+        entries = _json_array(text, path)
+    else:
+        entries = _json_lines(text, path)
+    rows: list[Preference] = []
+    ordered = True
+    not_read: dict[str, None] = {}
+    for place, row in entries:
+        sides = _sides(list(row), place)
+        ordered = ordered and sides == _ORDERED
+        not_read |= dict.fromkeys(name for name in row if name not in ("item", "judge", *_SAID, *sides))
+        rows.append(_preference(row, sides, place))
     if not rows:
         raise InvalidInputError(f"{path} has no preferences; {LAYOUT}")
     try:
-        return Preferences.of(rows)
+        return Preferences.of(rows, ordered=ordered, not_read=not_read)
     except EvalbudgetError as ex:
         raise InvalidInputError(f"{path}: {ex}") from None
 
@@ -55,51 +74,80 @@ def as_text(rows: Iterable[Preference], suffix: str) -> str:
 
     Args:
         rows: to write.
-        suffix: of the file: ``.jsonl`` for JSON lines, anything else for CSV.
+        suffix: of the file: ``.json``, ``.jsonl`` or ``.tsv``; anything else is CSV.
     """
-    if suffix.lower() in (".jsonl", ".ndjson"):
-        return "".join(json.dumps(row._asdict(), ensure_ascii=False) + "\n" for row in rows)
+    suffix = suffix.lower()
+    if suffix in _JSON:
+        entries = [json.dumps(row._asdict(), ensure_ascii=False) for row in rows]
+        if suffix == ".json":
+            return "[" + ",\n ".join(entries) + "]\n"
+        return "".join(entry + "\n" for entry in entries)
     text = io.StringIO()
-    table = csv.writer(text, lineterminator="\n")
+    table = csv.writer(text, lineterminator="\n", delimiter=_delimiter(suffix))
     table.writerow(Preference._fields)
     table.writerows(["" if field is None else field for field in row] for row in rows)
     return text.getvalue()
 
 
-def _csv_lines(text: str, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    rows = csv.reader(io.StringIO(text, newline=""), strict=True)
+def _delimiter(suffix: str) -> str:
+    return "\t" if suffix == ".tsv" else ","
+
+
+def _csv_lines(text: str, path: Path, delimiter: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    rows = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
     try:
         header = [name.strip().lower() for name in next(rows, [])]
-        _check_columns(header, str(path))
+        _sides(header, str(path))
         for row in rows:
             if not row:
                 continue
             if len(row) != len(header):
                 raise InvalidInputError(
                     f"{path}, line {rows.line_num}: {len(row)} fields, the header has {len(header)}; quote "
-                    "fields that contain commas"
+                    f"fields that contain {'tabs' if delimiter != ',' else 'commas'}"
                 )
-            yield rows.line_num, dict(zip(header, (field.strip() for field in row), strict=True))
+            fields = dict(zip(header, (field.strip() for field in row), strict=True))
+            yield f"{path}, line {rows.line_num}", fields
     except csv.Error as ex:
         raise InvalidInputError(f"{path}, line {rows.line_num}: {ex}; {LAYOUT}") from ex
 
 
-def _json_lines(text: str, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def _json_array(text: str, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    try:
+        rows = json.loads(text)
+    except ValueError as ex:
+        raise InvalidInputError(f"{path}: {ex}; give a JSON array of objects") from None
+    for number, row in enumerate(rows, start=1):
+        yield _object(row, f"{path}, entry {number}")
+
+
+def _json_lines(text: str, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip():
             continue
         try:
             row = json.loads(line)
         except ValueError as ex:
-            raise InvalidInputError(f"{path}, line {number}: {ex}; give one JSON object per line") from None
-        if not isinstance(row, dict):
-            raise InvalidInputError(f"{path}, line {number}: {line[:40]!r} is no JSON object; {LAYOUT}")
-        _check_columns(list(row), f"{path}, line {number}")
-        yield number, row
+            raise InvalidInputError(
+                f"{path}, line {number}: {ex}; give one JSON object per line, or an array of objects"
+            ) from None
+        yield _object(row, f"{path}, line {number}")
 
 
-def _check_columns(names: list[str], place: str) -> None:
-    for name in (*_NEEDED, "winner"):
+def _object(row: Any, place: str) -> tuple[str, dict[str, Any]]:
+    if not isinstance(row, dict):
+        raise InvalidInputError(f"{place}: {json.dumps(row)[:40]} is no JSON object; {LAYOUT}")
+    return place, {str(name).strip().lower(): value for name, value in row.items()}
+
+
+def _sides(names: list[str], place: str) -> tuple[str, str]:
+    """The columns that name the two models."""
+    for name in (*_COLUMNS, *(side for sides in _UNORDERED for side in sides)):
+        if names.count(name) > 1:
+            raise InvalidInputError(f"{place} has {names.count(name)} columns named {name}; keep one")
+    by_order = any(name in names for name in _ORDERED)
+    found = next((sides for sides in _UNORDERED if not by_order and set(sides) <= set(names)), _ORDERED)
+    for name in ("item", *found, "winner"):
         if name in names or (name == "winner" and "value" in names):
             continue
         others = [each for each in names if each not in _COLUMNS]
@@ -110,23 +158,27 @@ def _check_columns(names: list[str], place: str) -> None:
             f"{place} has no column {what}.{f'{near}? Rename it.' if near else ''} Found: "
             f"{', '.join(names) or 'nothing'}; {LAYOUT}"
         )
-    for name in _COLUMNS:
-        if names.count(name) > 1:
-            raise InvalidInputError(f"{place} has {names.count(name)} columns named {name}; keep one")
+    return found
 
 
-def _preference(row: Mapping[str, Any], place: str) -> Preference:
-    item, first, second = (_name(row.get(name)) for name in _NEEDED)
+def _preference(row: Mapping[str, Any], sides: tuple[str, str], place: str) -> Preference:
+    item, first, second = (_name(row.get(name)) for name in ("item", *sides))
+    for name, model in zip(sides, (first, second), strict=True):
+        if not model:
+            raise InvalidInputError(f"{place}: the {name} is empty; give every preference one")
     judge = _name(row.get("judge")) or JUDGE
     by_value, by_winner = row.get("value"), row.get("winner")
+    bare = Preference(item, first, second, None, judge)
+    check_preference(bare, place)
     if by_value not in (None, ""):
-        found = Preference(item, first, second, _number(by_value, place), judge)
+        found = bare._replace(value=_number(by_value, place))
     else:
-        bare = Preference(item, first, second, None, judge)
-        check_preference(bare, place)
-        found = bare._replace(value=_of_winner(_name(by_winner), bare, place))
+        found = bare._replace(value=_of_winner(_name(by_winner), bare, sides, place))
     check_preference(found, place)
-    return found
+    if sides == _ORDERED or first < second:
+        return found
+    # in one direction, so that the same judgement again is seen to be the same
+    return Preference(item, second, first, None if found.value is None else 1.0 - found.value, judge)
 
 
 def _name(given: Any) -> str:
@@ -143,14 +195,16 @@ def _number(given: Any, place: str) -> float:
         ) from None
 
 
-def _of_winner(winner: str, row: Preference, place: str) -> float | None:
+def _of_winner(winner: str, row: Preference, sides: tuple[str, str], place: str) -> float | None:
     if not winner:
         return None
     for name, value in ((row.first, 1.0), (row.second, 0.0)):
         if winner == name:
             return value
-    if winner.lower() == TIE:
+    if winner.lower() in _TIES:
         return 0.5
+    if winner.lower() in sides:  # the side in the place of the model
+        return 1.0 if winner.lower() == sides[0] else 0.0
     raise InvalidInputError(
         f"{place}: winner {winner!r} is neither {row.first!r} nor {row.second!r} nor {TIE}."
         f"{did_you_mean(winner, (row.first, row.second, TIE))}"

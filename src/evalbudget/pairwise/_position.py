@@ -24,6 +24,8 @@ from evalbudget.pairwise._win_rates import mean_interval
 from evalbudget.statistics._bounds import FloatArray, IntArray
 from evalbudget.statistics._clustered_regression import clustered_fit, is_full_rank
 
+_LARGEST = 0.25
+"""Variance of a value in [0, 1]."""
 _FEWEST = 3
 """Items in both orders that say something of a correlation."""
 
@@ -59,11 +61,15 @@ class Position:
 
 
 def positions(preferences: Preferences) -> list[Position]:
-    """Of every judge, in order, and last of all together if there are several."""
+    """Of every judge, in order, and last of all together if there are several; none without an order."""
+    preferences = preferences.voted
+    if not preferences.ordered:
+        return []
+    by_judge = np.argsort(preferences.judge, kind="stable")
+    starts = np.flatnonzero(np.diff(preferences.judge[by_judge], prepend=-1))
     found = [
-        _position(preferences, np.flatnonzero(preferences.judge == judge), name)
-        for judge, name in enumerate(preferences.judges)
-        if (preferences.judge == judge).any()
+        _position(preferences, rows, preferences.judges[int(preferences.judge[rows[0]])])
+        for rows in np.split(by_judge, starts[1:])
     ]
     if len(found) > 1:
         found.append(_position(preferences, np.arange(preferences.value.size), None))
@@ -80,22 +86,27 @@ def _position(preferences: Preferences, rows: IntArray, judge: str | None) -> Po
         [np.ones((rows.size, 1)), np.where(pair[:, None] == met, sign[:, None], 0.0)], axis=1
     )
     bias, error, free = math.nan, math.nan, 0
-    items = int(np.unique(preferences.item[rows]).size)
+    names, item = np.unique(preferences.item[rows], return_inverse=True)
+    items = int(names.size)
     if is_full_rank(design):
-        fit = clustered_fit(
-            design,
-            preferences.value[rows] - 0.5,
-            np.ones(rows.size),
-            preferences.item[rows],
-            len(preferences.items),
-        )
+        value = preferences.value[rows] - 0.5
+        fit = clustered_fit(design, value, np.ones(rows.size), item, items)
         # where orders are even, who is stronger is orthogonal to position, and costs no degree of freedom
-        even = all(abs(sign[pair == each].sum()) < 0.5 for each in met.tolist())
+        even = not np.bincount(np.searchsorted(met, pair), weights=sign).any()
         columns = 1 if even else 1 + met.size
-        bias, free = float(fit.value[0]), fit.clusters - columns
+        bias, free = float(np.round(fit.value[0], 12)) + 0.0, fit.clusters - columns  # never -0.000
         if free > 0:
             error = math.sqrt(float((fit.influence[:, 0] ** 2).sum()) * fit.clusters / free)
+            error = error if even else max(error, _least(design, value - design @ fit.value))
     return Position(judge, bias, error, items, max(free, 0), *_both_orders(preferences, rows, pair, sign))
+
+
+def _least(design: FloatArray, off: FloatArray) -> float:
+    """Error of the bias if judgements were independent; one that alone tells an order counts as unknown."""
+    weights = np.linalg.solve(design.T @ design, design.T)
+    leverage = (design * weights.T).sum(axis=1)
+    spread = float(off @ off) / max(off.size - design.shape[1], 1)
+    return math.sqrt(float(weights[0] ** 2 @ ((1.0 - leverage) * spread + leverage * _LARGEST)))
 
 
 def _both_orders(

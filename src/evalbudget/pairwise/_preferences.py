@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.statistics._bounds import FloatArray, IntArray
@@ -47,8 +49,9 @@ class Preferences:
         first: of the model shown first, shape (n,).
         second: of the other one, shape (n,).
         judge: shape (n,).
-        value: for the first, in [0, 1], shape (n,).
-        failed: judgements without a verdict, which are in none of the arrays.
+        value: for the first, in [0, 1], shape (n,); nan where the verdict is missing.
+        ordered: whether it is known which answer was shown first; if not, ``first`` is any of the two.
+        not_read: columns of the table that were not used.
     """
 
     items: tuple[str, ...]
@@ -59,15 +62,25 @@ class Preferences:
     second: IntArray
     judge: IntArray
     value: FloatArray
-    failed: int = 0
+    ordered: bool = True
+    not_read: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, rows: Iterable[Preference], *, models: Iterable[str] = ()) -> Preferences:
+    def of(
+        cls,
+        rows: Iterable[Preference],
+        *,
+        models: Iterable[str] = (),
+        ordered: bool = True,
+        not_read: Iterable[str] = (),
+    ) -> Preferences:
         """From single judgements.
 
         Args:
             rows: in the order in which they were asked.
             models: all there are, in the order to show them; those of the rows come after.
+            ordered: whether ``first`` says which answer was shown first.
+            not_read: columns of the table that were not used.
 
         Raises:
             InvalidInputError: a model against itself, a value outside of 0 to 1, no verdict at all, or models
@@ -78,23 +91,21 @@ class Preferences:
         of_judges: dict[str, int] = {}
         columns: list[tuple[int, int, int, int]] = []
         values: list[float] = []
-        failed = 0
         for number, row in enumerate(rows, start=1):
             check_preference(row, f"preference {number}")
-            places = (
-                of_items.setdefault(row.item, len(of_items)),
-                of_models.setdefault(row.first, len(of_models)),
-                of_models.setdefault(row.second, len(of_models)),
-                of_judges.setdefault(row.judge, len(of_judges)),
+            columns.append(
+                (
+                    of_items.setdefault(row.item, len(of_items)),
+                    of_models.setdefault(row.first, len(of_models)),
+                    of_models.setdefault(row.second, len(of_models)),
+                    of_judges.setdefault(row.judge, len(of_judges)),
+                )
             )
-            if row.value is None:
-                failed += 1
-                continue
-            columns.append(places)
-            values.append(float(row.value))
-        if not values:
+            values.append(math.nan if row.value is None else float(row.value))
+        value = np.array(values)
+        if np.isnan(value).all():
             raise InvalidInputError(
-                f"there is no preference with a verdict ({failed} without); give at least one"
+                f"there is no preference with a verdict ({value.size} without); give at least one"
             )
         item, first, second, judge = np.array(columns, dtype=np.int64).T
         found = cls(
@@ -105,11 +116,52 @@ class Preferences:
             first=first,
             second=second,
             judge=judge,
-            value=np.array(values),
-            failed=failed,
+            value=value,
+            ordered=ordered,
+            not_read=tuple(not_read),
         )
-        found.check_connected()
+        found.voted.check_connected()
         return found
+
+    @cached_property
+    def missing(self) -> int:
+        """Judgements without a verdict."""
+        return int(np.isnan(self.value).sum())
+
+    @cached_property
+    def voted(self) -> Preferences:
+        """Those with a verdict."""
+        return self.where(~np.isnan(self.value)) if self.missing else self
+
+    @property
+    def repeated(self) -> int:
+        """Judgements of an item, order and judge that there were before."""
+        keys = np.stack([self.item, self.first, self.second, self.judge])
+        return int(self.item.size - np.unique(keys, axis=1).shape[1])
+
+    def where(self, kept: NDArray[np.bool_]) -> Preferences:
+        """Some of the judgements; items, models and judges keep their numbers.
+
+        Args:
+            kept: which ones, shape (n,).
+        """
+        return replace(
+            self,
+            item=self.item[kept],
+            first=self.first[kept],
+            second=self.second[kept],
+            judge=self.judge[kept],
+            value=self.value[kept],
+        )
+
+    def filled(self, model: FloatArray) -> Preferences:
+        """With the missing verdicts taken to favour one of the two.
+
+        Args:
+            model: above 0 where the first is favoured, below 0 where the second is, shape (n,).
+        """
+        guess = np.where(model > 0.0, 1.0, np.where(model < 0.0, 0.0, 0.5))
+        return replace(self, value=np.where(np.isnan(self.value), guess, self.value))
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
@@ -136,6 +188,22 @@ class Preferences:
         Raises:
             InvalidInputError: there are such groups; names them.
         """
+        groups = self._groups()
+        if len(groups) > 1:
+            shown = "; ".join(", ".join(names) for names in groups)
+            raise InvalidInputError(
+                f"the models fall into {len(groups)} groups that were never compared with one another "
+                f"({shown}), so they cannot be ranked together; compare one model of each group with one of "
+                "another, or read each group by itself"
+            )
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether a chain of comparisons connects all models."""
+        return len(self._groups()) == 1
+
+    def _groups(self) -> list[list[str]]:
+        """Names of models that a chain of comparisons connects."""
         group = list(range(len(self.models)))
         for a, b in self.pairs:
             old, new = group[b], group[a]
@@ -143,13 +211,7 @@ class Preferences:
         groups: dict[int, list[str]] = {}
         for name, number in zip(self.models, group, strict=True):
             groups.setdefault(number, []).append(name)
-        if len(groups) > 1:
-            shown = "; ".join(", ".join(names) for names in groups.values())
-            raise InvalidInputError(
-                f"the models fall into {len(groups)} groups that were never compared with one another "
-                f"({shown}), so they cannot be ranked together; compare one model of each group with one of "
-                "another, or read each group by itself"
-            )
+        return list(groups.values())
 
 
 def check_preference(row: Preference, place: str) -> None:

@@ -5,19 +5,22 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from evalbudget.pairwise._bradley_terry import BradleyTerry, bradley_terry
+from evalbudget.pairwise._notes import notes
 from evalbudget.pairwise._position import positions
+from evalbudget.pairwise._position_effects import identified
 from evalbudget.pairwise._preferences import Preferences
 from evalbudget.pairwise._proof import PairEvidence, beats, winner
+from evalbudget.pairwise._ranks import ranks
 from evalbudget.pairwise._rows import ModelRow, PairRow, PositionRow
 from evalbudget.pairwise._tables import tables
-from evalbudget.pairwise._win_rates import WinRate, average_of, win_rate
+from evalbudget.pairwise._win_rates import Taken, WinRate, average_of, win_rate
 from evalbudget.replay._rows import defined
 from evalbudget.statistics._bounds import FloatArray, IntArray, check_level
 from evalbudget.tables import Tables
@@ -35,10 +38,13 @@ class PairwiseReading:
         level: of the intervals, and 1 - the probability that anything proved is wrong.
         in_order: whether judgements stand in the order in which they were asked, so that what is proved may
             be read at every moment.
+        ordered: whether it is known which answer was shown first.
         items: that were compared.
         judgements: with a verdict.
         ties: among them.
-        failed: without one.
+        missing: without one.
+        repeated: judgements of an item, order and judge that there were before.
+        not_read: columns of the table that were not used.
     """
 
     models: tuple[ModelRow, ...]
@@ -47,10 +53,13 @@ class PairwiseReading:
     winner: str | None
     level: float
     in_order: bool
+    ordered: bool
     items: int
     judgements: int
     ties: int
-    failed: int
+    missing: int
+    repeated: int
+    not_read: tuple[str, ...]
 
     @property
     def sentence(self) -> str:
@@ -74,34 +83,11 @@ class PairwiseReading:
     @property
     def notes(self) -> tuple[str, ...]:
         """What to know before reading the tables."""
-        found = [
-            f"{row.first} and {row.second} were only ever shown in one order"
-            f"{' by each judge' if len(row.one_order) > 1 else ''}: a judge's position bias is "
-            "part of their win rate, and nothing is proved. Show them the other way round, too."
-            for row in self.pairs
-            if row.judgements and not row.both_ways
-        ]
-        found += [
-            f"{', '.join(row.one_order)} saw {row.first} and {row.second} in one order only, which says "
-            "nothing of who wins. Show them the other way round, too."
-            for row in self.pairs
-            if row.both_ways and row.one_order
-        ]
-        if self.items < 2:
-            found.append("One item shows no spread: there are no intervals. Compare on more items.")
-        missing = [row.model for row in self.models if 0 < row.opponents < len(self.models) - 1]
-        if missing:
-            found.append(
-                f"{', '.join(missing)}: not compared with every other model, so that win rates are against "
-                "different opponents; strengths are comparable."
-            )
-        if self.failed:
-            found.append(f"{self.failed:,} judgements have no verdict and are left out.")
-        return tuple(found)
+        return notes(self)
 
     def table(self) -> Tables:
         """Models, pairs if there are several, and judges."""
-        return tables(self.models, self.pairs, self.positions, self.level)
+        return tables(self.models, self.pairs, self.positions, self.level, ordered=self.ordered)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON values; undefined numbers are None."""
@@ -112,10 +98,13 @@ class PairwiseReading:
                 "winner": self.winner,
                 "level": self.level,
                 "in_order": self.in_order,
+                "ordered": self.ordered,
                 "items": self.items,
                 "judgements": self.judgements,
                 "ties": self.ties,
-                "failed": self.failed,
+                "missing": self.missing,
+                "repeated": self.repeated,
+                "not_read": list(self.not_read),
                 "models": [asdict(row) for row in self.models],
                 "pairs": [asdict(row) for row in self.pairs],
                 "positions": [asdict(row) for row in self.positions],
@@ -147,38 +136,91 @@ def read_preferences(
     """
     check_level(level)
     k = len(preferences.models)
-    fit = bradley_terry(preferences)
+    voted = preferences.voted
+    fit = bradley_terry(identified(voted) or voted)
     order = sorted(range(k), key=lambda m: (-fit.strength[m], m))
-    rates = {(a, b): win_rate(preferences, a, b) for a, b in preferences.pairs}
+    rates = {(a, b): win_rate(voted, a, b) for a, b in voted.pairs}
     rates |= {(b, a): -rate for (a, b), rate in rates.items()}
     evidence = {
-        (a, b): _evidence(preferences, a, b, in_order=in_order)
+        (a, b): _Evidence.of(preferences, a, b, in_order=in_order)
         for a, b in combinations(order, 2)
         if (a, b) in rates
     }
-    log = np.zeros((k, k))
+    log, left_out = np.zeros((2, k, k))
     for (a, b), found in evidence.items():
-        log[a, b], log[b, a] = found.both
+        log[a, b], log[b, a] = found.worst_for_a.both[0], found.worst_for_b.both[1]
+        left_out[a, b], left_out[b, a] = found.left_out.both
     proved = beats(log, 1.0 - level)
-    ranks = fit.ranks(level)
+    undecided = beats(left_out, 1.0 - level) - proved
     best = winner(proved)
+    of_ranks = ranks(preferences, level)
     return PairwiseReading(
-        tuple(_model_row(preferences, m, rates, fit, ranks[m], level) for m in order),
+        tuple(_model_row(preferences, m, rates, fit, of_ranks[m], level) for m in order),
         tuple(
-            _pair_row(
-                preferences, pair, rates.get(pair), evidence.get(pair), fit, proved, level, in_order=in_order
+            replace(
+                _pair_row(
+                    preferences, (a, b), rates.get((a, b)), evidence.get((a, b)), level, in_order=in_order
+                ),
+                strength=fit.against(a, b, level)[0],
+                proved=bool(proved[a, b]),
+                disproved=bool(proved[b, a]),
+                undecided=bool(undecided[a, b] or undecided[b, a]),
             )
-            for pair in combinations(order, 2)
+            for a, b in combinations(order, 2)
         ),
-        tuple(_positions(preferences, level)),
+        tuple(_positions(voted, level)),
         None if best is None else preferences.models[best],
         level,
         in_order,
-        int(np.unique(preferences.item).size),
-        int(preferences.value.size),
-        int((preferences.value == 0.5).sum()),
-        preferences.failed,
+        preferences.ordered,
+        int(np.unique(voted.item).size),
+        int(voted.value.size),
+        int((voted.value == 0.5).sum()),
+        preferences.missing,
+        voted.repeated,
+        preferences.not_read,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _Evidence:
+    """Of one pair.
+
+    Attributes:
+        worst_for_a: if every missing verdict were against A.
+        worst_for_b: if every missing verdict were against B.
+        left_out: from the verdicts that are there.
+    """
+
+    worst_for_a: PairEvidence
+    worst_for_b: PairEvidence
+    left_out: PairEvidence
+
+    @classmethod
+    def of(cls, preferences: Preferences, a: int, b: int, *, in_order: bool) -> _Evidence:
+        """Of nothing where the order is not known: position cannot cancel."""
+        rows = preferences.of_pair(a, b) if preferences.ordered else np.zeros(0, dtype=np.int64)
+        value = preferences.value_for(a, rows)
+        gone = np.isnan(value)
+
+        def read(rows: IntArray, value: FloatArray) -> PairEvidence:
+            return PairEvidence.of(
+                preferences.item[rows].tolist(),
+                (preferences.first[rows] == a).tolist(),
+                value.tolist(),
+                preferences.judge[rows].tolist(),
+                unordered=not in_order,
+            )
+
+        left_out = read(rows[~gone], value[~gone])
+        if not gone.any():
+            return cls(left_out, left_out, left_out)
+        worst = [read(rows, np.where(gone, favoured, value)) for favoured in (0.0, 1.0)]
+        return cls(worst[0], worst[1], left_out)
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """Of A's win rate, valid at every moment, whatever the missing verdicts had been."""
+        return self.worst_for_a.interval(level)[0], self.worst_for_b.interval(level)[1]
 
 
 def _model_row(
@@ -192,14 +234,16 @@ def _model_row(
     met = [rate for (a, _), rate in rates.items() if a == model]
     mean = average_of(met)
     rows = (preferences.first == model) | (preferences.second == model)
+    gone = np.isnan(preferences.value)
     return ModelRow(
         preferences.models[model],
         *(mean.value, *mean.interval(level)),
         *fit.against_average(model, level),
         *rank,
         len(met),
-        int(np.unique(preferences.item[rows]).size),
-        int(rows.sum()),
+        mean.items,
+        int((rows & ~gone).sum()),
+        int((rows & gone).sum()),
     )
 
 
@@ -207,59 +251,47 @@ def _pair_row(
     preferences: Preferences,
     pair: tuple[int, int],
     rate: WinRate | None,
-    evidence: PairEvidence | None,
-    fit: BradleyTerry,
-    proved: FloatArray,
+    evidence: _Evidence | None,
     level: float,
     *,
     in_order: bool,
 ) -> PairRow:
+    """Strengths and what is proved come from all pairs."""
     a, b = pair
-    judgements, both_ways = 0, False
-    one_order: tuple[str, ...] = ()
-    span = anytime = (math.nan, math.nan)
-    if rate is not None and evidence is not None:
-        rows = preferences.of_pair(a, b)
-        span = rate.interval(level)
-        anytime = evidence.interval(level) if in_order else anytime
-        judgements, one_order = int(rows.size), _in_one_order(preferences, a, rows)
-        both_ways = len(one_order) < np.unique(preferences.judge[rows]).size
+    met = preferences.of_pair(a, b)
+    rows = met[~np.isnan(preferences.value[met])]
+    one_order = _in_one_order(preferences, a, rows)
+    span = (math.nan, math.nan) if rate is None else rate.interval(level)
+    anytime = evidence.interval(level) if in_order and evidence is not None else (math.nan, math.nan)
     return PairRow(
         preferences.models[a],
         preferences.models[b],
         win_rate=math.nan if rate is None else rate.value,
         low=span[0],
         high=span[1],
-        strength=fit.against(a, b, level)[0],
+        strength=math.nan,
         anytime_low=anytime[0],
         anytime_high=anytime[1],
         items=0 if rate is None else rate.items,
-        judgements=judgements,
-        both_ways=both_ways,
+        judgements=int(rows.size),
+        missing=int(met.size - rows.size),
+        position=(Taken.NOTHING if rate is None else rate.position).value,
+        unidentified=0.0 if rate is None else rate.untold,
+        both_ways=preferences.ordered and len(one_order) < np.unique(preferences.judge[rows]).size,
         one_order=one_order,
-        proved=bool(proved[a, b]),
-        disproved=bool(proved[b, a]),
+        proved=False,
+        disproved=False,
+        undecided=False,
     )
 
 
 def _in_one_order(preferences: Preferences, a: int, rows: IntArray) -> tuple[str, ...]:
-    judge, sign = preferences.judge[rows], preferences.sign_for(a, rows)
-    return tuple(
-        preferences.judges[each]
-        for each in np.unique(judge).tolist()
-        if np.unique(sign[judge == each]).size == 1
-    )
-
-
-def _evidence(preferences: Preferences, a: int, b: int, *, in_order: bool) -> PairEvidence:
-    rows = preferences.of_pair(a, b)
-    return PairEvidence.of(
-        preferences.item[rows].tolist(),
-        (preferences.first[rows] == a).tolist(),
-        preferences.value_for(a, rows).tolist(),
-        preferences.judge[rows].tolist(),
-        unordered=not in_order,
-    )
+    if not preferences.ordered:
+        return ()
+    seen, who = np.unique(preferences.judge[rows], return_inverse=True)
+    first = np.bincount(who, weights=preferences.sign_for(a, rows) > 0.0, minlength=seen.size)
+    count = np.bincount(who, minlength=seen.size)
+    return tuple(preferences.judges[each] for each in seen[(first == 0) | (first == count)].tolist())
 
 
 def _positions(preferences: Preferences, level: float) -> Sequence[PositionRow]:

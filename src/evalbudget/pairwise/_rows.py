@@ -21,7 +21,8 @@ class ModelRow:
         rank_high: the largest.
         opponents: it met.
         items: it met them on.
-        judgements: of it.
+        judgements: of it, with a verdict.
+        missing: judgements of it without one.
     """
 
     model: str
@@ -36,6 +37,7 @@ class ModelRow:
     opponents: int
     items: int
     judgements: int
+    missing: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +55,19 @@ class PairRow:
             do not stand in the order in which they were asked.
         anytime_high: of it.
         items: they met on.
-        judgements: of them.
-        both_ways: whether a judge saw either of them first; else position bias is part of the rate.
+        judgements: of them, with a verdict.
+        missing: judgements of them without one.
+        position: what the win rate is free of: ``none``; ``both orders`` (every judge saw each of its items
+            in both); ``own``, each judge's effect of position; ``common``, one effect of all judges;
+            ``own and common``.
+        unidentified: share of the judgements, an item's sharing one, of which nothing tells what position did
+            to them; the interval allows for any effect.
+        both_ways: whether a judge saw either of them first; else nothing is proved.
         one_order: judges who saw them in one order only; their verdicts prove nothing.
-        proved: whether ``first`` is proved to beat ``second``.
-        disproved: whether ``second`` is proved to beat ``first``.
+        proved: whether ``first`` is proved to beat ``second``, whatever the missing verdicts had been.
+        disproved: whether ``second`` is proved to beat ``first``, whatever they had been.
+        undecided: whether one of the two would be proved to beat the other if it were not for the missing
+            verdicts.
     """
 
     first: str
@@ -70,10 +80,14 @@ class PairRow:
     anytime_high: float
     items: int
     judgements: int
+    missing: int
+    position: str
+    unidentified: float
     both_ways: bool
     one_order: tuple[str, ...]
     proved: bool
     disproved: bool
+    undecided: bool
 
 
 @dataclass(frozen=True, slots=True)

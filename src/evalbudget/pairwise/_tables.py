@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from evalbudget.pairwise._notes import NOT_IDENTIFIED
 from evalbudget.pairwise._rows import ModelRow, PairRow, PositionRow
+from evalbudget.pairwise._win_rates import Taken
 from evalbudget.report._numbers import MISSING, name_cell, new_table, number, span
 from evalbudget.tables import NotedTable, Tables
 
 _PLACES = 3
 _MOST_PAIRS = 28
+_MOST_JUDGES = 12
 
 
 def tables(
-    models: Sequence[ModelRow], pairs: Sequence[PairRow], judges: Sequence[PositionRow], level: float
+    models: Sequence[ModelRow],
+    pairs: Sequence[PairRow],
+    judges: Sequence[PositionRow],
+    level: float,
+    *,
+    ordered: bool,
 ) -> Tables:
     """Models, pairs where there are more than two models, and judges.
 
@@ -22,18 +30,32 @@ def tables(
         pairs: every two of them.
         judges: their position bias.
         level: of the intervals.
+        ordered: whether it is known which answer was shown first.
     """
     percent = f"{100.0 * level:.10g}%"
-    parts = [_models(models, percent)]
+    parts = [_models(models, _taken(pairs, ordered=ordered), percent)]
     if 1 < len(pairs) <= _MOST_PAIRS:
         parts.append(_pairs(pairs, percent))
-    parts.append(_positions(judges, percent))
+    if judges:
+        parts.append(_positions(list(judges), percent))
     return Tables(tuple(parts))
 
 
-def _models(rows: Sequence[ModelRow], percent: str) -> NotedTable:
+def _taken(pairs: Sequence[PairRow], *, ordered: bool) -> str:
+    """What win rates are free of."""
+    found = {Taken(row.position) for row in pairs if row.judgements}
+    if not ordered:
+        return "as shown, in an order that is not known"
+    if Taken.NOTHING in found:
+        return f"as shown: {NOT_IDENTIFIED}"
+    if found & {Taken.COMMON, Taken.BOTH}:
+        return "less one effect of position that the judges share who saw one order each"
+    return "both orders weighing alike"
+
+
+def _models(rows: Sequence[ModelRow], taken: str, percent: str) -> NotedTable:
     note = (
-        "Win rate: against the average of the others, ties half a win, both orders weighing alike. "
+        f"Win rate: of all judges, against the average of the others, ties half a win, {taken}. "
         "Strength: win probability against the average opponent (Bradley-Terry). "
         f"Each {percent} interval for itself; random: items (sampled, independent); fixed-n, asymptotic. "
         "Ranks hold all at once."
@@ -74,13 +96,17 @@ def _pairs(rows: Sequence[PairRow], percent: str) -> NotedTable:
     return table
 
 
-def _positions(rows: Sequence[PositionRow], percent: str) -> NotedTable:
+def _positions(rows: list[PositionRow], percent: str) -> NotedTable:
     note = (
         "Position bias: mean value for the answer shown first, less 1/2. Flipped: the first was better both "
         "times, or the second."
     )
+    shown = rows
+    if len(rows) > _MOST_JUDGES:
+        shown = rows[: _MOST_JUDGES - 1] + rows[-1:]
+        note = f"{len(rows) - len(shown)} more judges are in the JSON. {note}"
     table = new_table("", note, ["judge", "position bias", percent, "both orders", "flipped"])
-    for row in rows:
+    for row in shown:
         share = f" ({100.0 * row.flipped / row.both_orders:.0f}%)" if row.both_orders else ""
         table.add_row(
             name_cell(row.judge),

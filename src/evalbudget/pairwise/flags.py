@@ -26,7 +26,7 @@ RECORD = Flag(
     "Where what is bought is kept; the same command goes on from it.  [default: a file beside the logs]",
     "PATH",
 )
-SAVE = Flag("save_path", "Write the preferences as a table, .csv or .jsonl.", "PATH", spelled="save")
+SAVE = Flag("save_path", "Write the preferences: .csv, .tsv, .json or .jsonl.", "PATH", spelled="save")
 
 OUTPUT = (SAVE, replace(JSON, help="Write the reading to this file, as JSON."))
 FLAGS = (

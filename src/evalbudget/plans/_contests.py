@@ -10,6 +10,7 @@ from rich.text import Text
 from evalbudget.audits.backtest._plan import AuditPlan, plan_audit
 from evalbudget.plans._result import Plans
 from evalbudget.races.backtest._plan import RacePlan, plan_race
+from evalbudget.recorded._direction import higher_better
 from evalbudget.recorded._scores import RecordedScores
 from evalbudget.replay._workers import Progress
 from evalbudget.tables import PrintableTable
@@ -30,7 +31,7 @@ def plan_races(
 ) -> Plans:
     """:func:`evalbudget.races.backtest._plan.plan_race`."""
     plans = plan_race(
-        recorded,
+        higher_better(recorded.select(rater=rater)),
         samplers or ("race",),
         n_items=items,
         rater=rater,

@@ -21,6 +21,7 @@ from evalbudget.judges.estimates import (
 )
 from evalbudget.judges.estimates import rescale as rescale_scores
 from evalbudget.judges.schedules._panel import per_judge
+from evalbudget.plans._one_scorer import plan_one_scorer
 from evalbudget.plans._result import Plans
 from evalbudget.recorded._scores import RecordedScores
 from evalbudget.statistics._bounds import FloatArray
@@ -49,6 +50,18 @@ def plan_panel(
         InvalidInferenceError: the pilot does not support a plan.
         UnknownNameError: no such model or judge.
     """
+    if half_width is not None or usd is not None:
+        alone = _only_scorer(recorded, model)
+        if alone is not None:
+            return plan_one_scorer(
+                alone,
+                half_width=half_width,
+                usd=usd,
+                price=_price_of_one(alone, judge_prices, generation_price),
+                level=level,
+                max_items=max_items,
+                source=source,
+            )
     try:
         scores = _scores(recorded, model, rescale)
         found = variance_components(
@@ -119,20 +132,37 @@ def _deal(found: VarianceComponents, plans: tuple[Plan | Refusal, ...], prices: 
     return {j: float(f"{c:.3g}") for j, c in zip(found.judges, relative.tolist(), strict=True)}
 
 
-def _scores(recorded: RecordedScores, model: str | None, rescaled: bool) -> JudgeScores:
+def _one_model(recorded: RecordedScores, model: str | None) -> RecordedScores:
     if model is None and len(recorded.models) > 1:
         raise InvalidInputError(
             f"there are {len(recorded.models)} models ({', '.join(recorded.models[:5])}"
             f"{', ...' if len(recorded.models) > 5 else ''}); choose one with --model"
         )
-    one = recorded.select(model=model)
-    alone = len(one.raters) == 1
-    if alone or not one.one_measure:
-        who = " and ".join(map(repr, one.raters)) + (" is the only rater" if alone else " are metrics")
+    return recorded.select(model=model)
+
+
+def _only_scorer(recorded: RecordedScores, model: str | None) -> RecordedScores | None:
+    """The scores of one model, where one scorer gave them all."""
+    one = _one_model(recorded, model)
+    return one if len(one.raters) == 1 else None
+
+
+def _price_of_one(
+    recorded: RecordedScores, judge_prices: Mapping[str, float], generation_price: float
+) -> float:
+    """Of one score with its answer: as given, or else as the pilot says, or else 1."""
+    if not judge_prices and not generation_price and recorded.costs is not None:
+        paid = recorded.costs[np.isfinite(recorded.costs)]
+        if paid.size and paid.mean() > 0.0:
+            return float(paid.mean())
+    return float(per_judge("--judge-prices", judge_prices or None, recorded.raters)[0]) + generation_price
+
+
+def _scores(recorded: RecordedScores, model: str | None, rescaled: bool) -> JudgeScores:
+    one = _one_model(recorded, model)
+    if not one.one_measure:
         raise InvalidInferenceError(
-            f"{who}, and which judges were asked is not known: a plan needs the scores of two judges or "
-            "more. Have several judge the log again (inspect score LOG --scorer "
-            "evalbudget_inspect/cyclic_judge -S judges=a,b,c), or the task (lm-eval: CyclicJudgeFilter)"
+            f"{' and '.join(map(repr, one.raters))} are metrics; choose one with --rater"
         )
     scores = JudgeScores.from_table(one.scores[0], judges=one.raters)
     if rescaled:

@@ -55,7 +55,7 @@ def plan(
         samplers: to plan with, for ``item_half_width``, ``race`` and ``audit``; empty for the default.
         score_range: smallest and largest possible score, for ``race`` and ``audit``.
         label_price: of a human label, in scores of the judge.
-        rater: whose scores decide, for ``race``; the judge, for ``audit``.
+        rater: whose scores decide; None for all, which are then a panel; the judge, for ``audit``.
         judge_prices: dollars of one call of each judge; None for what the pilot says, or else 1.
         generation_price: dollars of one answer of the model judged.
         level: of the interval.
@@ -101,7 +101,7 @@ def plan(
         except InvalidInferenceError as ex:
             raise InvalidInferenceError(f"{source}: {ex}") from ex
     return plan_panel(
-        pilot,
+        pilot.select(rater=rater),
         half_width=half_width,
         usd=usd,
         judge_prices=judge_prices or {},

@@ -42,6 +42,15 @@ READINGS: tuple[Column, ...] = (
     Column("category", Kind.TEXT, "of the item"),
     Column("task", Kind.TEXT, "what was asked of models"),
     Column("version", Kind.TEXT, "of the task"),
+    Column("one_generation", Kind.FLAG, "repeats score one answer again"),
+    Column("one_measure", Kind.FLAG, "raters are judges, not metrics"),
+    Column("failed", Kind.FLAG, "true unless said, where there is no score"),
+    Column("complete", Kind.FLAG, "rows of the model lack nothing it was asked"),
+    Column("better", Kind.TEXT, "`higher` or `lower` scores"),
+    Column("score_low", Kind.NUMBER, "smallest that the rater can give"),
+    Column("score_high", Kind.NUMBER, "largest"),
+    Column("digest", Kind.TEXT, "of what was asked"),
+    Column("cluster", Kind.TEXT, "of items sampled together"),
     Column("epoch", Kind.WHOLE, "place among the item's readings, from 0"),
     Column(
         "weight",
@@ -52,8 +61,6 @@ READINGS: tuple[Column, ...] = (
     Column("fixed_repeats", Kind.WHOLE, "first readings bought whatever the scores"),
     Column("model_cost", Kind.NUMBER, "readings of the model paid for"),
     Column("model_usd", Kind.NUMBER, "dollars paid for the model"),
-    Column("one_generation", Kind.FLAG, "repeats score one answer again"),
-    Column("one_measure", Kind.FLAG, "raters are judges, not metrics"),
 )
 """Of a table of readings. All but ``item`` and ``score`` may be left out."""
 
@@ -62,5 +69,13 @@ NAMES = tuple(column.name for column in READINGS)
 TEXTS = tuple(column.name for column in READINGS if column.kind is Kind.TEXT or column.name == "repeat")
 """Those read as words; a repeat may go by any label."""
 
+TRUTHS = ("score", *(column.name for column in READINGS if column.kind is Kind.FLAG))
+"""Those that may hold true and false."""
+
+FLAGS = {"true": 1.0, "false": 0.0}
+
 FILLED = ("item", "model", "rater", "repeat", "category")
 """What no row may leave empty, if another row has it."""
+
+OTHER_NAMES = {"judge": "rater", "metric": "rater"}
+"""Names of a column under which tables of others have it, where they do not have our own."""

@@ -1,4 +1,4 @@
-"""Reads a long table of scores from ``.csv``, one reading per row."""
+"""Reads a long table of scores from ``.csv`` or ``.tsv``, one reading per row."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from pathlib import Path
 import numpy as np
 
 from evalbudget.errors import InvalidInputError
-from evalbudget.recorded._columns import TEXTS
+from evalbudget.recorded._columns import FLAGS, TEXTS, TRUTHS
 from evalbudget.recorded._long_table import LongTable, columns_in
 from evalbudget.recorded._scores import RecordedScores
 
 _LAYOUT = "a header with item, score and optionally model, rater, repeat, cost, then one reading per row"
-_FLAGS = {"true": "1", "false": "0"}
+_TAB = "\t"
 
 
 def read_csv(path: Path, *, category: str | None = None) -> RecordedScores:
     """Read a ``.csv`` with the columns item and score, and optionally those of a table of readings.
 
-    Other columns are ignored. An empty score or ``nan`` is a reading that failed. Without ``repeat`` the rows
+    A ``.tsv`` is the same with tabs. An empty score or ``nan`` is a reading that failed; ``True`` and
+    ``False`` are 1 and 0. Without ``repeat`` the rows
     of a cell are its repeats. The cost is that of the reading, in dollars; empty where it is not known. Where
     there are columns task and version that are the same in every row, the scores are of that task.
 
@@ -32,19 +33,19 @@ def read_csv(path: Path, *, category: str | None = None) -> RecordedScores:
     Raises:
         InvalidInputError: not text, columns missing, or a row that cannot be used, with its line number.
     """
+    tabs = path.suffix.lower() == ".tsv"
     texts: dict[str, list[str]] = {}
     numbers: dict[str, list[float]] = {}
     lines: list[int] = []
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = csv.reader(file, strict=True)
+            rows = csv.reader(file, strict=True, delimiter=_TAB if tabs else ",")
             header = next(rows, [])
-            columns = columns_in(
-                f"{path}", header or ["an empty file"], category, f"{_LAYOUT}, separated by commas"
-            )
-            words = [(texts.setdefault(name, []), at) for name, at in columns.items() if name in TEXTS]
+            layout = f"{_LAYOUT}, separated by {'tabs' if tabs else 'commas'}"
+            used = columns_in(f"{path}", header or ["an empty file"], category, layout)
+            words = [(texts.setdefault(name, []), at) for name, at in used.at.items() if name in TEXTS]
             values = [
-                (name, numbers.setdefault(name, []), at) for name, at in columns.items() if name not in TEXTS
+                (name, numbers.setdefault(name, []), at) for name, at in used.at.items() if name not in TEXTS
             ]
             for row in rows:
                 if not row:
@@ -53,7 +54,7 @@ def read_csv(path: Path, *, category: str | None = None) -> RecordedScores:
                 if len(row) != len(header):
                     raise InvalidInputError(
                         f"{path}, line {line}: {len(row)} fields, the header has {len(header)}; "
-                        "quote fields that contain commas"
+                        f"quote fields that contain {'tabs' if tabs else 'commas'}"
                     )
                 lines.append(line)
                 for column, at in words:
@@ -69,7 +70,11 @@ def read_csv(path: Path, *, category: str | None = None) -> RecordedScores:
     if not lines:
         raise InvalidInputError(f"{path} has a header but no rows; a table of scores is {_LAYOUT}")
     table = LongTable(
-        texts, {name: np.array(column) for name, column in numbers.items()}, lambda row: f"line {lines[row]}"
+        texts,
+        {name: np.array(column) for name, column in numbers.items()},
+        lambda row: f"line {lines[row]}",
+        used.metrics,
+        used.not_read,
     )
     return table.recorded_in(f"{path}")
 
@@ -78,7 +83,7 @@ def _number(path: Path, line: int, name: str, text: str) -> float:
     if not text:
         return math.nan
     try:
-        value = float(_FLAGS.get(text.lower(), text) if name.startswith("one_") else text)
+        value = FLAGS[text.lower()] if name in TRUTHS and text.lower() in FLAGS else float(text)
     except ValueError:
         raise InvalidInputError(
             f"{path}, line {line}: {name} {text!r} is not a number; leave it empty if it is missing"

@@ -8,7 +8,7 @@ from evalbudget.recorded import _npz
 from evalbudget.recorded._csv_table import read_csv
 from evalbudget.recorded._folder import is_folder
 from evalbudget.recorded._frame_table import read_parquet
-from evalbudget.recorded._json_table import read_jsonl
+from evalbudget.recorded._json_table import read_json, read_jsonl
 from evalbudget.recorded._parquet_folder import is_parquet_folder, read_parquet_folder
 from evalbudget.recorded._scores import RecordedScores
 
@@ -16,8 +16,8 @@ from evalbudget.recorded._scores import RecordedScores
 def open_scores(path: str | Path, category: str | None = None) -> RecordedScores | None:
     """Read ``.npz`` in the recorded-scores layout (known by its suffix or its content), or a long table.
 
-    Long tables are ``.csv``, ``.jsonl`` and ``.parquet``, one reading per row; a folder of ``.parquet`` files
-    is one of them. A folder of recorded scores is mapped.
+    Long tables are ``.csv``, ``.tsv``, ``.json``, ``.jsonl`` and ``.parquet``, one reading per row; a folder
+    of ``.parquet`` files is one of them. A folder of recorded scores is mapped.
 
     Args:
         path: of the file.
@@ -37,10 +37,12 @@ def open_scores(path: str | Path, category: str | None = None) -> RecordedScores
     if not path.is_file():
         return None
     suffix = path.suffix.lower()
-    if suffix == ".csv":
+    if suffix in (".csv", ".tsv"):
         return read_csv(path, category=category)
     if suffix in (".jsonl", ".ndjson"):
         return read_jsonl(path, category=category)
+    if suffix == ".json":
+        return read_json(path, category=category)
     if suffix in (".parquet", ".pq"):
         return read_parquet(path, category=category)
     if suffix == ".npz" or _npz.is_archive(path):

@@ -32,7 +32,7 @@ def narwhals() -> ModuleType:
 
 
 def read_frame(frame: object, *, category: str | None = None, source: str = "the frame") -> RecordedScores:
-    """From a frame with the columns of a table of readings; other columns are ignored.
+    """From a frame with the columns of a table of readings; other columns are named in its notes.
 
     Args:
         frame: of pandas, polars, pyarrow, duckdb or another library that narwhals knows.
@@ -56,11 +56,11 @@ def read_frame(frame: object, *, category: str | None = None, source: str = "the
     except nw.exceptions.DuplicateError as ex:
         raise InvalidInputError(f"{source} has two columns of one name; keep one ({ex})") from ex
     header = table.columns
-    columns = columns_in(source, header, category, LAYOUT)
+    used = columns_in(source, header, category, LAYOUT)
     if not len(table):
         raise InvalidInputError(f"{source} has no rows; give one per reading")
-    found = {name: _values(nw, table[header[at]]) for name, at in columns.items()}
-    return long_table(found, lambda row: f"row {row} (from 0)", _REMEDY, source).recorded_in(source)
+    found = {name: _values(nw, table[header[at]]) for name, at in used.at.items()}
+    return long_table(found, used, lambda row: f"row {row} (from 0)", _REMEDY, source).recorded_in(source)
 
 
 def read_parquet(path: Path, *, category: str | None = None) -> RecordedScores:

@@ -1,23 +1,26 @@
-"""Reads a long table of scores from JSON lines, one reading per line."""
+"""Reads a long table of scores from JSON: lines, or one array, of one object per reading."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.recorded._long_table import columns_in, long_table
 from evalbudget.recorded._scores import RecordedScores
 
-_LAYOUT = 'lines such as {"item": "q1", "score": 1}, optionally with model, rater, repeat, cost; one each'
+_EXAMPLE = '{"item": "q1", "score": 1}'
+_LAYOUT = f"one object per reading, such as {_EXAMPLE}, optionally with model, rater, repeat, cost"
 _REMEDY = "give null if it is missing"
 
 
 def read_jsonl(path: Path, *, category: str | None = None) -> RecordedScores:
     """Read a ``.jsonl`` file whose lines are objects with the columns of a table of readings.
 
-    Other fields are ignored; a field that a line leaves out is missing there, as if it were null.
+    A field that a line leaves out is missing there, as if it were null.
 
     Args:
         path: of the file.
@@ -29,22 +32,62 @@ def read_jsonl(path: Path, *, category: str | None = None) -> RecordedScores:
     """
     rows: list[dict[str, Any]] = []
     lines: list[int] = []
+    with _opened(path) as file:
+        for line, text in enumerate(file, start=1):
+            if not text.strip():
+                continue
+            rows.append(_object(path, line, text))
+            lines.append(line)
+    return _table(path, rows, lambda row: f"line {lines[row]}", category)
+
+
+def read_json(path: Path, *, category: str | None = None) -> RecordedScores:
+    """Read a ``.json`` file that holds one array of such objects.
+
+    Raises:
+        InvalidInputError: not JSON, no array, fields missing, or an object that cannot be used, with its
+            number.
+    """
+    try:
+        with _opened(path) as file:
+            rows = json.load(file)
+    except (ValueError, RecursionError) as ex:
+        raise InvalidInputError(f"{path} is not JSON ({ex}); write or download it again") from ex
+    if not isinstance(rows, list):
+        found = f"an object with {', '.join(list(rows)[:6])}" if isinstance(rows, dict) else "no array"
+        raise InvalidInputError(
+            f"{path} is {found}, and neither a log that an installed plugin knows nor scores: these are an "
+            f"array of objects such as {_EXAMPLE}, optionally with model, rater, repeat, cost"
+        )
+    for number, row in enumerate(rows):
+        if not isinstance(row, dict):
+            raise InvalidInputError(
+                f"{path}, entry {number} (from 0): a {type(row).__name__} and not an object; a table of "
+                f"scores is an array of objects such as {_EXAMPLE}"
+            )
+    return _table(path, rows, lambda row: f"entry {row} (from 0)", category)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[TextIO]:
     try:
         with path.open(encoding="utf-8-sig") as file:
-            for line, text in enumerate(file, start=1):
-                if not text.strip():
-                    continue
-                rows.append(_object(path, line, text))
-                lines.append(line)
+            yield file
     except OSError as ex:
         raise InvalidInputError(f"{path} cannot be read: {ex.strerror or ex}") from ex
     except UnicodeDecodeError as ex:
         raise InvalidInputError(f"{path} is not UTF-8 text ({ex.reason}); save it as UTF-8") from ex
+
+
+def _table(
+    path: Path, rows: Sequence[dict[str, Any]], where: Callable[[int], str], category: str | None
+) -> RecordedScores:
     header = list(dict.fromkeys(name for row in rows for name in row))
-    columns = columns_in(f"{path}", header, category, _LAYOUT)
+    used = columns_in(f"{path}", header, category, _LAYOUT)
     table = long_table(
-        {name: [row.get(header[at]) for row in rows] for name, at in columns.items()},
-        lambda row: f"line {lines[row]}",
+        {name: [row.get(header[at]) for row in rows] for name, at in used.at.items()},
+        used,
+        where,
         _REMEDY,
         f"{path}",
     )

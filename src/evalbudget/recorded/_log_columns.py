@@ -13,7 +13,7 @@ from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.recorded._how_bought import HowBought
 from evalbudget.recorded._scores import RecordedScores
 from evalbudget.sampler import Allocation
-from evalbudget.statistics._bounds import FloatArray
+from evalbudget.statistics._bounds import FloatArray, IntArray
 from evalbudget.statistics._reading_weights import item_shares
 
 
@@ -86,7 +86,7 @@ class LogColumns:
 
     Attributes:
         items: item of each reading.
-        scores: nan where it failed.
+        scores: nan where it failed, was to come and did not, or cannot be read.
         models: whose answer was scored.
         raters: who scored it.
         repeats: any label that tells the readings of a cell apart.
@@ -153,7 +153,20 @@ class LogColumns:
             epochs=epochs if told else None,
             weights=weights,
             costs=costs,
+            failed=self._failed(model_of, item_of, rater_of, recorded.scores.shape[:3]),
         )
+
+    def _failed(
+        self,
+        model_of: Sequence[int],
+        item_of: Sequence[int],
+        rater_of: Sequence[int],
+        shape: tuple[int, ...],
+    ) -> IntArray:
+        """Readings without a score, shape (models, items, raters)."""
+        failed: IntArray = np.zeros(shape, dtype=np.int64)
+        np.add.at(failed, (model_of, item_of, rater_of), np.isnan(np.array(self.scores, dtype=np.float64)))
+        return failed
 
     def _shares(self, model_of: Sequence[int], item_of: Sequence[int]) -> FloatArray:
         """Of each reading in its item's mean; a model's logs weigh what they have of its readings."""

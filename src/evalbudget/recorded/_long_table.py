@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evalbudget.errors import InvalidInputError, UnknownNameError, did_you_mean
-from evalbudget.recorded._columns import FILLED, NAMES, NEEDED, TEXTS
+from evalbudget.recorded._columns import FILLED, FLAGS, NAMES, NEEDED, OTHER_NAMES, TEXTS, TRUTHS
+from evalbudget.recorded._declared import Declared, columns_not_read
 from evalbudget.recorded._how_bought import HowBought
 from evalbudget.recorded._places import Places
 from evalbudget.recorded._scores import RecordedScores
@@ -20,8 +21,8 @@ from evalbudget.sampler import Allocation
 
 FloatArray = NDArray[np.float64]
 
-_FLAGS = {"true": 1.0, "false": 0.0}
 _MOST_EPOCHS = 1e6
+_WAYS = {"lower": 1.0, "higher": 0.0}
 
 
 @dataclass(frozen=True)
@@ -32,11 +33,15 @@ class LongTable:
         texts: words, empty where missing, by the name of the column.
         numbers: numbers, NaN where missing; ``score`` is one of them.
         where: names a row, for messages.
+        metrics: the raters are metrics, whose mean means nothing, unless the table says otherwise.
+        not_read: columns that nothing reads.
     """
 
     texts: Mapping[str, Sequence[str]]
     numbers: Mapping[str, FloatArray]
     where: Callable[[int], str]
+    metrics: bool = False
+    not_read: Sequence[str] = ()
 
     def recorded_in(self, source: str) -> RecordedScores:
         """:meth:`recorded`, with messages that name where the table stands."""
@@ -86,10 +91,54 @@ class LongTable:
             epochs=self._epochs(places) if told else None,
             weights=self._weights(places) if weighted else None,
             costs=places.array(costs) if np.isfinite(costs).any() else None,
+            failed=self._failed(places),
+            declared=self._declared(places, texts),
             one_generation=self._flag("one_generation", otherwise=False),
-            one_measure=self._flag("one_measure", otherwise=True),
+            one_measure=self._flag("one_measure", otherwise=not self.metrics),
             task=_task(texts, len(self.texts["item"])),
         )
+
+    def _failed(self, places: Places) -> NDArray[np.int64] | None:
+        """Rows without a score, shape (models, items, raters), but those that only stand for a name."""
+        failed: NDArray[np.int64] = np.zeros(places.shape[:3], dtype=np.int64)
+        lost = np.isnan(self.numbers["score"]) & (self._column("failed") != 0.0)
+        np.add.at(failed, tuple(axis[lost] for axis in places.index[:3]), 1)
+        return failed if lost.any() else None
+
+    def _declared(self, places: Places, texts: Mapping[str, Sequence[str]]) -> Declared | None:
+        """None where the table declares nothing."""
+        models, items, raters = places.names
+        low, high = (self._of(places, 2, name, self._column(name)) for name in ("score_low", "score_high"))
+        better = self._of(places, 2, "better", _ways(texts.get("better", ()), len(texts["item"]), self.where))
+        complete = self._of(places, 0, "complete", self._column("complete"))
+        known = zip(raters, low.tolist(), high.tolist(), strict=True)
+        found = Declared.of(
+            models,
+            items,
+            raters,
+            complete=[name for name, whole in zip(models, complete.tolist(), strict=True) if whole == 1.0],
+            lower_is_better={
+                name: bool(way) for name, way in zip(raters, better.tolist(), strict=True) if way == way
+            },
+            ranges={name: (a, b) for name, a, b in known if a < b},
+            digests=self._of_items("digest", texts),
+            clusters=self._of_items("cluster", texts),
+            cluster="cluster",
+            notes=columns_not_read(self.not_read),
+        )
+        return None if found == Declared.of(models, items, raters) else found
+
+    def _of_items(self, name: str, texts: Mapping[str, Sequence[str]]) -> dict[str, str] | None:
+        """The one label of each item, by its name; None where there is no such column."""
+        if name not in texts:
+            return None
+        label: dict[str, str] = {}
+        for item, told in zip(texts["item"], texts[name], strict=True):
+            if label.setdefault(item, told) != told:
+                raise InvalidInputError(
+                    f"item {item!r} has the {name} {label[item]!r} and {told!r}; give each item one"
+                )
+        return label
 
     def _categories(self, places: Places, texts: Mapping[str, Sequence[str]]) -> tuple[str, ...] | None:
         if "category" not in texts:
@@ -114,7 +163,7 @@ class LongTable:
                 raise UnknownNameError(f"allocation in {self.where(row)}:", name, kinds)
         of_rows = {"allocation": np.array([codes[name] for name in column], dtype=np.float64)}
         of_rows |= {name: self._column(name) for name in ("fixed_repeats", "model_cost", "model_usd")}
-        told = {name: self._of_models(places, name, values) for name, values in of_rows.items()}
+        told = {name: self._of(places, 0, name, values) for name, values in of_rows.items()}
         return tuple(
             HowBought(
                 Allocation(kinds[int(kind)]),
@@ -125,17 +174,19 @@ class LongTable:
             for kind, fixed, cost, usd in zip(*(values.tolist() for values in told.values()), strict=True)
         )
 
-    def _of_models(self, places: Places, name: str, values: FloatArray) -> FloatArray:
-        """The one value of each model, shape (models,)."""
-        model = places.index[0]
-        found = np.full(places.shape[0], np.nan)
-        found[model] = values
-        differs = ~((values == found[model]) | (np.isnan(values) & np.isnan(found[model])))
+    def _of(self, places: Places, axis: int, name: str, values: FloatArray) -> FloatArray:
+        """The one value of each model (axis 0) or rater (2), shape (names,); NaN where no row has one."""
+        number = places.index[axis]
+        known = ~np.isnan(values)
+        found = np.full(places.shape[axis], np.nan)
+        found[number[known]] = values[known]
+        differs = known & (values != found[number])
         if differs.any():
             row = int(np.flatnonzero(differs)[0])
+            kind, whose = ("model", "item", "rater")[axis], places.names[axis][number[row]]
             raise InvalidInputError(
-                f"{self.where(row)}: {name} of model {places.names[0][model[row]]!r} differs from that in "
-                "other rows; it says how all readings of a model were bought, so give each model one"
+                f"{self.where(row)}: {name} of {kind} {whose!r} differs from that in other rows; it is "
+                f"of all readings of a {kind}, so give each {kind} one"
             )
         return found
 
@@ -184,10 +235,26 @@ class LongTable:
         return bool(known[0]) if known.size else otherwise
 
 
-def columns_in(where: str, header: Sequence[str], category: str | None, layout: str) -> dict[str, int]:
-    """Position of every column in use, by its name here; case and spaces around do not matter.
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Which columns of a table are in use.
 
-    What is told of how scores were bought, from ``epoch`` on, is read where there is ``allocation``.
+    Attributes:
+        at: position of each, by its name here.
+        metrics: raters were found under the name of metrics.
+        not_read: names of the others, as they stand.
+    """
+
+    at: Mapping[str, int]
+    metrics: bool
+    not_read: tuple[str, ...]
+
+
+def columns_in(where: str, header: Sequence[str], category: str | None, layout: str) -> Columns:
+    """The columns in use; case and spaces around do not matter.
+
+    What is told of how scores were bought, from ``epoch`` on, is read where there is ``allocation``. Raters
+    may stand in a column ``judge`` or ``metric``.
 
     Args:
         where: names the table, for messages.
@@ -199,6 +266,13 @@ def columns_in(where: str, header: Sequence[str], category: str | None, layout: 
         InvalidInputError: what is needed is missing, or stands twice.
     """
     names = [str(name).strip().lower() for name in header]
+    other = [name for name, ours in OTHER_NAMES.items() if name in names and ours not in names]
+    if len(other) > 1:
+        raise InvalidInputError(
+            f"{where} has the columns {' and '.join(other)}, and judges of different metrics are no panel; "
+            "keep the rows of one metric and drop that column, or give raters names of both"
+        )
+    named = [OTHER_NAMES[name] if name in other else name for name in names]
     known = NAMES if "allocation" in names else NAMES[: NAMES.index("epoch")]
     missing = [name for name in NEEDED if name not in names]
     if missing:
@@ -210,9 +284,9 @@ def columns_in(where: str, header: Sequence[str], category: str | None, layout: 
             f"(found: {', '.join(map(str, header)) or 'none'}){hint}; a table of scores is {layout}"
         )
     for name in known:
-        if names.count(name) > 1:
-            raise InvalidInputError(f"{where} has {names.count(name)} columns named {name}; keep one")
-    found = {name: names.index(name) for name in known if name in names and name != "category"}
+        if named.count(name) > 1:
+            raise InvalidInputError(f"{where} has {named.count(name)} columns named {name}; keep one")
+    found = {name: named.index(name) for name in known if name in named and name != "category"}
     if category is not None and category.lower() not in names:
         raise InvalidInputError(
             f"{where} has no column {category} (found: {', '.join(map(str, header))}), which was to say what "
@@ -220,11 +294,15 @@ def columns_in(where: str, header: Sequence[str], category: str | None, layout: 
         )
     if (category or "category").lower() in names:
         found["category"] = names.index((category or "category").lower())
-    return found
+    used = set(found.values())
+    return Columns(
+        found, "metric" in other, tuple(str(name) for at, name in enumerate(header) if at not in used)
+    )
 
 
 def long_table(
     columns: Mapping[str, Sequence[object] | NDArray[Any]],
+    used: Columns,
     where: Callable[[int], str],
     remedy: str,
     source: str,
@@ -233,6 +311,7 @@ def long_table(
 
     Args:
         columns: by name; numeric arrays are taken as they are.
+        used: which they are.
         where: names a row, for messages.
         remedy: for a missing value, for example ``leave it empty``.
         source: names the table, for messages.
@@ -248,7 +327,17 @@ def long_table(
     numbers = {
         name: _numbers(name, values, named, remedy) for name, values in columns.items() if name not in TEXTS
     }
-    return LongTable(texts, numbers, where)
+    return LongTable(texts, numbers, where, used.metrics, used.not_read)
+
+
+def _ways(texts: Sequence[str], n: int, where: Callable[[int], str]) -> FloatArray:
+    """1 for rows whose lower scores are better, 0 for higher, NaN for those that say nothing, shape (n,)."""
+    found = np.full(n, np.nan)
+    for row, text in enumerate(texts):
+        if text and text not in _WAYS:
+            raise UnknownNameError(f"direction in {where(row)}:", text, list(_WAYS))
+        found[row] = _WAYS.get(text, np.nan)
+    return found
 
 
 def texts_of(values: Sequence[object] | NDArray[Any]) -> list[str]:
@@ -281,8 +370,8 @@ def _numbers(
 def _number(name: str, value: object, where: Callable[[int], str], row: int, remedy: str) -> float:
     if value is None:
         return math.nan
-    if isinstance(value, str) and value.lower() in _FLAGS and name.startswith("one_"):
-        return _FLAGS[value.lower()]
+    if isinstance(value, str) and name in TRUTHS and value.strip().lower() in FLAGS:
+        return FLAGS[value.strip().lower()]
     if not isinstance(value, str | bytes):
         try:
             return float(value)  # type: ignore[arg-type]

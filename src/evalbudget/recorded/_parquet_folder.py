@@ -105,7 +105,7 @@ class _Streamed:
     def __init__(self, table: Any, path: Path, category: str | None) -> None:
         self._table, self._path = table, path
         header: list[str] = table.schema.names
-        found = columns_in(f"{path}", header, category, LAYOUT)
+        found = columns_in(f"{path}", header, category, LAYOUT).at
         more = sorted(set(found) - set(_KNOWN))
         if more:
             raise InvalidInputError(

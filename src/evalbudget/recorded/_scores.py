@@ -15,8 +15,10 @@ from evalbudget.design import Design
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.recorded import _folder, _npz
 from evalbudget.recorded._blocks import blocks, first_where
+from evalbudget.recorded._declared import Declared
 from evalbudget.recorded._how_bought import HowBought
 from evalbudget.recorded._places import Places
+from evalbudget.recorded._race_record import RaceRecord
 from evalbudget.recorded._task_name import TaskName
 from evalbudget.sampler import Allocation
 from evalbudget.statistics._means import mean_of_known
@@ -54,6 +56,10 @@ class RecordedScores:
             is WEIGHTED; NaN for held-out readings and where nothing was recorded. None: equal shares.
         costs: optional, shape of ``scores``: what each reading cost in dollars, 0 or more, those that failed
             included; NaN where it is not known.
+        failed: optional, shape (models, items, raters): readings that were asked and came back without a
+            score, beside those recorded. None: none is known of.
+        declared: optional, what the source says of the scores.
+        race: what a race recorded of itself, where these are the scores of one that ended; not saved.
         one_generation: a cell's repeats are scores of one answer again, not of one answer each.
         one_measure: the raters are judges of the same thing; False where they are different metrics, whose
             mean means nothing.
@@ -76,6 +82,9 @@ class RecordedScores:
     epochs: IntArray | None = None
     weights: FloatArray | None = None
     costs: FloatArray | None = None
+    failed: IntArray | None = None
+    declared: Declared | None = None
+    race: RaceRecord | None = None
     one_generation: bool = False
     one_measure: bool = True
     task: TaskName | None = None
@@ -136,6 +145,16 @@ class RecordedScores:
             if first_where(lambda block: block < 0.0, costs) is not None:
                 raise InvalidInputError(f"a reading costs {np.nanmin(costs):g}; give dollars, 0 or more")
             object.__setattr__(self, "costs", costs)
+        if self.failed is not None:
+            failed = np.asarray(self.failed)
+            if failed.shape != scores.shape[:3] or failed.dtype.kind not in "iu":
+                raise InvalidInputError(
+                    f"failed has shape {failed.shape}; give one whole number per model, item and rater, "
+                    f"{scores.shape[:3]}"
+                )
+            object.__setattr__(self, "failed", failed.astype(np.int64))
+        if self.declared is not None:
+            self.declared.check(*scores.shape[:3])
 
     # files and tables
 
@@ -180,6 +199,8 @@ class RecordedScores:
                 epochs=arrays.get("epochs"),
                 weights=arrays.get("weights"),
                 costs=arrays.get("costs"),
+                failed=arrays.get("failed"),
+                declared=_declared(arrays, tuple(names.values())),
                 one_generation=kept,
                 one_measure=bool(np.all(arrays.get("one_measure", True))),
             )
@@ -217,6 +238,10 @@ class RecordedScores:
             arrays["weights"] = self.weights
         if self.costs is not None:
             arrays["costs"] = self.costs
+        if self.failed is not None:
+            arrays["failed"] = self.failed
+        if self.declared is not None:
+            arrays |= _as_arrays(self.declared)
         if self.purchases is not None:
             arrays["allocation"] = np.asarray([p.allocation.value for p in self.purchases])
             arrays["fixed_repeats"] = np.asarray([p.fixed_repeats for p in self.purchases])
@@ -306,6 +331,8 @@ class RecordedScores:
         def named(names: tuple[T, ...], chosen: Chosen) -> tuple[T, ...]:
             return tuple(names[i] for i in np.arange(len(names))[chosen].tolist())
 
+        chosen = zip(self.scores.shape, (models, items, raters), strict=False)
+        numbers = [np.arange(n)[wanted].tolist() for n, wanted in chosen]
         return replace(
             self,
             scores=cut(self.scores),
@@ -319,6 +346,8 @@ class RecordedScores:
             epochs=None if self.epochs is None else cut(self.epochs),
             weights=None if self.weights is None else cut(self.weights),
             costs=None if self.costs is None else cut(self.costs),
+            failed=None if self.failed is None else cut(self.failed),
+            declared=None if self.declared is None else self.declared.part(*numbers),
         )
 
     def as_panel(self) -> RecordedScores:
@@ -337,6 +366,39 @@ class RecordedScores:
     def __repr__(self) -> str:
         m, i, r, _ = self.scores.shape
         return f"<RecordedScores: {m} models x {i} items x {r} raters, {int(self.counts.sum())} scores>"
+
+
+_OF_RATERS = ("lower_is_better", "range_low", "range_high")
+
+
+def _as_arrays(declared: Declared) -> dict[str, NDArray[Any]]:
+    """What a file keeps of what the source said; settings are in the models' names."""
+    directions = [np.nan if lower is None else float(lower) for lower in declared.lower_is_better]
+    ranges = np.array([(np.nan, np.nan) if known is None else known for known in declared.ranges])
+    found = dict(zip(_OF_RATERS, (np.array(directions), *ranges.T), strict=True))
+    found["complete"] = np.array(declared.complete)
+    found["digests"] = np.array(declared.digests)
+    if declared.clusters is not None:
+        found |= {"clusters": np.array(declared.clusters), "cluster": np.array([declared.cluster])}
+    return found
+
+
+def _declared(arrays: Mapping[str, NDArray[Any]], names: tuple[tuple[str, ...], ...]) -> Declared | None:
+    if not {*_OF_RATERS, "complete", "digests"} <= set(arrays):
+        return None
+    models, items, raters = names
+    lower, low, high = (_floats(name, arrays[name]).tolist() for name in _OF_RATERS)
+    clusters = _labels("clusters", arrays["clusters"]) if "clusters" in arrays else None
+    return Declared(
+        ({},) * len(models),
+        tuple(bool(whole) for whole in arrays["complete"]),
+        tuple(None if np.isnan(way) else bool(way) for way in lower),
+        tuple(None if np.isnan(a) else (a, b) for a, b in zip(low, high, strict=True)),
+        (None,) * len(raters),
+        _labels("digests", arrays["digests"]) or ("",) * len(items),
+        clusters,
+        _labels("cluster", arrays["cluster"])[0] if clusters is not None else None,
+    )
 
 
 def _purchases(arrays: Mapping[str, NDArray[Any]]) -> tuple[HowBought, ...] | None:

@@ -399,9 +399,9 @@ def _least_known(outcome: Outcome) -> tuple[ItemLine, ...]:
 def _compared(plain: PlainEpochs, unit: str) -> str:
     epochs = f"about {plain.per_item:,} per item ({plain.readings:,} {unit})"
     if plain.as_good:
-        return f"Plain epochs would have done as well or better: {epochs} for a worst item known as well."
+        return f"Plain epochs would have done as well or better: {epochs} for as small a worst error."
     return (
-        f"Plain epochs would have needed {epochs} to know the worst item as well as this run does with "
+        f"Plain epochs would have needed {epochs} for as small an error of the worst item as after these "
         f"{plain.bought:,}, if scores vary as they did here."
     )
 

@@ -65,7 +65,7 @@ def new_table(title: str, note: str, columns: Iterable[str]) -> NotedTable:
     return table
 
 
-NAMED = ("model", "against", "judge", "item", "category", "source", "verdict")
+NAMED = ("metric", "model", "against", "judge", "item", "category", "source", "verdict")
 """Columns of words."""
 
 

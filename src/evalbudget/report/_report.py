@@ -12,6 +12,7 @@ import numpy as np
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError, UnknownNameError
 from evalbudget.estimate import check_level
+from evalbudget.recorded._side_by_side import side_by_side
 from evalbudget.replay._rows import defined
 from evalbudget.report._agreement import JudgeAgreement
 from evalbudget.report._categories import Categories
@@ -21,10 +22,12 @@ from evalbudget.report._items import Items
 from evalbudget.report._judges import Judges
 from evalbudget.report._leaderboard import Leaderboard
 from evalbudget.report._least_known import LeastKnown
-from evalbudget.report._merge import merge
+from evalbudget.report._metrics import Metrics
+from evalbudget.report._race import Race
 from evalbudget.report._reference import AgainstReference
 from evalbudget.report._section import Section
 from evalbudget.report._self_preference import SelfPreferences
+from evalbudget.report._sources import Sources
 from evalbudget.report._spent import Spent
 from evalbudget.report._study import Study, known_range
 from evalbudget.tables import Tables
@@ -45,6 +48,7 @@ SECTIONS: tuple[type[Section], ...] = (
     LeastKnown,
     AgainstReference,
     Spent,
+    Sources,
 )
 """Those of this package, in order; :class:`~evalbudget.comparisons.Verdicts` follows the first."""
 
@@ -121,6 +125,8 @@ def report(
 ) -> Report:
     """Say what recorded scores prove: a leaderboard, paired differences, and of panels what judges add.
 
+    Of several metrics: what each says of every model, in short. Of a finished race: its own verdict.
+
     Args:
         recorded: the scores; several recordings, each by a name for messages, are put side by side.
         level: of all intervals.
@@ -136,17 +142,21 @@ def report(
         InvalidInferenceError: judges on different scales, or no reading that may count.
     """
     check_level(level)
-    parts = list(recorded.items()) if isinstance(recorded, Mapping) else [("the scores", recorded)]
-    one = merge(parts)
+    one = side_by_side(recorded) if isinstance(recorded, Mapping) else recorded
     if models or rater is not None:
         one = _only(one, models, rater)
-    one.as_panel()
+    if sections is None and one.race is not None:
+        sections = (Race, Sources)
+    elif sections is None and len(one.raters) > 1 and not one.one_measure:
+        sections = (Metrics, Sources)
+    elif sections is not None or one.one_measure:
+        one.as_panel()
     if rescale:
         from evalbudget.recorded._rescale import rescale_raters
 
         one = rescale_raters(one)
     study = Study(one, level, against, known_range(one))
-    if study.is_panel and not rescale:
+    if study.is_panel and one.one_measure and not rescale:
         study.require_one_scale()
     if sections is None:
         from evalbudget.hooks._plugins import plugins
@@ -154,6 +164,11 @@ def report(
         sections = list(plugins().reports.values())
     found = [section for cls in sections if (section := _section(cls, study)) is not None]
     return Report(tuple(found), level, one.models, one.raters, len(one.items))
+
+
+def of_race(recorded: RecordedScores) -> Report | None:
+    """What a finished race said, for commands that would judge its scores anew; None for other scores."""
+    return None if recorded.race is None else report(recorded)
 
 
 def _section(cls: type[Section], study: Study) -> Section | None:

@@ -258,6 +258,8 @@ class Study:
             epochs=None,
             weights=None,
             costs=None,
+            failed=None,
+            declared=None,
         )
         try:
             require_one_scale(Study(pooled).scores(0))

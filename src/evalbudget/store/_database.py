@@ -442,13 +442,13 @@ def _begin(connection: Connection) -> None:
 
 
 def _is_gone(ex: DBAPIError) -> bool:
-    """Whether it is the server that is away, or about to be."""
-    if not isinstance(ex, OperationalError | InterfaceError):
-        return False
+    """Whether it is the server that is away, or about to be, or has let this connection go."""
     said = _first_line(str(ex.orig))
     if any(sign in said for sign in _REFUSALS):
         return False
-    return ex.connection_invalidated or any(sign in said for sign in _OUTAGES)
+    if ex.connection_invalidated:  # also as who was silent for too long, which is an error of another kind
+        return True
+    return isinstance(ex, OperationalError | InterfaceError) and any(sign in said for sign in _OUTAGES)
 
 
 def _first_line(message: str) -> str:

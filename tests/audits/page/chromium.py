@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Any, Self
 
-import pytest
+from tests.machine import lacks
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 OPTIONS = (
@@ -21,32 +21,31 @@ OPTIONS = (
     "--disable-dev-shm-usage",
     "--no-first-run",
     "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
     "--remote-debugging-pipe",
 )
-_PATIENCE = 30.0
+_PATIENCE = 120.0
 
 
-def found() -> str | None:
-    """The browser of this machine; None if it has none."""
+def found() -> str:
+    """The browser of this machine."""
     given = os.environ.get("EVALBUDGET_CHROMIUM")
-    return given or next(filter(None, map(shutil.which, NAMES)), None)
-
-
-needed = pytest.mark.skipif(
-    found() is None,
-    reason=f"none of {', '.join(NAMES)} is installed; EVALBUDGET_CHROMIUM names another one",
-)
+    program = given or next(filter(None, map(shutil.which, NAMES)), None)
+    if program is None:
+        lacks(f"none of {', '.join(NAMES)} is installed; EVALBUDGET_CHROMIUM names another one")
+    return program
 
 
 class Chromium:
     """One browser with any number of tabs.
 
     Args:
-        program: to run.
         profile: an empty folder of its own.
     """
 
-    def __init__(self, program: str, profile: Path) -> None:
+    def __init__(self, profile: Path) -> None:
+        program = found()
         ours_in, theirs_out = os.pipe()
         theirs_in, ours_out = os.pipe()
         # the browser reads commands from descriptor 3 and writes to 4

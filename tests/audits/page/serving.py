@@ -41,7 +41,7 @@ def request(
     server: PageServer, path: str, what: object = None, *, raw: bytes | None = None, **headers: str
 ) -> Answered:
     """GET, or POST of ``what``; ``path`` from the root of the server."""
-    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=300)
     try:
         body = raw if raw is not None else None if what is None else json.dumps(what).encode()
         connection.request("GET" if body is None else "POST", path, body, headers)

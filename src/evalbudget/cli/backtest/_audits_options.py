@@ -10,6 +10,7 @@ import click
 from evalbudget.audits.flags import LABEL_PRICE, MARGIN, MAX_LABELS, SCORE_RANGE
 from evalbudget.cli._output import publish
 from evalbudget.cli._shared_options import TASK
+from evalbudget.cli._sources import tell
 from evalbudget.cli.backtest._shared import (
     FILE,
     JSON,
@@ -84,6 +85,7 @@ def audits(
     from evalbudget.backtest import backtest_audits  # numpy and tables take their time: not for --help
 
     recorded = plugins().open_scores(path, task)
+    tell(recorded)
     names = listed(samplers)
     options: dict[str, dict[str, Any]] = {}
     if max_labels is not None:

@@ -9,6 +9,7 @@ import click
 
 from evalbudget.cli._output import publish
 from evalbudget.cli._shared_options import TASK, panel_prices
+from evalbudget.cli._sources import tell
 from evalbudget.cli.backtest._shared import FILE, JSON, MODEL, SEEDS, listed, names_option, progress, run_on
 from evalbudget.hooks._plugins import plugins
 
@@ -55,6 +56,7 @@ def judges(
 
     classes = [plugins().schedule(name) for name in listed(rotations)]
     recorded = plugins().open_scores(path, task)
+    tell(recorded)
     prices = None if judge_prices is None else panel_prices(judge_prices, recorded.raters).tolist()
     with progress() as report:
         result = backtest_rotation(

@@ -10,6 +10,7 @@ import click
 
 from evalbudget.cli._output import publish
 from evalbudget.cli._shared_options import TASK
+from evalbudget.cli._sources import tell
 from evalbudget.cli.backtest._shared import (
     FILE,
     JSON,
@@ -81,8 +82,10 @@ def races(
 ) -> None:
     """Who finds the best model of FILE, with how many evaluations?"""
     from evalbudget.backtest import backtest_race  # numpy and tables take their time: not for --help
+    from evalbudget.recorded._direction import higher_better
 
-    recorded = plugins().open_scores(path, task)
+    recorded = higher_better(plugins().open_scores(path, task).select(rater=rater))
+    tell(recorded)
     names = listed(samplers)
     bounds = None if score_range is None else parse_range(score_range)
     with progress() as report:
@@ -115,12 +118,13 @@ def _history(
     path: Path, recorded: RecordedScores, rater: str | None, bounds: tuple[float, float] | None
 ) -> FactorModel:
     from evalbudget.backtest import factors_of, history_of
+    from evalbudget.recorded._direction import higher_better
 
     factors = factors_of(path, recorded.items)
     if factors is not None:
         return factors
     raters = recorded.raters if rater is None else (rater,)
-    earlier = plugins().open_scores(path)
+    earlier = higher_better(plugins().open_scores(path).select(rater=rater))
     try:
         return history_of(earlier, raters=raters, without=recorded.models, score_range=bounds or (0.0, 1.0))
     except InvalidInputError as ex:

@@ -12,6 +12,7 @@ from rich.markup import escape
 
 from evalbudget.cli._output import publish
 from evalbudget.cli._shared_options import TASK
+from evalbudget.cli._sources import tell
 from evalbudget.cli.backtest._shared import (
     JSON,
     MODEL,
@@ -97,6 +98,8 @@ def repeats(
 
     names = [plugins().sampler(name) for name in listed(samplers)]
     recordings = [plugins().open_scores(path, task) for path in files]
+    for recorded in recordings:
+        tell(recorded)
     with progress() as report:
         result = backtest(
             recordings,

@@ -8,8 +8,12 @@ from evalbudget.doctor.checks._items_in_common import ItemsInCommon
 from evalbudget.doctor.checks._judges import Judges
 from evalbudget.doctor.checks._repeats import Repeats
 from evalbudget.doctor.checks._savings import AuditSaving, RaceSaving, RepeatSaving, RotationSaving
+from evalbudget.doctor.checks._sources import MissingScores, RaceVerdict, SourcesCheck
 
 CHECKS: tuple[type[Check], ...] = (
+    RaceVerdict,
+    MissingScores,
+    SourcesCheck,
     ItemsInCommon,
     Gap,
     Repeats,

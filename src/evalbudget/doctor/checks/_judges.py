@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from evalbudget.doctor._case import Case
 from evalbudget.doctor._check import Check, Finding, Kind
 from evalbudget.report._judges import Judges as JudgesOfReport
+from evalbudget.report._reference import AgainstReference
 
 _FEW = 0.6  # votes by judge
 
@@ -17,9 +18,12 @@ class Judges(Check):
     name = "judges"
 
     def examine(self, case: Case) -> Iterable[Finding]:
-        """One judge; or biases, scales and how many independent votes there are."""
+        """One judge; or biases, scales and how many independent votes there are; and what labels say."""
+        labels = AgainstReference.of(case.study)
+        if labels is not None:
+            yield _against_labels(self.name, labels)
         if not case.is_panel:
-            if case.is_graded:
+            if case.is_graded and labels is None:
                 yield Finding(
                     self.name,
                     Kind.BEWARE,
@@ -77,3 +81,21 @@ class Judges(Check):
             "Replace judges of one family by one; a judge of another family is worth more." if alike else "",
             {"votes": votes, "judges": judges},
         )
+
+
+def _against_labels(check: str, labels: AgainstReference) -> Finding:
+    """What human labels say of the judge, or of the panel's mean."""
+    row = labels.rows[-1]
+    apart = row.low > 0.0 or row.high < 0.0
+    beware = " The labels seem to be on another scale: then this means nothing." if labels.odd else ""
+    return Finding(
+        check,
+        Kind.BEWARE if apart or labels.odd else Kind.FINE,
+        "judged differently than by the labels" if apart else "no bias beyond chance against the labels",
+        f"Against the labels {row.judge} is off by {row.bias:+.3g} ({row.low:+.3g} to {row.high:+.3g}), on "
+        f"{row.items:,} items, and correlates with them at {row.correlation:.2f}.{beware}",
+        "Take the bias out with a random sample of labels: evalbudget inspect audit, lm-eval audit."
+        if apart
+        else "",
+        {"bias": row.bias, "low": row.low, "high": row.high, "correlation": row.correlation},
+    )

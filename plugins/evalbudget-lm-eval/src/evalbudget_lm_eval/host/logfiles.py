@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,17 +10,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evalbudget.backtest import as_written_by
+from evalbudget.backtest import as_written_by, digest_of
 from evalbudget.errors import InvalidInputError
 from evalbudget_lm_eval.host.answers import SHARED
 
-_NAMING = ("peft", "delta", "pretrained", "model", "path", "engine")
+NAMING = ("peft", "delta", "pretrained", "model", "path", "engine")
 """Arguments of a model from which the host takes its name."""
 
 _TEXT = 500
 """Characters of a prompt that are kept."""
 
-_NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?)\.jsonl")
+_DATE = r"(?P<date>\d{4}-\d\d-\d\dT\d\d[-:]\d\d[-:]\d\d(?:\.\d+)?)"
+_NAME = re.compile(rf"samples_(?P<task>.+)_{_DATE}\.jsonl?")
+_RESULTS = re.compile(rf".+_{_DATE}\.json")
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,7 @@ class SamplesFile:
     """The samples of one task in one run.
 
     Attributes:
-        path: of the ``.jsonl``.
+        path: of the ``.jsonl``, or of an array in a ``.json``, as lm-eval wrote them for some weeks of 2024.
         task: its name.
         date: of the run, as it stands in the name.
         results: what the host wrote beside it; empty if there is nothing.
@@ -64,20 +67,39 @@ class SamplesFile:
         return f"{self.path.parent} {self.date}"
 
     @property
+    def config(self) -> Mapping[str, Any]:
+        """Of the run: the model and its arguments; empty if nothing is known."""
+        config = self.results.get("config")
+        return config if isinstance(config, Mapping) else {}
+
+    @property
+    def task_config(self) -> Mapping[str, Any]:
+        """Of the task; empty if nothing is known."""
+        config = self.about("configs")
+        return config if isinstance(config, Mapping) else {}
+
+    def about(self, key: str) -> Any:
+        """What the results have of this task under one of their keys; None if nothing."""
+        known = self.results.get(key)
+        return known.get(self.task) if isinstance(known, Mapping) else None
+
+    @property
     def model(self) -> str:
         """The model evaluated: the arm of a race, the host's name of it, or else that of the folder."""
         arm = (self.block or {}).get("arm")
-        config = self.results.get("config")
-        config = config if isinstance(config, Mapping) else {}
-        args = str(config.get("model_args") or "")
-        if not arm and config.get("model") and not any(key in args for key in _NAMING):
-            return f"{config['model']}:{args}".rstrip(":{}")  # the host made up a random name
-        return str(arm or self.results.get("model_name") or self.path.parent.name or "model")
+        args = self.config.get("model_args") or ""
+        if not arm and self.config.get("model") and not any(key in str(args) for key in NAMING):
+            return f"{self.config['model']}:{args}".rstrip(":{}")  # the host made up a random name
+        named = self.results.get("model_name") or _named(args)
+        return str(arm or named or self.path.parent.name or "model")
 
     def records(
         self, *, responses: bool = False, prompts: bool = False, category: str = "category"
     ) -> Iterator[dict[str, Any]]:
-        """One entry per document and filter, in the order of the file; ``text`` is the end of the prompt.
+        """One entry per document and filter, in the order of the file.
+
+        ``text`` is the end of the prompt, ``question`` the digest of what was asked and of the right answer,
+        and ``said`` tells what the model said from anything else that it could have said, in this process.
 
         Args:
             responses: keep them.
@@ -87,38 +109,81 @@ class SamplesFile:
         Raises:
             InvalidInputError: a line is not what the host writes.
         """
+        long = [*([] if responses else ["resps"]), *([] if prompts else ["arguments"])]
         try:
-            with self.path.open(encoding="utf-8") as lines:
-                for number, line in enumerate(lines, start=1):
-                    if line.strip():
-                        long = [*([] if responses else ["resps"]), *([] if prompts else ["arguments"])]
-                        yield self._record(line, number, long, category)
+            for where, record in self._array() if self.path.suffix == ".json" else self._lines():
+                yield self._record(record, where, long, category)
         except (OSError, UnicodeDecodeError) as ex:
             raise InvalidInputError(f"{self.path} cannot be read: {ex}") from ex
 
-    def _record(self, line: str, number: int, long: Sequence[str], category: str) -> dict[str, Any]:
+    def _lines(self) -> Iterator[tuple[str, Any]]:
+        with self.path.open(encoding="utf-8") as lines:
+            for number, line in enumerate(lines, start=1):
+                if not line.strip():
+                    continue
+                try:
+                    yield f"line {number}", json.loads(line)
+                except (ValueError, RecursionError) as ex:
+                    raise InvalidInputError(
+                        f"{self.path}, line {number} is no JSON ({ex}); if the run was killed while it "
+                        "wrote, remove that line"
+                    ) from ex
+
+    def _array(self) -> Iterator[tuple[str, Any]]:
         try:
-            record = json.loads(line)
-        except (ValueError, RecursionError) as ex:
-            raise InvalidInputError(
-                f"{self.path}, line {number} is no JSON ({ex}); if the run was killed while it wrote, remove "
-                "that line"
-            ) from ex
+            records = json.loads(self.path.read_text(encoding="utf-8"))
+        except (json.JSONDecodeError, RecursionError) as ex:
+            raise InvalidInputError(f"{self.path} is no JSON ({ex}); restore it, or move it away") from ex
+        if not isinstance(records, list):
+            raise InvalidInputError(f"{self.path} is no array of samples; move the file away")
+        return ((f"entry {number}", record) for number, record in enumerate(records, start=1))
+
+    def _record(self, record: Any, where: str, long: Sequence[str], category: str) -> dict[str, Any]:
         if not isinstance(record, dict) or "doc_id" not in record:
             raise InvalidInputError(
-                f"{self.path}, line {number} has no doc_id, so it is no sample of lm-eval; move the file away"
+                f"{self.path}, {where} has no doc_id, so it is no sample of lm-eval; move the file away"
             )
+        doc = record.pop("doc", None)
         record["text"] = _text(record.get("arguments"))
+        record["said"] = hash(str(record.get("resps")))
+        record["question"] = _question(record, doc)
         for name in ("target", *long):  # logs may be larger than the memory
             record.pop(name, None)
-        doc = record.pop("doc", None)
         record["category"] = doc.get(category) if isinstance(doc, dict) else None
         return record
 
 
+def parsed_args(given: object) -> dict[str, Any]:
+    """Arguments as the host takes them: ``a=1,b=2``, or a mapping."""
+    if isinstance(given, Mapping):
+        return {str(key): value for key, value in given.items()}
+    pairs = (part.partition("=") for part in str(given or "").split(","))
+    return {key.strip(): value.strip() for key, equals, value in pairs if equals}
+
+
+def _named(args: object) -> object:
+    """The model's name by its arguments, as the host takes it; None if none of them names it."""
+    given = parsed_args(args)
+    return next((given[key] for key in NAMING if key in given), None)
+
+
+def _question(record: Mapping[str, Any], doc: object) -> str:
+    """A digest of the document and its target; empty if neither is known."""
+    asked, target = record.get("doc_hash"), record.get("target_hash")
+    if asked is None and doc is not None:  # as the host makes it, since April 2024
+        asked = hashlib.sha256(json.dumps(doc, indent=2, ensure_ascii=False).encode()).hexdigest()
+    if target is None and "target" in record:
+        target = hashlib.sha256(str(record["target"]).encode()).hexdigest()
+    return "" if asked is None else digest_of(asked, target)
+
+
 def _text(arguments: object) -> str:
     """The end of a document's first prompt, where it stands after the examples; empty if there is none."""
+    if isinstance(arguments, list):  # before 0.4.3
+        arguments = dict(enumerate(arguments))
     first = next(iter(arguments.values()), None) if isinstance(arguments, dict) else None
+    if isinstance(first, list):
+        first = {"arg_0": next(iter(first), None)}
     prompt = first.get("arg_0") if isinstance(first, dict) else None
     if isinstance(prompt, list) and prompt and isinstance(prompt[0], str):  # a chat: its messages as JSON
         prompt = _last_message(prompt[0])
@@ -135,19 +200,70 @@ def _last_message(chat: str) -> str:
     return told if isinstance(told, str) else chat
 
 
+@dataclass(frozen=True)
+class Unreadable:
+    """A file that is damaged, or not what it is called.
+
+    Attributes:
+        path: of it.
+        task: of the samples that are lost with it.
+        told: what is wrong.
+    """
+
+    path: Path
+    task: str
+    told: str
+
+
 def samples_files(path: Path) -> list[SamplesFile]:
     """Those at a path, by task and date; none if the path is something else.
 
     Raises:
         InvalidInputError: the results beside one of them cannot be read.
     """
-    found = sorted(path.rglob("samples_*.jsonl")) if path.is_dir() else [path]
-    files = []
+    files, unreadable = readable_files(path)
+    if unreadable:
+        raise InvalidInputError(unreadable[0].told)
+    return files
+
+
+def readable_files(path: Path) -> tuple[list[SamplesFile], list[Unreadable]]:
+    """Those at a path, by task and date, and those whose results cannot be read."""
+    found = sorted(path.rglob("samples_*.json*")) if path.is_dir() else [path]
+    folders: dict[Path, dict[str, Path]] = {}
+    read: dict[Path, Mapping[str, Any]] = {}
+    files, unreadable = [], []
     for file in found:
         match = _NAME.fullmatch(file.name)
-        if match is not None and file.is_file():
-            files.append(SamplesFile(file, match["task"], match["date"], _results(file, match["date"])))
-    return sorted(files, key=lambda file: (file.task, file.date, str(file.path)))
+        if match is None or not file.is_file():
+            continue
+        beside = folders.get(file.parent)
+        if beside is None:
+            beside = folders[file.parent] = _results_in(file.parent)
+        results = beside.get(match["date"])
+        try:
+            if results is not None and results not in read:
+                read[results] = _read_results(results)
+        except InvalidInputError as ex:
+            unreadable.append(Unreadable(file, match["task"], str(ex)))
+            continue
+        known = {} if results is None else read[results]
+        files.append(SamplesFile(file, match["task"], match["date"], known))
+    return sorted(files, key=lambda file: (file.task, file.date, str(file.path))), unreadable
+
+
+def results_without_samples(path: Path) -> Path | None:
+    """Results of lm-eval at a path, which has no samples; None if there are none."""
+    found = sorted(path.rglob("*.json")) if path.is_dir() else [path]
+    for file in found:
+        if file.is_file() and _RESULTS.fullmatch(file.name) and not _NAME.fullmatch(file.name):
+            try:
+                results = _read_results(file)
+            except InvalidInputError:
+                continue
+            if isinstance(results.get("results"), Mapping) and "configs" in results:
+                return file
+    return None
 
 
 def check_whole(files: Sequence[SamplesFile], path: Path) -> None:
@@ -184,16 +300,23 @@ def of_newest_runs(files: Sequence[SamplesFile], path: Path) -> list[SamplesFile
     return found
 
 
-def _results(samples: Path, date: str) -> Mapping[str, Any]:
+def _results_in(folder: Path) -> dict[str, Path]:
+    """Files of results by their date."""
     # --output_path out.json makes out_<date>.json, a folder makes results_<date>.json
-    for file in sorted(samples.parent.glob(f"*_{date}.json")):
-        try:
-            results = json.loads(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError) as ex:
-            raise InvalidInputError(
-                f"{file} is not readable as results of lm-eval ({ex}); it says whose samples stand beside "
-                "it, so restore it, or move both away"
-            ) from ex
-        if isinstance(results, dict):
-            return results
-    return {}
+    found: dict[str, Path] = {}
+    for file in sorted(folder.glob("*.json")):
+        match = _RESULTS.fullmatch(file.name)
+        if match is not None and not _NAME.fullmatch(file.name):
+            found.setdefault(match["date"], file)
+    return found
+
+
+def _read_results(file: Path) -> Mapping[str, Any]:
+    try:
+        results = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as ex:
+        raise InvalidInputError(
+            f"{file} is not readable as results of lm-eval ({ex}); it says whose samples stand beside "
+            "it, so restore it, or move both away"
+        ) from ex
+    return results if isinstance(results, dict) else {}

@@ -60,7 +60,7 @@ class _Job:
 
 
 Reply = str | Exception
-_Running = dict[Future[list[Reply]], _Job]
+_Running = dict[Future[list[Reading]], _Job]
 
 
 class Asking:
@@ -80,7 +80,7 @@ class Asking:
         self._pools: dict[object, ThreadPoolExecutor] = {}
         self._readings: list[dict[int, Reading]] = [{} for _ in answers]
         self.told: Callable[[int, Reading], object] = lambda position, reading: None
-        """Called with every reading as it comes, and the position of its answer."""
+        """Called with every reading as it comes, and the position of its answer, in the thread that asked."""
         self.begins: Callable[[int, str], object] = lambda position, judge: None
         """Called before a judge behind a server is asked, with the position of the answer and its name."""
         self.asks: Callable[[Sequence[int]], object] = lambda positions: None
@@ -126,7 +126,6 @@ class Asking:
             stack.callback(self._close)
             bar = stack.enter_context(_progress())
             with quiet(), signals(self._stop):
-                stack.callback(self._take_in, running)
                 self._start(range(len(self._answers)), running, bar)
                 while running:
                     if self._interrupt is not None:
@@ -185,45 +184,59 @@ class Asking:
 
     # asking
 
-    def _ask(self, job: _Job) -> list[Reply]:
+    def _ask(self, job: _Job) -> list[Reading]:
+        """Ask, and have on record what was said before this thread asks anything else.
+
+        The thread that hears of it may be late, above all on a busy machine, and replies that wait for it
+        would be lost if the process were killed or the record could not be written.
+        """
         spec, lm = self._panel.specs[job.judge], self._models[job.judge]
         answers = [self._answers[position] for position in job.answers]
-        with self._lock:
-            if self._over:
-                return []
-            self.asks(job.answers)
-            if is_api(lm):
-                for position in job.answers:
-                    self.begins(position, spec.name)
-        options = options_of_call(spec, lm, answers[0].epoch)
-        contexts = [context_for(spec, lm, answer.prompt) for answer in answers]
-        return replies_to(lm, contexts, options)
+        try:
+            with self._lock:
+                if self._over:
+                    return []
+                self.asks(job.answers)
+                if is_api(lm):
+                    for position in job.answers:
+                        self.begins(position, spec.name)
+            options = options_of_call(spec, lm, answers[0].epoch)
+            contexts = [context_for(spec, lm, answer.prompt) for answer in answers]
+            return self._keep(job, replies_to(lm, contexts, options))
+        except BaseException:
+            self._over = True  # the round breaks off, and nothing more is sent until that is heard of
+            raise
+
+    def _keep(self, job: _Job, replies: Sequence[Reply]) -> list[Reading]:
+        name, readings = self._panel.specs[job.judge].name, []
+        for position, reply in zip(job.answers, replies, strict=True):
+            epoch = self._answers[position].epoch
+            if isinstance(reply, Exception):
+                reading = Reading(name, epoch, None, error=said_by(reply))
+            else:
+                reading = Reading(name, epoch, self._panel.grading.read(reply), reply)
+            with self._lock:
+                self.told(position, reading)
+            readings.append(reading)
+        return readings
 
     def _again(self, calls: int) -> bool:
         """Whether a request that failed is sent again; ``calls`` of it may be billed."""
         with self._lock:
             return not self._over and (not calls or self.pays(calls))
 
-    def _heard(self, job: _Job, replies: Sequence[Reply]) -> bool:
-        """Take note of replies; whether a judge was dropped for them."""
+    def _heard(self, job: _Job, readings: Sequence[Reading]) -> bool:
+        """Take note of what was said; whether a judge was dropped for it."""
         spec, dropped = self._panel.specs[job.judge], False
-        for position, reply in zip(job.answers, replies, strict=bool(replies)):  # none: it was not asked
-            epoch = self._answers[position].epoch
-            if job.judge in self._readings[position]:
-                continue  # heard just before a second signal
-            if isinstance(reply, Exception):
+        for position, reading in zip(job.answers, readings, strict=bool(readings)):  # none: it was not asked
+            if reading.error is not None:
                 if not self._failed[job.judge] and job.judge not in (self.ill or ()):
-                    log.warning("judge %r failed: %s", spec.name, said_by(reply))
+                    log.warning("judge %r failed: %s", spec.name, reading.error)
                 if self.ill is not None:
                     self.ill.add(job.judge)
                 self._failed[job.judge] += 1
-                reading = Reading(spec.name, epoch, None, error=said_by(reply))
-            else:
-                reading = Reading(spec.name, epoch, self._panel.grading.read(reply), reply)
             self._asked[job.judge] += 1
             self._readings[position][job.judge] = reading
-            with self._lock:
-                self.told(position, reading)
             warning = self._dealer.note(job.judge, scored=reading.score is not None)
             if warning is not None:
                 log.warning(warning)
@@ -248,14 +261,6 @@ class Asking:
                 "evalbudget: judges have %d calls on their way, which are waited for since they are paid",
                 len(running),
             )
-
-    def _take_in(self, running: _Running) -> None:
-        """Where the round breaks off: calls under way are paid for, so what they bring is kept."""
-        self._over = True
-        self._close()
-        for future, job in running.items():
-            if future.done() and not future.cancelled() and future.exception() is None:
-                self._heard(job, future.result())
 
     def _tell(self) -> None:
         missing: Counter[str] = Counter()
@@ -286,6 +291,8 @@ class Asking:
         return self._pools[key]
 
     def _close(self) -> None:
+        """Nothing more is asked; calls under way are paid for, so what they bring is waited for and kept."""
+        self._over = True
         for pool in self._pools.values():
             pool.shutdown(cancel_futures=True)
 

@@ -34,7 +34,7 @@ def earlier_scores(
 
     def is_history(file: SamplesFile) -> bool:
         ours = (file.block or {}).get("journal")
-        return file.task in tasks and (ours is None or ours != str(journal))
+        return ours is None or ours != str(journal)
 
     def open_folder(path: Path) -> RecordedScores | str:
         if not samples_files(path):
@@ -43,7 +43,7 @@ def earlier_scores(
                 "--log_samples), a file of recorded scores or a file of factors"
             )
         try:
-            scores = open_scores(path, wanted=is_history)
+            scores = open_scores(path, wanted=is_history, of_tasks=tasks)
         except InvalidInputError as ex:
             return str(ex)
         return f"{path} holds no earlier samples of task {', '.join(tasks)}" if scores is None else scores

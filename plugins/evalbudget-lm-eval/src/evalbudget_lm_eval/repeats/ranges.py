@@ -13,7 +13,7 @@ SHARE = (0.0, 1.0)
 _OF_THE_HOST = frozenset({"acc", "acc_bytes", "acc_mutual_info", "acc_norm", "exact_match"})
 """Metrics that the host computes itself, and that are right or wrong."""
 
-_BY_NAME = _OF_THE_HOST | {
+TWO_VALUED = _OF_THE_HOST | {
     "em",
     "math_verify",
     "pass@1",
@@ -40,7 +40,7 @@ def known_range(task: Any, metric: str, seen: Iterable[float]) -> tuple[float, f
     panel = panel_of(task) if metric == NAME else None
     if panel is not None:
         found = (float(panel.grading.low), float(panel.grading.high))
-    elif _is_the_hosts(task, metric) or (metric in _BY_NAME and any(score > 0.0 for score in scores)):
+    elif _is_the_hosts(task, metric) or (metric in TWO_VALUED and any(score > 0.0 for score in scores)):
         found = SHARE
     else:
         return None

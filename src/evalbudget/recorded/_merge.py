@@ -3,33 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TypeVar
 
 import numpy as np
 
 from evalbudget.errors import InvalidInputError
+from evalbudget.recorded._declared import Declared
+from evalbudget.recorded._how_bought import HowBought
+from evalbudget.recorded._scores import RecordedScores
 from evalbudget.statistics._bounds import FloatArray, IntArray
 
-if TYPE_CHECKING:
-    from evalbudget.recorded._scores import RecordedScores
+T = TypeVar("T")
+_Recordings = Sequence[tuple[str, RecordedScores]]
 
 
-def merge(recordings: Sequence[tuple[str, RecordedScores]]) -> RecordedScores:
+def merge(recordings: _Recordings, notes: Sequence[str] = ()) -> RecordedScores:
     """Models side by side, items and raters matched by name.
 
     Args:
-        recordings: each with the name it goes by in messages, for example its path.
+        recordings: two or more, each with the name it goes by in messages, for example its path; no model is
+            in two of them.
+        notes: on how they were matched.
 
     Raises:
-        InvalidInputError: none given, a model in two of them, no items or no raters in common.
+        InvalidInputError: no items or no raters in common, or contradictory directions of one score.
     """
-    from evalbudget.recorded._how_bought import HowBought
-    from evalbudget.recorded._scores import RecordedScores
-
-    if not recordings:
-        raise InvalidInputError("there is nothing to report on; give a file or folder of scores")
-    if len(recordings) == 1:
-        return recordings[0][1]
     _check(recordings)
     parts = [recorded for _, recorded in recordings]
     models = tuple(name for part in parts for name in part.models)
@@ -40,6 +38,7 @@ def merge(recordings: Sequence[tuple[str, RecordedScores]]) -> RecordedScores:
     epochs: IntArray = np.zeros(scores.shape, dtype=np.int64) + np.arange(repeats)
     weights: FloatArray = np.full(scores.shape, np.nan)
     costs: FloatArray = np.full(scores.shape, np.nan)
+    failed: IntArray = np.zeros(scores.shape[:3], dtype=np.int64)
     references = max(0 if part.reference is None else part.reference.shape[2] for part in parts)
     reference: FloatArray = np.full((len(models), len(items), references), np.nan)
     item_at, rater_at = _index(items), _index(raters)
@@ -56,6 +55,8 @@ def merge(recordings: Sequence[tuple[str, RecordedScores]]) -> RecordedScores:
             weights[place] = part.weights
         if part.costs is not None:
             costs[place] = part.costs
+        if part.failed is not None:
+            failed[np.ix_(rows, columns, judges)] = part.failed
         if part.reference is not None:
             reference[np.ix_(rows, columns, np.arange(part.reference.shape[2]))] = part.reference
         start += len(part.models)
@@ -72,22 +73,15 @@ def merge(recordings: Sequence[tuple[str, RecordedScores]]) -> RecordedScores:
         epochs=epochs if any(part.epochs is not None for part in parts) else None,
         weights=weights if any(part.weights is not None for part in parts) else None,
         costs=costs if any(part.costs is not None for part in parts) else None,
+        failed=failed if any(part.failed is not None for part in parts) else None,
+        declared=_declared(recordings, models, items, raters, notes),
         one_generation=all(part.one_generation for part in parts),
         one_measure=all(part.one_measure for part in parts),
         task=parts[0].task if len({part.task for part in parts}) == 1 else None,
     )
 
 
-def _check(recordings: Sequence[tuple[str, RecordedScores]]) -> None:
-    owner: dict[str, str] = {}
-    for name, part in recordings:
-        for model in part.models:
-            if model in owner:
-                raise InvalidInputError(
-                    f"model {model!r} is in {owner[model]} and in {name}; give one of them, or, if they are "
-                    "logs of the same task, the folder that holds them both"
-                )
-            owner[model] = name
+def _check(recordings: _Recordings) -> None:
     first, one = recordings[0]
     for name, part in recordings[1:]:
         for axis in ("items", "raters"):
@@ -99,9 +93,68 @@ def _check(recordings: Sequence[tuple[str, RecordedScores]]) -> None:
                 )
 
 
-def _categories(
-    recordings: Sequence[tuple[str, RecordedScores]], items: tuple[str, ...]
-) -> tuple[str, ...] | None:
+def _declared(
+    recordings: _Recordings,
+    models: tuple[str, ...],
+    items: tuple[str, ...],
+    raters: tuple[str, ...],
+    notes: Sequence[str],
+) -> Declared:
+    """What all of them declare; where two differ in a range or a reducer, it is unknown."""
+    told = [(name, part, part.declared) for name, part in recordings if part.declared is not None]
+    digests: dict[str, str] = {}
+    clusters: dict[str, str] = {}
+    for _, part, declared in told:
+        for item, digest in zip(part.items, declared.digests, strict=True):
+            digests[item] = digests.get(item) or digest
+        clusters |= dict(zip(part.items, declared.clusters or (), strict=False))
+    fields = {declared.cluster for _, _, declared in told if declared.cluster is not None}
+    known = [(part, declared) for _, part, declared in told]
+    return Declared.of(
+        models,
+        items,
+        raters,
+        settings={m: s for part, d in known for m, s in zip(part.models, d.settings, strict=True)},
+        complete=[m for part, d in known for m, whole in zip(part.models, d.complete, strict=True) if whole],
+        lower_is_better=_directions(recordings),
+        ranges=_agreed([(part.raters, d.ranges) for part, d in known]),
+        reducers=_agreed([(part.raters, d.reducers) for part, d in known]),
+        digests=digests,
+        clusters=clusters if len(fields) == 1 else None,
+        cluster=fields.pop() if len(fields) == 1 else None,
+        notes=[*(f"{name}: {note}" for name, _, d in told for note in d.notes), *notes],
+    )
+
+
+def _agreed(told: Sequence[tuple[Sequence[str], Sequence[T | None]]]) -> dict[str, T]:
+    """What nobody contradicts, by rater."""
+    found: dict[str, set[T]] = {}
+    for raters, values in told:
+        for rater, value in zip(raters, values, strict=True):
+            if value is not None:
+                found.setdefault(rater, set()).add(value)
+    return {rater: values.pop() for rater, values in found.items() if len(values) == 1}
+
+
+def _directions(recordings: _Recordings) -> dict[str, bool]:
+    found: dict[str, tuple[bool, str]] = {}
+    for name, part in recordings:
+        for rater, lower in zip(
+            part.raters, part.declared.lower_is_better if part.declared else (), strict=False
+        ):
+            if lower is None:
+                continue
+            known, first = found.setdefault(rater, (lower, name))
+            if known != lower:
+                low, high = (first, name) if known else (name, first)
+                raise InvalidInputError(
+                    f"{low} says that lower {rater} is better, and {high} that higher is: these are "
+                    "different scores; give recordings that agree"
+                )
+    return {rater: lower for rater, (lower, _) in found.items()}
+
+
+def _categories(recordings: _Recordings, items: tuple[str, ...]) -> tuple[str, ...] | None:
     """As the first recording that has the item says; None unless all items have one."""
     label: dict[str, str] = {}
     for _, part in recordings:

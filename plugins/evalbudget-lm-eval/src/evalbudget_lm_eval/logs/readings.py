@@ -1,0 +1,171 @@
+"""A log's scores as columns: one entry for each that was made, or should have been."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from evalbudget import Allocation
+from evalbudget.backtest import Bought, HowBought, LogColumns
+from evalbudget.judges import Call, share_weights
+from evalbudget_lm_eval.host.answers import WEIGHT
+from evalbudget_lm_eval.host.logfiles import SamplesFile
+from evalbudget_lm_eval.logs.documents import Documents
+from evalbudget_lm_eval.logs.log import Log, Record, readings
+from evalbudget_lm_eval.logs.metrics import Metrics, is_number
+from evalbudget_lm_eval.logs.missing import Missing
+from evalbudget_lm_eval.run.costs_in_records import PaidAnswers
+
+_Score = tuple[str, int, float]
+"""Who scored, which answer of the document (from 0), the score (nan if it failed)."""
+
+
+@dataclass(slots=True)
+class Readings:
+    """Of all logs so far.
+
+    Attributes:
+        documents: their names.
+        judged: judges scored, whose readings count; else metrics.
+        by_filter: metrics go by their names and those of their filters.
+        only: the host's ``metric,filter`` that are read; None for all.
+        columns: one entry for each reading.
+        bought: how, by model and run.
+        metrics: of the logs, by rater.
+        filters: of the metrics, by rater.
+    """
+
+    documents: Documents
+    judged: bool
+    by_filter: bool
+    only: frozenset[str] | None
+    columns: LogColumns = field(default_factory=LogColumns)
+    bought: dict[str, dict[str, Bought]] = field(default_factory=dict)
+    metrics: dict[str, list[Metrics]] = field(default_factory=dict)
+    filters: dict[str, str] = field(default_factory=dict)
+    _paid: PaidAnswers = field(default_factory=PaidAnswers)
+    _runs: dict[tuple[str, str], dict[str, int]] = field(default_factory=dict)
+
+    def add(self, log: Log, model: str, metrics: Metrics, missing: Missing) -> None:
+        """Add a log's.
+
+        Args:
+            log: to add.
+            model: that it evaluated, by its name and settings.
+            metrics: of the log.
+            missing: documents that it should have.
+        """
+        known = self._runs.setdefault((model, log.file.task), {})
+        number = known.setdefault(log.file.run, len(known))
+        raters: dict[str, str] = {}
+        epochs = calls = 0
+        for record in log.records:
+            item = self.documents.see(log, record)
+            read = list(_said(record) if self.judged else self._scores(log, metrics, record))
+            weights = [_weight(record)] * len(read)
+            if self.judged:  # scores of an answer have its weight together: of several responses, or judges
+                shared = share_weights([Call(0, 0, 0, value, _weight(record)) for *_, value in read])
+                weights = [call.weight for call in shared]
+            self.columns.weights += weights
+            for rater, epoch, value in read:
+                epochs, calls = max(epochs, epoch + 1), calls + 1
+                raters.setdefault(rater, str(record["filter"]))
+                self._reading(log, model, (number, epoch), item, rater, value)
+                self.columns.costs.append(self._paid.cost(log.file, int(record["doc_id"]), epoch))
+        if not self.judged:
+            calls = len({(record["doc_id"], record.get("epoch", 0)) for record in log.records})
+        for place, (rater, chosen) in enumerate((raters or self._expected(log, metrics)).items()):
+            self.metrics.setdefault(rater, []).append(metrics)
+            self.filters.setdefault(rater, chosen)
+            lost = () if self.judged and place else missing.documents.get(chosen, ())  # one judge's turn
+            for document in lost:
+                epochs = max(epochs, 1)
+                self._reading(log, model, (number, 0), self.documents.name(log, document), rater, math.nan)
+                self.columns.weights.append(math.nan)
+                self.columns.costs.append(math.nan)
+        logs = self.bought.setdefault(model, {})
+        bought = how_bought(log.file, log.records, epochs, cost=float(calls))
+        logs[log.file.run] = _with(logs.get(log.file.run), bought)
+
+    def _scores(self, log: Log, metrics: Metrics, record: Record) -> Iterator[_Score]:
+        """A record's metrics that are averaged; nan where one has no score and should have."""
+        for metric in record.get("metrics") or ():
+            value = record.get(metric)
+            if metric not in metrics.names or not self._reads(metrics, metric, str(record["filter"])):
+                continue
+            if is_number(value) and math.isnan(value) and metric in metrics.of_some_documents:
+                continue
+            score = float(value) if is_number(value) and math.isfinite(value) else math.nan
+            yield self._rater(metric, str(record["filter"])), int(record.get("epoch", 0)), score
+
+    def _expected(self, log: Log, metrics: Metrics) -> dict[str, str]:
+        """The raters of a log without records, by what its results name."""
+        rows = log.file.about("results")
+        keys = [key for key in (rows if isinstance(rows, Mapping) else ()) if "," in key]
+        named = [key.split(",", 1) for key in keys if is_number(rows[key])]
+        return {
+            self._rater(metric, chosen): chosen
+            for metric, chosen in named
+            if not self.judged and metrics.listed(metric) and self._reads(metrics, metric, chosen)
+        }
+
+    def _reads(self, metrics: Metrics, metric: str, chosen: str) -> bool:
+        return metric not in metrics.left_out and (self.only is None or f"{metric},{chosen}" in self.only)
+
+    def _rater(self, metric: str, chosen: str) -> str:
+        return f"{metric},{chosen}" if self.by_filter else metric
+
+    def _reading(
+        self, log: Log, model: str, answer: tuple[int, int], item: str, rater: str, value: float
+    ) -> None:
+        columns = self.columns
+        columns.items.append(item)
+        columns.scores.append(value)
+        columns.models.append(model)
+        columns.raters.append(rater)
+        columns.repeats.append(answer)
+        generation = answer
+        if log.kept:  # a judge's second score of it counts as one of another
+            again = columns.again.get((f"{log.file.path}", item, rater), 0)
+            columns.again[f"{log.file.path}", item, rater] = again + 1
+            generation = (answer[0], again)
+        columns.generations.append(generation)
+        columns.logs.append(log.file.run)
+        columns.epochs.append(answer[1] + 1)
+
+
+def how_bought(file: SamplesFile, records: Sequence[Record], epochs: int, *, cost: float) -> Bought:
+    """How a run's answers were bought; of one of ours without its results only the first ones may count."""
+    block, allocation, fixed = file.block, Allocation.FIXED, 0
+    if block is not None and "allocation" in block:
+        judged = (block.get("judges") or {}).get(
+            file.task
+        ) or block  # where each response is judged for itself
+        allocation, fixed = Allocation(block["allocation"]), int(judged["fixed_repeats"])
+    elif block is not None:  # a race: how many documents a model was asked followed from its scores
+        allocation = Allocation.ADAPTIVE
+    elif any("epoch" in record for record in records):
+        allocation, fixed = Allocation.ADAPTIVE, 1
+    return Bought(HowBought(allocation, fixed, cost=cost), epochs)
+
+
+def _with(before: Bought | None, more: Bought) -> Bought:
+    """Several tasks of one run, which had one budget."""
+    if before is None:
+        return more
+    cost = (before.purchase.cost or 0.0) + (more.purchase.cost or 0.0)
+    fixed = min(before.purchase.fixed_repeats, more.purchase.fixed_repeats)
+    return Bought(replace(more.purchase, fixed_repeats=fixed, cost=cost), max(before.epochs, more.epochs))
+
+
+def _said(record: Record) -> Iterator[_Score]:
+    for reading in readings(record):
+        yield reading.judge, reading.epoch, math.nan if reading.score is None else reading.score
+
+
+def _weight(record: Mapping[str, Any]) -> float:
+    """Of the answer; nan if it was held out, or if no weight was fixed."""
+    weight = record.get(WEIGHT)
+    return math.nan if weight is None else float(weight)

@@ -1,0 +1,69 @@
+"""What every command that reads scores asks and reads alike: which task, which way is better, which items."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from evalbudget.cli._shared_options import TASK
+from evalbudget.hooks._plugins import plugins
+
+if TYPE_CHECKING:
+    from evalbudget.backtest import RecordedScores
+
+_OPTIONS = (
+    TASK,
+    click.option(
+        "--across-tasks",
+        is_flag=True,
+        help="Logs of tasks of other names or versions have the same items under the same ids.",
+    ),
+    click.option(
+        "--lower-is-better",
+        is_flag=True,
+        help="Lower scores are better, where the source does not say so itself.",
+    ),
+)
+
+
+def sources(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options ``task``, ``across_tasks``, ``lower_is_better``."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def opened(
+    paths: Iterable[Path],
+    *,
+    task: str | None = None,
+    across_tasks: bool = False,
+    lower_is_better: bool = False,
+    category: str | None = None,
+) -> RecordedScores:
+    """The scores of all paths, side by side.
+
+    Raises:
+        EvalbudgetError: one of them cannot be read, or they do not go together.
+    """
+    from evalbudget.backtest import side_by_side
+    from evalbudget.recorded._direction import with_lower_better
+
+    found: Mapping[str, RecordedScores] = {
+        str(path): plugins().open_scores(path, task, category=category) for path in dict.fromkeys(paths)
+    }
+    recorded = side_by_side(found, across_tasks=across_tasks)
+    return with_lower_better(recorded) if lower_is_better else recorded
+
+
+def tell(recorded: RecordedScores) -> None:
+    """Notes of the sources on stderr, for commands whose result has no place for them."""
+    from evalbudget.tables import obeying_nothing
+
+    notes = recorded.declared.notes if recorded.declared is not None else ()
+    verdict = () if recorded.race is None else (f"these are the scores of a race: {recorded.race.sentence}",)
+    for note in (*verdict, *notes):
+        click.echo(f"Note: {obeying_nothing(note)}", err=True)

@@ -1,0 +1,74 @@
+"""What do the sources say beside the scores, and what do they leave unknown?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from evalbudget.doctor._case import Case
+from evalbudget.doctor._check import Check, Finding, Kind
+from evalbudget.recorded._missing import missing_answers, missing_shares, score_range
+from evalbudget.report._sources import Sources as SourcesOfReport
+
+
+class SourcesCheck(Check):
+    """What was left out, and what scores are taken for because nothing says it."""
+
+    name = "sources"
+
+    def examine(self, case: Case) -> Iterable[Finding]:
+        """Each note of a reader, and what is unknown."""
+        found = SourcesOfReport.of(case.study)
+        if found is None:
+            return
+        for note in found.notes:
+            yield Finding(self.name, Kind.BEWARE, "said by the source", note)
+        if found.assumed:
+            yield Finding(
+                self.name,
+                Kind.FINE,
+                "not said by the source",
+                " ".join(found.assumed),
+                "Where that is wrong, say so: --lower-is-better, --score-range, --missing.",
+            )
+
+
+class MissingScores(Check):
+    """Scores that should be there and are not, and what they could do to the means."""
+
+    name = "missing scores"
+
+    def examine(self, case: Case) -> Iterable[Finding]:
+        """One finding for all models: how many are missing of each, and the worst that they could be."""
+        recorded = case.recorded
+        answers, shares = missing_answers(recorded), missing_shares(recorded)
+        if not answers.any():
+            return
+        (low, high), known = score_range(recorded)
+        told = []
+        for model, name in enumerate(recorded.models):
+            if answers[model]:
+                share = shares[model][~(shares[model] != shares[model])].mean()
+                told.append(f"{answers[model]:,} of {name} (up to {share * (high - low):.3g} of its mean)")
+        seen = "" if known else f", if scores lie between {low:g} and {high:g} as those that are there"
+        yield Finding(
+            self.name,
+            Kind.PROBLEM if float(answers.max()) > 0.01 * shares.shape[1] else Kind.BEWARE,
+            "scores are missing",
+            f"Missing answers: {'; '.join(told)}{seen}. If what fails is what would be wrong, means without "
+            "them are too high, and the model that fails more looks better.",
+            "Run what is missing again, or say what it counts as: --missing zero, --missing drop.",
+            {"missing": float(answers.sum())},
+        )
+
+
+class RaceVerdict(Check):
+    """The verdict of a race, which nothing but the race itself can give."""
+
+    name = "verdict of a race"
+
+    def examine(self, case: Case) -> Iterable[Finding]:
+        """What it said when it ended."""
+        race = case.recorded.race
+        if race is not None:
+            text = " ".join(part for part in (race.sentence, race.proof) if part)
+            yield Finding(self.name, Kind.FINE, "these are the scores of a race; its own verdict", text)

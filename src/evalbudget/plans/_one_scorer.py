@@ -1,0 +1,164 @@
+r"""How many items make the mean as well known as asked, by the scores of one scorer: tables and JSON.
+
+With items' true means spread by :math:`\sigma_a^2` and one score of an item by :math:`\sigma_e^2` about its
+mean, n items with r scores each know the mean to
+
+.. math:: h = t \sqrt{(\sigma_a^2 + \sigma_e^2 / r) / n},
+
+t of the pilot's degrees of freedom. The larger count takes the variance at the upper end of its 80% interval,
+since a pilot knows the variance no better than that.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+
+import numpy as np
+from rich.text import Text
+
+from evalbudget.errors import InvalidInferenceError, InvalidInputError
+from evalbudget.plans._result import Plans
+from evalbudget.recorded._scores import RecordedScores
+from evalbudget.statistics._bounds import FloatArray
+from evalbudget.statistics._shrinkage import t_quantile
+from evalbudget.tables import PrintableTable
+
+_SCORES = (1, 2, 4)
+_SURE = 0.8
+_FEWEST = 2
+
+
+@dataclass(frozen=True, slots=True)
+class ItemsPlan:
+    """One number of scores of each item.
+
+    Attributes:
+        scores_per_item: bought.
+        items: needed for the half-width, or had for the money.
+        items_upper: enough for the half-width in 80% of pilots like this; the same as ``items`` for money.
+        calls: scores in all.
+        cost: of them; of the items, not of their upper count.
+        half_width: of the interval of the mean.
+    """
+
+    scores_per_item: int
+    items: int
+    items_upper: int
+    calls: int
+    cost: float
+    half_width: float
+
+
+def plan_one_scorer(
+    recorded: RecordedScores,
+    *,
+    half_width: float | None,
+    usd: float | None,
+    price: float,
+    level: float,
+    max_items: int | None,
+    source: str,
+) -> Plans:
+    """Items for a half-width, or the half-width for some money.
+
+    Args:
+        recorded: scores of one model by one scorer.
+        half_width: that the interval of the mean shall have, above 0.
+        usd: money to spend, instead.
+        price: of one score, its answer included.
+        level: of the interval.
+        max_items: how many there are; None: as many as are needed.
+        source: names the pilot, for messages.
+
+    Raises:
+        InvalidInputError: an amount that is none.
+        InvalidInferenceError: too few items, scores that never differ, or more items than there are.
+    """
+    for name, value in {"--half-width": half_width, "--usd": usd}.items():
+        if value is not None and not (math.isfinite(value) and value > 0.0):
+            raise InvalidInputError(f"{name} {value:g}: give a number above 0")
+    between, noise, items = _variances(np.asarray(recorded.scores[0, :, 0], dtype=np.float64), source)
+    within = noise or 0.0
+    quantile = float(t_quantile(level, float(items - 1)))
+    upper = _upper(items - 1)
+    plans = []
+    for repeats in _SCORES if within > 0.0 else _SCORES[:1]:
+        variance = between + within / repeats
+        if half_width is not None:
+            needed = max(math.ceil(variance * (quantile / half_width) ** 2), _FEWEST)
+            most = max(math.ceil(variance * upper * (quantile / half_width) ** 2), _FEWEST)
+        else:
+            assert usd is not None
+            needed = most = min(int(usd / (price * repeats)), max_items or int(usd / price))
+            if needed < _FEWEST:
+                continue
+        if max_items is not None and needed > max_items:
+            continue
+        calls = needed * repeats
+        reached = quantile * math.sqrt(variance / needed)
+        plans.append(ItemsPlan(repeats, needed, most, calls, calls * price, reached))
+    if not plans:
+        raise InvalidInferenceError(f"{source} does not support a plan: {_why(max_items, usd)}")
+    document = {
+        "plans": [asdict(plan) for plan in plans],
+        "variance_of_items": between,
+        "variance_of_repeats": noise,
+        "items": items,
+    }
+    return Plans(document, (_table(plans, level, items, known=noise is not None),))
+
+
+def _variances(scores: FloatArray, source: str) -> tuple[float, float | None, int]:
+    """Of items' means, of one score about its item's mean (None: no item has two), and items scored."""
+    n = np.count_nonzero(~np.isnan(scores), axis=1)
+    kept = scores[n > 0]
+    n = n[n > 0]
+    if n.size < _FEWEST:
+        raise InvalidInferenceError(f"{source} has {n.size} items with a score; a plan needs two or more")
+    means = np.nansum(kept, axis=1) / n
+    spread = float(means.var(ddof=1))
+    if spread <= 0.0:
+        raise InvalidInferenceError(
+            f"all items of {source} have the same score, so it does not show how scores vary; give a larger "
+            "pilot"
+        )
+    if not (n > 1).any():
+        return spread, None, int(n.size)
+    squares = float(np.nansum((kept - means[:, None]) ** 2))
+    within = squares / float((n - 1).sum())
+    return max(spread - within * float((1.0 / n).mean()), 0.0), within, int(n.size)
+
+
+def _upper(degrees: int) -> float:
+    """By how much a variance is most probably larger than its estimate, at most."""
+    from scipy.special import gammaincinv  # takes its time: not before it is needed
+
+    return degrees / (2.0 * float(gammaincinv(degrees / 2.0, 1.0 - _SURE)))
+
+
+def _why(max_items: int | None, usd: float | None) -> str:
+    if usd is not None:
+        return "the money does not buy two scores; raise --usd"
+    return f"more than the {max_items:,} items of --max-items are needed; take a wider --half-width"
+
+
+def _table(plans: list[ItemsPlan], level: float, items: int, *, known: bool) -> PrintableTable:
+    table = PrintableTable(box=None, caption_justify="left")
+    for column in ("scores per item", "items", f"items, {_SURE:.0%} sure", "calls", "cost", "half-width"):
+        table.add_column(column, justify="right")
+    for plan in plans:
+        table.add_row(
+            f"{plan.scores_per_item}",
+            f"{plan.items:,}",
+            f"{plan.items_upper:,}",
+            f"{plan.calls:,}",
+            f"{plan.cost:,.4g}" if plan.cost < 1e4 else f"{plan.cost:,.0f}",
+            f"{plan.half_width:.4g}",
+        )
+    repeats = "" if known else " The pilot has one score of each item, so it does not show what repeats gain."
+    table.caption = Text(
+        f"{level:.0%} interval of the mean over items like the pilot's {items:,}, by one scorer, whose bias "
+        f"is not in it.{repeats}"
+    )
+    return table

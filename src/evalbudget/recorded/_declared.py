@@ -1,0 +1,187 @@
+"""What a source says beside its scores: direction, range, settings, questions, and what was left out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from evalbudget.errors import InvalidInputError
+
+T = TypeVar("T")
+Settings = Mapping[str, str]
+Range = tuple[float, float]
+
+_CHARACTERS = 16
+"""Of each half of a digest: a chance of 1 in 10^11 that two of 10,000 questions share one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """Answers of a source to one list of questions; every reader answers it, and may say "unknown".
+
+    Attributes:
+        settings: of each model, what it was evaluated with, as far as the source tells: model arguments,
+            generation settings, task arguments, version of the task, shots, system prompt. The same settings
+            mean repeats of one model.
+        complete: of each model, whether the source has an entry, if only of a failure, for whatever it was
+            to be scored on, so that what has none was not to be scored: an item that the model was not asked,
+            a rater that does not apply to an item.
+        lower_is_better: of each rater; None: unknown, and larger is taken for better.
+        ranges: of each rater, smallest and largest possible score; None: unknown.
+        reducers: of each rater, how the source makes one score of an item's, where it is not the mean.
+        digests: of each item, see :func:`digest_of`; empty: unknown.
+        clusters: of each item, the label of those that were sampled together; None: the source declares none.
+        cluster: the field that these labels come from.
+        notes: sentences for people: what was left out, counted once, renamed or not read, and of whom.
+    """
+
+    settings: tuple[Settings, ...]
+    complete: tuple[bool, ...]
+    lower_is_better: tuple[bool | None, ...]
+    ranges: tuple[Range | None, ...]
+    reducers: tuple[str | None, ...]
+    digests: tuple[str, ...]
+    clusters: tuple[str, ...] | None = None
+    cluster: str | None = None
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        models: Sequence[str],
+        items: Sequence[str],
+        raters: Sequence[str],
+        *,
+        settings: Mapping[str, Settings] | None = None,
+        complete: Iterable[str] = (),
+        lower_is_better: Mapping[str, bool] | None = None,
+        ranges: Mapping[str, Range] | None = None,
+        reducers: Mapping[str, str] | None = None,
+        digests: Mapping[str, str] | None = None,
+        clusters: Mapping[str, str] | None = None,
+        cluster: str | None = None,
+        notes: Iterable[str] = (),
+    ) -> Declared:
+        """From what is known by name; whatever is not named is unknown.
+
+        Clusters are declared only if every item has one.
+        """
+        known = set(complete)
+        every = clusters is not None and all(item in clusters for item in items)
+        return cls(
+            _each(models, settings, {}),
+            tuple(model in known for model in models),
+            _each(raters, lower_is_better, None),
+            _each(raters, ranges, None),
+            _each(raters, reducers, None),
+            _each(items, digests, ""),
+            clusters=tuple(clusters[item] for item in items) if every and clusters is not None else None,
+            cluster=cluster if every else None,
+            notes=tuple(dict.fromkeys(notes)),
+        )
+
+    def part(self, models: Sequence[int], items: Sequence[int], raters: Sequence[int]) -> Declared:
+        """Of some models, items and raters, by their numbers."""
+        return Declared(
+            _chosen(self.settings, models),
+            _chosen(self.complete, models),
+            _chosen(self.lower_is_better, raters),
+            _chosen(self.ranges, raters),
+            _chosen(self.reducers, raters),
+            _chosen(self.digests, items),
+            None if self.clusters is None else _chosen(self.clusters, items),
+            self.cluster,
+            self.notes,
+        )
+
+    def check(self, models: int, items: int, raters: int) -> None:
+        """Refuse answers of another shape than the scores.
+
+        Raises:
+            InvalidInputError: they are.
+        """
+        given = {
+            "settings": (self.settings, models),
+            "complete": (self.complete, models),
+            "lower_is_better": (self.lower_is_better, raters),
+            "ranges": (self.ranges, raters),
+            "reducers": (self.reducers, raters),
+            "digests": (self.digests, items),
+            "clusters": (self.digests if self.clusters is None else self.clusters, items),
+        }
+        for name, (values, n) in given.items():
+            if len(values) != n:
+                raise InvalidInputError(f"{name} has {len(values)} entries; the scores need {n}")
+
+
+def _each(names: Sequence[str], known: Mapping[str, T] | None, otherwise: T) -> tuple[T, ...]:
+    found = known or {}
+    return tuple(found.get(name, otherwise) for name in names)
+
+
+def _chosen(values: Sequence[T], numbers: Sequence[int]) -> tuple[T, ...]:
+    return tuple(values[number] for number in numbers)
+
+
+def digest_of(question: object, target: object = None) -> str:
+    """A digest of what stands under an item's id, by which two sources show that they ask the same.
+
+    Args:
+        question: text, or anything that JSON holds.
+        target: the right answer, likewise; tells a question in other words from another question.
+    """
+    return f"{_hashed(question)}-{_hashed(target)}"
+
+
+def _hashed(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_CHARACTERS]
+
+
+def names_by_settings(models: Sequence[str], settings: Sequence[Settings]) -> list[str]:
+    """Names under which evaluations stand apart: the model, and what differs among those of one model.
+
+    Two with the same model and the same settings have the same name: they are repeats.
+
+    Args:
+        models: the model of each evaluation.
+        settings: of each evaluation.
+    """
+    groups: dict[str, list[int]] = {}
+    for number, model in enumerate(models):
+        groups.setdefault(model, []).append(number)
+    names = list(models)
+    for model, group in groups.items():
+        keys = list(dict.fromkeys(key for number in group for key in settings[number]))
+        differ = [key for key in keys if len({settings[number].get(key) for number in group}) > 1]
+        for number in group if differ else ():
+            told = [f"{key}={settings[number].get(key, 'default')}" for key in differ]
+            names[number] = f"{model} ({', '.join(map(_short, told))})"
+    return _unshortened(names, models, settings)
+
+
+_WORDS = 60
+"""Characters of a setting that are shown."""
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _WORDS else f"{text[: _WORDS - 9]}…{_hashed(text)[:8]}"
+
+
+def _unshortened(names: list[str], models: Sequence[str], settings: Sequence[Settings]) -> list[str]:
+    """Refuse to give one name to different settings."""
+    owner: dict[str, tuple[str, Settings]] = {}
+    for name, model, own in zip(names, models, settings, strict=True):
+        if owner.setdefault(name, (model, own)) != (model, own):
+            raise InvalidInputError(
+                f"{name!r} is the name of two models with different settings; give their logs one by one"
+            )
+    return names
+
+
+def columns_not_read(columns: Sequence[str]) -> list[str]:
+    """A note on columns of a table that nothing reads; none if there is none."""
+    return [f"Columns that were not read: {', '.join(columns)}."] if columns else []

@@ -1,0 +1,64 @@
+"""Which way scores are better: as their source says, or as a person does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from evalbudget.errors import InvalidInputError
+from evalbudget.recorded._declared import Declared
+from evalbudget.recorded._scores import RecordedScores
+
+
+def with_lower_better(recorded: RecordedScores) -> RecordedScores:
+    """The same scores, of which a person says that lower is better.
+
+    Raises:
+        InvalidInputError: the source says otherwise of one of them.
+    """
+    declared = recorded.declared or Declared.of(recorded.models, recorded.items, recorded.raters)
+    for rater, lower in zip(recorded.raters, declared.lower_is_better, strict=True):
+        if lower is False:
+            raise InvalidInputError(
+                f"--lower-is-better: the source says that higher {rater} is better; leave it out, or choose "
+                "another score"
+            )
+    return replace(recorded, declared=replace(declared, lower_is_better=(True,) * len(recorded.raters)))
+
+
+def is_lower_better(recorded: RecordedScores) -> bool:
+    """Whether lower scores are better; unknown counts as higher.
+
+    Raises:
+        InvalidInputError: of some raters the lower, of others the higher, so that no mean of them means
+            anything.
+    """
+    if recorded.declared is None:
+        return False
+    known = {lower for lower in recorded.declared.lower_is_better if lower is not None}
+    if len(known) > 1:
+        low = [
+            rater
+            for rater, lower in zip(recorded.raters, recorded.declared.lower_is_better, strict=True)
+            if lower
+        ]
+        raise InvalidInputError(
+            f"lower is better of {', '.join(low)} and higher of the others, so they have no mean; choose "
+            f"one, for example --rater {low[0]}"
+        )
+    return known == {True}
+
+
+def higher_better(recorded: RecordedScores) -> RecordedScores:
+    """The same scores, mirrored about the middle of their range where lower is better, for races and replays.
+
+    Raises:
+        InvalidInputError: see :func:`is_lower_better`.
+    """
+    if not is_lower_better(recorded):
+        return recorded
+    low, high = float(np.nanmin(recorded.scores)), float(np.nanmax(recorded.scores))
+    assert recorded.declared is not None
+    declared = replace(recorded.declared, lower_is_better=(False,) * len(recorded.raters))
+    return replace(recorded, scores=low + high - recorded.scores, declared=declared)

@@ -1,0 +1,69 @@
+"""Scores that should be there and are not: how many, of whom, and what they could be."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evalbudget.sampler import Allocation
+from evalbudget.statistics._bounds import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from evalbudget.recorded._scores import RecordedScores
+
+
+def missing_shares(recorded: RecordedScores) -> FloatArray:
+    """Share of each item's scores that are missing, shape (models, items).
+
+    1 where a model should have been scored on an item and was not; nan where it was not to be: an item that
+    its source says it was not asked, or one that nobody was scored on and nobody failed on. Readings that
+    failed count among an item's scores where their number was fixed beforehand; elsewhere they were asked
+    again, and what counts is whether a score came.
+    """
+    has = recorded.counts.sum(axis=2)
+    lost = _failures(recorded).sum(axis=2)
+    wanted = (has > 0) | (lost > 0) | (_unsure(recorded)[:, None] & (has > 0).any(axis=0))
+    fixed = np.ones(len(recorded.models), dtype=bool)
+    if recorded.purchases is not None:
+        fixed = np.array([p.allocation is Allocation.FIXED for p in recorded.purchases])
+    with np.errstate(invalid="ignore"):
+        share = np.where(fixed[:, None], lost / np.maximum(has + lost, 1), 0.0)
+    share = np.where(has > 0, share, np.where(wanted, 1.0, np.nan))
+    return np.asarray(share)
+
+
+def missing_answers(recorded: RecordedScores) -> IntArray:
+    """How many answers of each model are missing, shape (models,): failed ones, and items without any."""
+    share = missing_shares(recorded)
+    lost = _failures(recorded).sum(axis=2)
+    return np.asarray(np.where(share > 0.0, np.maximum(lost, 1), 0).sum(axis=1), dtype=np.int64)
+
+
+def score_range(recorded: RecordedScores) -> tuple[tuple[float, float], bool]:
+    """Smallest and largest score that a missing one could be, and whether that is known.
+
+    Known where the source declares it of all raters, or where all scores are 0 or 1; otherwise the smallest
+    and largest score that anybody has.
+    """
+    if recorded.declared is not None:
+        ranges = {known for known in recorded.declared.ranges if known is not None}
+        if len(ranges) == 1 and None not in recorded.declared.ranges:
+            return ranges.pop(), True
+    values = recorded.scores[~np.isnan(recorded.scores)]
+    low, high = float(values.min()), float(values.max())
+    if np.isin(values, (0.0, 1.0)).all():
+        return (0.0, 1.0), True
+    return (low, high), False
+
+
+def _failures(recorded: RecordedScores) -> IntArray:
+    return np.zeros(recorded.counts.shape, dtype=np.int64) if recorded.failed is None else recorded.failed
+
+
+def _unsure(recorded: RecordedScores) -> NDArray[np.bool_]:
+    """Of which models nobody says what they were to be scored on, shape (models,)."""
+    if recorded.declared is None:
+        return np.ones(len(recorded.models), dtype=bool)
+    return ~np.array(recorded.declared.complete)

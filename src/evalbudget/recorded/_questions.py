@@ -1,0 +1,105 @@
+"""Items of several sources matched by what was asked, and not by an id that may hold another question."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """Items of several sources under common names.
+
+    Attributes:
+        names: of each source, the name of every id.
+        notes: what was not as its id says, for people.
+    """
+
+    names: tuple[Mapping[str, str], ...]
+    notes: tuple[str, ...]
+
+
+def match_questions(sources: Sequence[tuple[str, Mapping[str, str]]], *, trust_ids: bool = False) -> Matched:
+    """Give the same question the same name in every source.
+
+    The first source that has a question names it by its id. Where a later source has another question under
+    that id, it goes by the name that its own question has; a question that no other source has goes by its id
+    and the source's name, and so is paired with nothing. Where all texts under the same ids differ and all
+    right answers agree, the questions were asked in other words, and ids count.
+
+    Args:
+        sources: the name of each, for people, and the digest (``digest_of``; empty: unknown) of each id.
+        trust_ids: ids count, whatever was asked under them.
+    """
+    digest: dict[str, str] = {}
+    holders: dict[str, list[str]] = {}
+    names: list[Mapping[str, str]] = []
+    notes: list[str] = []
+    for label, own in sources:
+        changed = [id_ for id_, told in own.items() if _text(told) not in ("", _text(digest.get(id_, told)))]
+        changed = [id_ for id_ in changed if digest.get(id_)]
+        found = {id_: id_ for id_ in own}
+        shared = sum(id_ in digest for id_ in own)
+        if changed and trust_ids:
+            notes.append(f"{_of(len(changed), shared)} of {label} hold another text; paired by id, as asked.")
+        elif changed and _reworded(changed, own, digest, holders):
+            notes.append(
+                f"{_of(len(changed), shared)} of {label} ask for the same answer in other words; paired."
+            )
+        elif changed:
+            moved = _moved(label, own, digest, holders)
+            found |= moved
+            alone = sum(name not in digest for name in moved.values())
+            rest = f"; {alone:,} questions are asked nowhere else" if alone else ""
+            notes.append(
+                f"{_of(len(changed), shared)} of {label} hold another question than elsewhere: paired by "
+                f"question{rest}."
+            )
+        for id_, name in found.items():
+            if name not in digest or not digest[name]:
+                digest[name] = own[id_]
+                if own[id_]:
+                    holders.setdefault(_text(own[id_]), []).append(name)
+        names.append(found)
+    return Matched(tuple(names), tuple(notes))
+
+
+def _text(digest: str) -> str:
+    return digest.partition("-")[0]
+
+
+def _target(digest: str) -> str:
+    return digest.partition("-")[2]
+
+
+def _of(changed: int, shared: int) -> str:
+    return f"{changed:,} of {shared:,} ids"
+
+
+def _reworded(
+    changed: Sequence[str],
+    own: Mapping[str, str],
+    digest: Mapping[str, str],
+    holders: Mapping[str, Sequence[str]],
+) -> bool:
+    """Whether no question is known under another id, and every right answer is the same."""
+    return not any(_text(own[id_]) in holders for id_ in changed) and all(
+        _target(own[id_]) == _target(digest[id_]) for id_ in changed
+    )
+
+
+def _moved(
+    label: str, own: Mapping[str, str], digest: Mapping[str, str], holders: Mapping[str, Sequence[str]]
+) -> dict[str, str]:
+    """The names of those of a source's ids whose questions have others, or none."""
+    stays = {id_ for id_, told in own.items() if not told or _text(digest.get(id_, "")) == _text(told)}
+    taken = set(stays)
+    found: dict[str, str] = {}
+    for id_, told in own.items():
+        if id_ in stays or not told or (id_ not in digest and _text(told) not in holders):
+            continue
+        free = (name for name in holders.get(_text(told), ()) if name not in taken)
+        name = next(free, f"{id_} ({label})")
+        taken.add(name)
+        found[id_] = name
+    return found

@@ -1,0 +1,68 @@
+"""Several metrics, whose mean means nothing: every model by each of them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from evalbudget.report._leaderboard import Leaderboard, Standing
+from evalbudget.report._numbers import CLAIM, decimals, name_cell, new_table, number, span
+from evalbudget.report._section import Section
+from evalbudget.report._study import Study, known_range
+from evalbudget.tables import NotedTable
+
+
+@dataclass(frozen=True)
+class Metrics(Section):
+    """A leaderboard of each metric, in short.
+
+    Attributes:
+        boards: the standings by metric, the best model first.
+        level: of each interval by itself.
+    """
+
+    name: ClassVar[str] = "metrics"
+
+    boards: tuple[tuple[str, tuple[Standing, ...]], ...]
+    level: float
+
+    @classmethod
+    def of(cls, study: Study) -> Self | None:
+        """None where there is one metric, or a panel of judges."""
+        recorded = study.recorded
+        if recorded.one_measure or len(recorded.raters) < 2:
+            return None
+        boards = []
+        for number_, metric in enumerate(recorded.raters):
+            part = recorded.part(raters=np.array([number_]))
+            scored = np.flatnonzero(part.counts.any(axis=(1, 2)))
+            if not scored.size:
+                continue
+            part = part.part(scored)
+            board = Leaderboard.of(Study(part, study.level, None, known_range(part)))
+            boards.append((metric, () if board is None else board.rows))
+        return cls(tuple(boards), study.level)
+
+    def tables(self) -> tuple[NotedTable, ...]:
+        """One row per metric and model."""
+        note = f"{CLAIM} Each interval by itself. Everything on one of them: --rater NAME."
+        columns = ["metric", "model", "estimate", "s.e.", f"{self.level:.0%} interval", "items"]
+        table = new_table("metrics", note, columns)
+        for metric, rows in self.boards:
+            places = decimals(row.standard_error for row in rows)
+            for row in rows:
+                table.add_row(
+                    name_cell(metric),
+                    name_cell(row.model),
+                    number(row.estimate, places),
+                    number(row.standard_error, places),
+                    span(row.low, row.high, places),
+                    f"{row.items:,}",
+                )
+        return (table,)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The rows by metric."""
+        return {metric: [asdict(row) for row in rows] for metric, rows in self.boards}

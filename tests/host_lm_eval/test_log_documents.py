@@ -1,0 +1,293 @@
+"""Which documents a log is about: by what was asked, of which task, and which of them are missing."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from tests.host_lm_eval.log_worlds import DATE, declared, mean, notes, read, sample, write_log
+
+from evalbudget.cli.main import cli
+from evalbudget.errors import InvalidInputError, UnknownNameError
+from evalbudget.recorded._missing import missing_shares
+
+LATER = "2026-01-03T03-04-05.000000"
+
+
+# what stands under an id
+
+
+def test_other_questions_under_the_same_ids_are_paired_by_question(tmp_path: Path) -> None:
+    write_log(tmp_path / "a", [1.0, 0.0, 0.0, 0.0], model="a")
+    turned = [sample(i, {"acc": float(3 - i == 0)}, question=f"question {3 - i}") for i in range(4)]
+    write_log(tmp_path / "b", turned, model="b")
+    recorded = read(tmp_path)
+    assert recorded.items == ("0", "1", "2", "3")
+    assert recorded.true_scores[:, :, 0].tolist() == [[1.0, 0.0, 0.0, 0.0]] * 2
+    assert "4 of 4 ids of" in notes(recorded)
+    assert "paired by question" in notes(recorded)
+
+
+def test_questions_that_only_one_log_has_are_paired_with_nothing(tmp_path: Path) -> None:
+    write_log(tmp_path / "a", [1.0, 0.0], model="a")
+    write_log(tmp_path / "b", [sample(i, {"acc": 1.0}, question=f"another {i}") for i in range(2)], model="b")
+    recorded = read(tmp_path)
+    assert len(recorded.items) == 4
+    assert recorded.counts[:, :, 0].sum(axis=0).tolist() == [1] * 4
+    assert f"({tmp_path.name}/b/samples_toy_{DATE}.jsonl)" in recorded.items[2]
+
+
+def test_the_same_question_in_an_older_log_has_the_same_digest(tmp_path: Path) -> None:
+    import hashlib
+
+    def hashed(text: str) -> str:  # as the host does
+        return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+    new = [
+        sample(
+            i,
+            {"acc": 1.0},
+            doc_hash=hashed(json.dumps({"q": f"question {i}"}, indent=2, ensure_ascii=False)),
+            target_hash=hashed(f"right question {i}"),
+        )
+        for i in range(3)
+    ]
+    old = [{key: value for key, value in one.items() if not key.endswith("_hash")} for one in new]
+    write_log(tmp_path / "a", new, model="a")
+    write_log(tmp_path / "b", old, model="b")
+    recorded = read(tmp_path)
+    assert recorded.items == ("0", "1", "2")
+    assert notes(recorded) == ""
+
+
+# what is missing
+
+
+def test_documents_that_are_not_in_the_file_failed(tmp_path: Path) -> None:
+    path = write_log(tmp_path, [1.0] * 8, asked=(10, 10))
+    recorded = read(tmp_path)
+    assert len(recorded.items) == 10
+    assert missing_shares(recorded)[0].tolist() == [0.0] * 8 + [1.0] * 2
+    where = f"{tmp_path.name}/{path.name}"
+    told = f"2 of the 10 documents of toy that org/m answered are not in {where}: they count as failed."
+    assert told in notes(recorded)
+
+
+def test_a_limit_is_said_and_nothing_of_it_is_missing(tmp_path: Path) -> None:
+    write_log(tmp_path / "a", [1.0] * 4, asked=(100, 4), config={"limit": 4.0}, model="a")
+    write_log(tmp_path / "b", [1.0] * 8, asked=(8, 8), model="b")
+    recorded = read(tmp_path)
+    assert "a: 4 of the 100 documents of toy were evaluated (--limit 4)." in notes(recorded)
+    assert declared(recorded).complete == (True, True)
+    assert (missing_shares(recorded) > 0.0).sum() == 0
+
+
+def test_a_cut_under_a_limit_is_of_its_documents(tmp_path: Path) -> None:
+    write_log(tmp_path, [1.0] * 3, asked=(100, 5), config={"limit": 5.0})
+    recorded = read(tmp_path)
+    assert recorded.items == ("0", "1", "2", "3", "4")
+    assert recorded.failed is not None
+    assert recorded.failed[0, :, 0].tolist() == [0, 0, 0, 1, 1]
+
+
+def test_a_cut_of_chosen_documents_leaves_open_which(tmp_path: Path) -> None:
+    chosen = [sample(i, {"acc": 1.0}) for i in (3, 50, 7)]
+    write_log(tmp_path / "a", chosen, asked=(100, 5), model="a")
+    write_log(tmp_path / "b", [1.0] * 8, model="b")
+    recorded = read(tmp_path)
+    assert declared(recorded).complete == (False, True)
+    assert "2 of the 5 documents of toy that a answered are not in" in notes(recorded)
+    assert "nothing tells which" in notes(recorded)
+    assert (missing_shares(recorded)[0] == 1.0).sum() == 6  # b has eight, a two of these
+
+
+def test_more_documents_than_the_results_say_are_said(tmp_path: Path) -> None:
+    write_log(tmp_path, [1.0] * 6, asked=(5, 5))
+    assert "has 6 documents of toy, and its results say 5; all are read." in notes(read(tmp_path))
+
+
+def test_all_answers_of_one_model_missing(tmp_path: Path) -> None:
+    write_log(tmp_path / "a", [1.0, 0.0, 1.0], model="a")
+    failed = [sample(i, {"acc": float("nan")}) for i in range(3)]
+    write_log(tmp_path / "b", failed, model="b")
+    recorded = read(tmp_path)
+    assert recorded.models == ("a", "b")
+    assert missing_shares(recorded).tolist() == [[0.0] * 3, [1.0] * 3]
+
+
+def test_a_log_without_samples_of_documents_that_were_answered(tmp_path: Path) -> None:
+    write_log(tmp_path / "a", [1.0, 0.0, 1.0], model="a")
+    rows = {"toy": {"acc,none": 0.5, "acc_stderr,none": 0.1}}
+    write_log(tmp_path / "b", [], model="b", asked=(3, 3), results=rows)
+    recorded = read(tmp_path)
+    assert recorded.models == ("a", "b")
+    assert missing_shares(recorded).tolist() == [[0.0] * 3, [1.0] * 3]
+
+
+# tasks and groups
+
+
+def write_tasks(folder: Path, sizes: dict[str, int], **results: Any) -> None:
+    """One run of several tasks, whose results are one file."""
+    told: dict[str, Any] = {}
+    for task, n in sizes.items():
+        scores = [sample(i, {"acc": float(i % 2)}, question=f"{task} {i}") for i in range(n)]
+        write_log(folder, scores, task=task, results={task: {"acc,none": sum(i % 2 for i in range(n)) / n}})
+        own = json.loads((folder / f"results_{DATE}.json").read_text())
+        told = {
+            key: {**value, **told.get(key, {})} if isinstance(value, dict) else value
+            for key, value in own.items()
+        }
+    (folder / f"results_{DATE}.json").write_text(json.dumps({**told, **results}))
+
+
+def test_unrelated_tasks_are_never_one_mean(tmp_path: Path) -> None:
+    write_tasks(tmp_path, {"arc": 4, "boolq": 3})
+    told = r"holds 2 tasks \(arc, boolq\), and their scores are no one mean; choose one with --task"
+    with pytest.raises(InvalidInputError, match=told):
+        read(tmp_path)
+    assert read(tmp_path, task="arc").items == ("0", "1", "2", "3")
+    with pytest.raises(UnknownNameError, match="Did you mean 'boolq'"):
+        read(tmp_path, task="boolqq")
+    done = CliRunner().invoke(cli, ["report", str(tmp_path)])
+    assert done.exit_code == 2
+    assert "--task" in done.output
+    assert CliRunner().invoke(cli, ["report", str(tmp_path), "--task", "boolq"]).exit_code == 0
+
+
+def of_group(sizes: dict[str, int], group: str = "both", *, by_size: bool = True) -> dict[str, Any]:
+    """What results say of a group of these tasks."""
+    means = {task: sum(i % 2 for i in range(n)) / n for task, n in sizes.items()}
+    whole = sum(means[task] * n for task, n in sizes.items()) / sum(sizes.values())
+    value = whole if by_size else sum(means.values()) / len(means)
+    return {"group_subtasks": {group: list(sizes)}, "groups": {group: {"alias": group, "acc,none": value}}}
+
+
+def test_a_group_that_the_results_declare_is_read_together(tmp_path: Path) -> None:
+    sizes = {"arc": 5, "boolq": 3}
+    write_tasks(tmp_path, sizes, **of_group(sizes))
+    recorded = read(tmp_path)
+    assert recorded.items[:2] == ("arc/0", "arc/1")
+    assert recorded.categories == ("arc",) * 5 + ("boolq",) * 3
+    assert recorded.task is not None
+    assert recorded.task.name == "both"
+    assert mean(recorded) == pytest.approx(3 / 8)
+    assert read(tmp_path, task="both").items == recorded.items
+    assert read(tmp_path, task="boolq").items == ("0", "1", "2")
+    assert notes(recorded) == ""
+
+
+def test_a_task_beside_a_group_needs_a_name(tmp_path: Path) -> None:
+    sizes = {"arc": 5, "boolq": 3}
+    write_tasks(tmp_path, {**sizes, "gsm": 4}, **of_group(sizes))
+    told = r"holds 3 tasks \(arc, boolq, gsm\).*--task \(task=\) or of a group of them \(both\)"
+    with pytest.raises(InvalidInputError, match=told):
+        read(tmp_path)
+    assert len(read(tmp_path, task="both").items) == 8
+
+
+def test_a_group_of_groups_and_a_part_of_it(tmp_path: Path) -> None:
+    sizes = {"arc": 5, "boolq": 3, "copa": 4}
+    said = of_group(sizes, "all")
+    said["group_subtasks"] = {"all": ["two", "copa"], "two": ["arc", "boolq"]}
+    write_tasks(tmp_path, sizes, **said)
+    assert len(read(tmp_path).items) == 12
+    next(tmp_path.glob("samples_copa*")).unlink()
+    recorded = read(tmp_path)
+    assert len(recorded.items) == 8
+    assert "2 of the 3 tasks of group all are here." in notes(recorded)
+
+
+def test_a_group_without_a_mean_is_none(tmp_path: Path) -> None:
+    sizes = {"arc": 5, "boolq": 3}
+    write_tasks(tmp_path, sizes, group_subtasks={"both": list(sizes)})
+    with pytest.raises(InvalidInputError, match="no one mean"):
+        read(tmp_path)
+
+
+def test_a_group_that_weighs_its_tasks_alike_is_refused(tmp_path: Path) -> None:
+    sizes = {"arc": 5, "boolq": 3}
+    write_tasks(tmp_path, sizes, **of_group(sizes, by_size=False))
+    with pytest.raises(
+        InvalidInputError, match=r"group 'both' weighs its tasks alike.*--task \(arc, boolq\)"
+    ):
+        read(tmp_path)
+    assert len(read(tmp_path, task="arc").items) == 5
+
+
+def test_what_a_group_does_not_average_is_not_read(tmp_path: Path) -> None:
+    sizes = {"arc": 5, "boolq": 3}
+    write_tasks(tmp_path, sizes, **of_group(sizes))
+    for path in tmp_path.glob("samples_*"):
+        records = [json.loads(line) for line in path.read_text().splitlines()]
+        path.write_text(
+            "".join(json.dumps({**r, "metrics": ["acc", "length"], "length": 7}) + "\n" for r in records)
+        )
+    recorded = read(tmp_path)
+    assert recorded.raters == ("acc",)
+    assert "length is not read: the group has no mean of it." in notes(recorded)
+
+
+def test_settings_of_a_task_of_a_group_are_named_with_the_task(tmp_path: Path) -> None:
+    sizes = {"arc": 5, "boolq": 3}
+    for name, version in (("x", 1.0), ("y", 2.0)):
+        versions = {"arc": version, "boolq": 1.0}
+        write_tasks(tmp_path / name, sizes, **of_group(sizes), versions=versions)
+    assert read(tmp_path).models == ("org/m (version of arc=1.0)", "org/m (version of arc=2.0)")
+
+
+def test_documents_that_a_run_of_ours_gave_up_are_missing(tmp_path: Path) -> None:
+    block = {"allocation": "adaptive", "fixed_repeats": 2, "closed": ["toy:2"], "score": {"toy": "acc,none"}}
+    scores = [sample(i, {"acc": 1.0}, epoch=epoch) for i in range(2) for epoch in range(2)]
+    write_log(tmp_path, scores, evalbudget=block)
+    recorded = read(tmp_path)
+    assert missing_shares(recorded)[0].tolist() == [0.0, 0.0, 1.0]
+    assert "1 document of toy has no score of org/m: given up after failures." in notes(recorded)
+
+
+def test_clusters_of_a_run_of_ours_are_declared(tmp_path: Path) -> None:
+    block = {"allocation": "fixed", "fixed_repeats": 1, "cluster": "topic"}
+    scores = [sample(i, {"acc": 1.0}, doc={"q": i, "topic": "ab"[i % 2], "by": "x"}) for i in range(4)]
+    write_log(tmp_path, scores, evalbudget=block)
+    recorded = read(tmp_path)
+    assert (declared(recorded).cluster, declared(recorded).clusters) == ("topic", ("a", "b", "a", "b"))
+    other = read(tmp_path, category="by")
+    assert (declared(other).clusters, other.categories) == (None, ("x",) * 4)
+
+
+# damaged files, and many of them
+
+
+def test_one_log_of_many_that_is_cut_off_is_left_out_and_said(tmp_path: Path) -> None:
+    for number in range(1000):
+        day, hour = divmod(number, 24)
+        date = f"2026-{1 + day // 28:02}-{1 + day % 28:02}T{hour:02}-00-00.000000"
+        model = f"m{number % 50}"
+        scores = [sample(i, {"acc": float((i + number) % 3 == 0)}, said=number) for i in range(4)]
+        path = write_log(tmp_path, scores, model=model, date=date)
+    path.write_text(path.read_text()[:-30])
+    began = time.process_time()
+    recorded = read(tmp_path)
+    took = time.process_time() - began
+    assert took < 10.0, took
+    assert len(recorded.models) == 50
+    assert "Left out: " in notes(recorded)
+    assert path.name in notes(recorded)
+    with pytest.raises(InvalidInputError, match="line 4 is no JSON"):
+        read(path)
+
+
+def test_results_that_are_cut_off_take_their_samples_with_them(tmp_path: Path) -> None:
+    write_log(tmp_path, model="a")
+    path = write_log(tmp_path, [1.0] * 4, model="b", date=LATER)
+    beside = path.parent / f"results_{LATER}.json"
+    beside.write_text(beside.read_text()[:-30])
+    recorded = read(tmp_path)
+    assert recorded.models == ("a",)
+    assert f"Left out: {beside} is not readable as results" in notes(recorded)
+    with pytest.raises(InvalidInputError, match="not readable as results"):
+        read(path)

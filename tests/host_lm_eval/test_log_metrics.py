@@ -1,0 +1,264 @@
+"""Which metrics of a log are read, which way they are better, and between what they lie."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lm_eval.api import metrics as of_the_host  # noqa: F401  (registers them)
+from lm_eval.api.registry import get_metric_aggregation, is_higher_better
+from tests.host_lm_eval.log_worlds import (
+    DATE,
+    NAN,
+    averages,
+    declared,
+    mean,
+    notes,
+    read,
+    sample,
+    write_log,
+)
+
+from evalbudget.errors import InvalidInputError
+from evalbudget.recorded._missing import missing_shares
+from evalbudget_lm_eval.logs.metrics import HIGHER_IS_BETTER, LOWER_IS_BETTER, NO_MEANS
+
+LATER = "2026-01-03T03-04-05.000000"
+
+
+def test_the_hosts_own_metrics_are_known() -> None:
+    means = {"mean", "nanmean"}
+    for name in HIGHER_IS_BETTER | LOWER_IS_BETTER | NO_MEANS:
+        assert is_higher_better(name) == (name not in LOWER_IS_BETTER), name
+        assert (get_metric_aggregation(name).__name__ not in means) == (name in NO_MEANS), name
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"higher_is_better": {"toy": {"error_rate": False}}, "metrics": averages("error_rate")},
+        {"metrics": averages("error_rate", better=False)},
+        {"metrics": averages("error_rate", better=False), "higher_is_better": {"toy": {}}},
+    ],
+    ids=["results", "configuration", "neither in results"],
+)
+def test_less_is_better(tmp_path: Path, said: dict[str, Any]) -> None:
+    write_log(tmp_path, [sample(i, {"error_rate": float(i % 2)}) for i in range(6)], **said)
+    assert declared(read(tmp_path)).lower_is_better == (True,)
+
+
+def test_a_direction_that_nobody_tells_is_unknown(tmp_path: Path) -> None:
+    write_log(tmp_path, [sample(i, {"quality": i / 6}) for i in range(6)], metrics=[])
+    assert declared(read(tmp_path)).lower_is_better == (None,)
+
+
+def test_two_logs_that_disagree_on_direction_are_refused(tmp_path: Path) -> None:
+    samples = [sample(i, {"rate": i / 6}) for i in range(6)]
+    for model, better in (("a", True), ("b", False)):
+        write_log(tmp_path / model, samples, model=model, metrics=averages("rate", better=better))
+    with pytest.raises(
+        InvalidInputError, match=r"disagree on which way 'rate' is better: less by .*b/samp.*a/samp"
+    ):
+        read(tmp_path)
+
+
+@pytest.mark.parametrize("aggregation", ["perplexity", "bleu", "median", "matthews_corrcoef"])
+def test_what_is_aggregated_otherwise_is_left_out_and_said(tmp_path: Path, aggregation: str) -> None:
+    write_log(
+        tmp_path,
+        [sample(i, {"acc": 1.0, "other": -float(i)}) for i in range(4)],
+        metrics=[*averages("acc"), *averages("other", aggregation=aggregation)],
+    )
+    recorded = read(tmp_path)
+    assert recorded.raters == ("acc",)
+    assert f"other of toy is not read: it is aggregated by {aggregation}, which is no mean." in notes(
+        recorded
+    )
+
+
+def test_perplexity_is_no_mean_even_where_nothing_says_so(tmp_path: Path) -> None:
+    samples = [sample(i, {"perplexity": -float(i), "acc": float(i % 2)}) for i in range(6)]
+    path = write_log(tmp_path, samples, metrics=[{"metric": "perplexity"}, {"metric": "acc"}])
+    assert read(tmp_path).raters == ("acc",)
+    (path.parent / f"results_{DATE}.json").unlink()
+    recorded = read(tmp_path)
+    assert (recorded.raters, mean(recorded)) == (("acc",), 0.5)
+    assert "perplexity of toy is not read" in notes(recorded)
+
+
+@pytest.mark.parametrize(
+    ("code", "is_mean"),
+    [
+        ("<function mean at 0x7f2cc4fe6fc0>", True),
+        ("<function nanmean at 0x7f2cc4fe6fc0>", True),
+        ("def agg(items):\n    return sum(items)/len(items)\n", True),
+        ('def agg(arr):\n    """Of all."""\n    return float(np.mean(arr))\n', True),
+        ("    def agg(arr):\n        return np.nanmean(arr)\n", True),
+        ("def agg(items):\n    return max(items)\n", False),
+        ("<function corpus_score at 0x7f2cc4fe6fc0>", False),
+        ("def mean(items):\n    return max(items)\n", False),
+        ("def broken(", False),
+    ],
+)
+def test_an_aggregation_of_the_tasks_own_code(tmp_path: Path, code: str, is_mean: bool) -> None:
+    write_log(
+        tmp_path,
+        [sample(i, {"acc": 1.0, "score": i / 10}) for i in range(10)],
+        metrics=[*averages("acc"), *averages("score", aggregation=code)],
+    )
+    recorded = read(tmp_path)
+    assert recorded.raters == (("acc", "score") if is_mean else ("acc",))
+    assert ("score of toy is not read" in notes(recorded)) is not is_mean
+
+
+def test_what_a_run_of_ours_went_by_is_a_mean(tmp_path: Path) -> None:
+    code = "def mean(items):\n    items = list(items)\n    return sum(items) / len(items)\n"
+    block = {"allocation": "fixed", "fixed_repeats": 1, "score": {"toy": "score,none"}}
+    samples = [sample(i, {"score": i / 10}) for i in range(10)]
+    write_log(tmp_path, samples, metrics=averages("score", aggregation=code), evalbudget=block)
+    assert mean(read(tmp_path)) == pytest.approx(0.45)
+
+
+@pytest.mark.parametrize(("total", "is_mean"), [(0.45, True), (0.9, False)])
+def test_what_code_does_is_told_by_its_total(tmp_path: Path, total: float, is_mean: bool) -> None:
+    write_log(
+        tmp_path,
+        [sample(i, {"acc": 1.0, "score": i / 10}) for i in range(10)],
+        metrics=[*averages("acc"), *averages("score", aggregation="<function of_all at 0x7f2cc4fe6fc0>")],
+        results={"toy": {"score,none": total}},
+    )
+    assert read(tmp_path).raters == (("acc", "score") if is_mean else ("acc",))
+
+
+def test_a_metric_that_is_not_configured_and_no_mean(tmp_path: Path) -> None:
+    write_log(
+        tmp_path,
+        [sample(i, {"acc": 1.0, "f": i / 10, "g": i / 10}) for i in range(10)],
+        results={"toy": {"acc,none": 1.0, "f,none": 0.9, "g,none": 0.45}},
+    )
+    recorded = read(tmp_path)
+    assert recorded.raters == ("acc", "g")
+    assert "f of toy is not read: its total is 0.9, and the mean of its documents 0.45." in notes(recorded)
+
+
+def test_results_that_contradict_the_samples_are_said(tmp_path: Path) -> None:
+    write_log(tmp_path, [1.0, 0.0, 1.0, 1.0], results={"toy": {"acc,none": 0.9}})
+    recorded = read(tmp_path)
+    assert mean(recorded) == 0.75
+    assert re.search(r"results beside \S+jsonl say acc 0.9, and its samples average 0.75", notes(recorded))
+
+
+def test_nan_under_nanmean_does_not_apply(tmp_path: Path) -> None:
+    samples = [sample(i, {"acc": float(i < 3), "acc_a": float(i < 3) if i % 2 else NAN}) for i in range(10)]
+    write_log(tmp_path, samples, metrics=[*averages("acc"), *averages("acc_a", aggregation="nanmean")])
+    recorded = read(tmp_path)
+    assert declared(recorded).complete == (True,)
+    assert recorded.failed is not None
+    assert recorded.failed.sum() == 0
+    assert (mean(recorded, "acc"), mean(recorded, "acc_a")) == (0.3, 0.2)
+    assert (missing_shares(recorded.select(rater="acc_a"))[0] > 0.0).sum() == 0
+
+
+@pytest.mark.parametrize("value", [NAN, float("inf"), None])
+def test_no_number_elsewhere_is_a_failure(tmp_path: Path, value: float | None) -> None:
+    write_log(tmp_path, [sample(i, {"acc": value if i < 3 else 1.0}) for i in range(10)])
+    recorded = read(tmp_path)
+    assert recorded.failed is not None
+    assert recorded.failed[0, :, 0].tolist() == [1] * 3 + [0] * 7
+    assert missing_shares(recorded)[0].tolist() == [1.0] * 3 + [0.0] * 7
+
+
+def test_a_document_without_a_metric_is_outside_it(tmp_path: Path) -> None:
+    samples = [sample(i, {"acc": 1.0} | ({"strict": 0.0} if i % 2 else {})) for i in range(6)]
+    write_log(tmp_path, samples, metrics=averages("acc", "strict"))
+    recorded = read(tmp_path)
+    assert recorded.failed is not None
+    assert recorded.failed.sum() == 0
+    assert recorded.counts[0].sum(axis=0).tolist() == [6, 3]
+    assert declared(recorded).complete == (True,)
+
+
+@pytest.mark.parametrize(
+    ("metric", "values", "config", "known"),
+    [
+        ("exact_match", [0.0] * 5, {}, (0.0, 1.0)),
+        ("acc", [1.0] * 5, {}, (0.0, 1.0)),
+        ("exact_match", [0.0] * 5, {"process_results": "def own(doc, results): ..."}, None),
+        ("exact_match", [0.0, 50.0, 100.0], {"process_results": "def own(doc, results): ..."}, None),
+        ("mine", [0.0, 1.0], {}, (0.0, 1.0)),
+        ("mine", [0.0] * 5, {}, None),
+        ("mine", [0.2, 0.7], {}, None),
+    ],
+)
+def test_the_range_of_scores(
+    tmp_path: Path,
+    metric: str,
+    values: list[float],
+    config: dict[str, Any],
+    known: tuple[float, float] | None,
+) -> None:
+    samples = [sample(i, {metric: value}) for i, value in enumerate(values)]
+    write_log(tmp_path, samples, metrics=averages(metric), task_config=config)
+    assert declared(read(tmp_path)).ranges == (known,)
+
+
+FIRST = {"function": "take_first"}
+VOTE = {"function": "majority_vote"}
+
+
+@pytest.mark.parametrize(
+    ("steps", "named"),
+    [
+        ([{"function": "regex"}, FIRST], None),
+        ([{"function": "regex"}, VOTE, FIRST], "majority_vote of 8"),
+        ([{"function": "take_first_k", "k": 4}, VOTE, FIRST], "majority_vote of 4"),
+        ([{"function": "custom", "filter_fn": "<function build at 0x7f>"}], "custom of 8"),
+    ],
+)
+def test_a_filter_that_makes_one_score_of_several_answers(
+    tmp_path: Path, steps: list[dict[str, Any]], named: str | None
+) -> None:
+    config = {"repeats": 8, "filter_list": [{"name": "mine", "filter": steps}]}
+    write_log(tmp_path, [sample(i, {"acc": 1.0}, filter="mine") for i in range(4)], task_config=config)
+    assert declared(read(tmp_path)).reducers == (named,)
+
+
+def test_samples_without_metrics_of_older_versions(tmp_path: Path) -> None:
+    samples = []
+    for i in range(40):
+        one = sample(i, {"acc": float(i % 5 < 3), "acc_norm": float(i % 4 < 3)})
+        for key in ("metrics", "filter"):
+            del one[key]
+        samples.append({**one, "arguments": [[f"question {i}", " yes"], [f"question {i}", " no"]]})
+    path = write_log(tmp_path, samples, metrics=averages("acc", "acc_norm"))
+    recorded = read(tmp_path)
+    assert recorded.raters == ("acc", "acc_norm")
+    assert (mean(recorded, "acc"), mean(recorded, "acc_norm")) == (0.6, 0.75)
+    assert recorded.texts is not None
+    assert recorded.texts[0] == "question 0"
+    # and as an array, as for some weeks of 2024
+    path.with_suffix(".json").write_text(json.dumps(samples))
+    path.unlink()
+    again = read(tmp_path)
+    assert (mean(again, "acc"), mean(again, "acc_norm")) == (0.6, 0.75)
+
+
+def test_samples_without_filters_of_older_versions(tmp_path: Path) -> None:
+    config = {"filter_list": [{"name": "strict", "filter": [FIRST]}, {"name": "loose", "filter": [FIRST]}]}
+    samples = [sample(i, {"acc": score}) for score in (0.0, 1.0) for i in range(4)]
+    for one in samples:
+        del one["filter"]
+    write_log(tmp_path, samples, task_config=config)
+    recorded = read(tmp_path)
+    assert recorded.raters == ("acc,strict", "acc,loose")
+    assert (mean(recorded, "acc,strict"), mean(recorded, "acc,loose")) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("named", [".", f"results_{DATE}.json"])
+def test_results_without_samples_say_what_to_do(tmp_path: Path, named: str) -> None:
+    write_log(tmp_path).unlink()
+    with pytest.raises(InvalidInputError, match=r"results without samples.*Run lm-eval with --log_samples"):
+        read(tmp_path / named)

@@ -1,0 +1,96 @@
+"""What a race wrote says, read again, what the race said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.host_lm_eval.log_worlds import declared, read
+from tests.host_lm_eval.race_worlds import manager, racer
+from tests.host_lm_eval.worlds import write_group, write_task
+
+from evalbudget.backtest import RaceRecord
+from evalbudget.errors import InvalidInputError
+from evalbudget_lm_eval import race
+from evalbudget_lm_eval.races.output import RaceResult
+
+ARMS = {"good": racer(0.95, 0), "fair": racer(0.6, 1), "poor": racer(0.1, 2)}
+
+
+def check(out: Path, found: RaceResult) -> None:
+    recorded = read(out)
+    board = found.leaderboard
+    assert recorded.race == RaceRecord.of(board.as_json)
+    told = {standing.name: standing for standing in board.standings}
+    assert set(recorded.models) == {name for name, one in told.items() if one.readings}
+    assert recorded.race is not None
+    assert recorded.race.sentence == board.sentence
+    for row in recorded.race.rows:
+        one = told[row.model]
+        assert (row.estimate, row.lower, row.upper) == (one.estimate, one.all_lower, one.all_upper)
+        if row.read:
+            scored = recorded.counts[recorded.models.index(row.model)].sum(axis=1) > 0
+            assert row.read == np.count_nonzero(scored)
+    assert all(declared(recorded).complete)  # nobody is missing what it was not asked
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"budget": "50%"}, {"until_proved": True}, {"budget": "100%", "sampler": "uniform"}],
+    ids=["budget", "until proved", "uniform"],
+)
+def test_a_race(tmp_path: Path, options: dict[str, Any]) -> None:
+    tasks, out = manager(tmp_path / "tasks", n=40), tmp_path / "out"
+    check(out, race(ARMS, "numbers", task_manager=tasks, output_path=out, **options))
+
+
+def test_a_race_that_went_on(tmp_path: Path) -> None:
+    tasks, out = manager(tmp_path / "tasks", n=40), tmp_path / "out"
+    race(ARMS, "numbers", task_manager=tasks, output_path=out, budget="25%")
+    check(out, race(ARMS, "numbers", task_manager=tasks, output_path=out, budget="50%"))
+
+
+def test_a_race_on_a_group(tmp_path: Path) -> None:
+    folder, out = tmp_path / "tasks", tmp_path / "out"
+    write_task(folder, "few", 10)
+    write_task(folder, "many", 30)
+    write_group(folder, "both", ["few", "many"])
+    tasks = manager(folder)
+    check(out, race(ARMS, "both", task_manager=tasks, output_path=out, budget="50%"))
+
+
+def test_a_race_of_tasks_with_other_prompts(tmp_path: Path) -> None:
+    folder, out = tmp_path / "tasks", tmp_path / "out"
+    write_task(folder, "plain", 30)
+    write_task(folder, "polite", 30, doc_to_text="kindly say {{number}} please")
+    kind, args = racer(0.6, 1)
+    found = race(
+        {"m": (kind, args)},
+        "plain",
+        settings={"plain": {"tasks": "plain"}, "polite": {"tasks": "polite"}},
+        task_manager=manager(folder),
+        output_path=out,
+        budget="100%",
+    )
+    check(out, found)
+    recorded = read(out)
+    assert len(recorded.items) <= 30  # the same documents
+    assert (recorded.counts[:, :, 0].sum(axis=0) == 2).any()
+
+
+def test_logs_of_two_races_have_no_verdict(tmp_path: Path) -> None:
+    tasks, out = manager(tmp_path / "tasks", n=20), tmp_path / "out"
+    for name in ("first", "second"):
+        arms = {f"{name} {arm}": told for arm, told in ARMS.items()}
+        race(arms, "numbers", task_manager=tasks, output_path=out / name, budget="50%")
+    assert read(out / "first").race is not None
+    assert read(out).race is None
+
+
+def test_a_race_without_samples_says_what_to_do(tmp_path: Path) -> None:
+    tasks, out = manager(tmp_path / "tasks", n=20), tmp_path / "out"
+    race(ARMS, "numbers", task_manager=tasks, output_path=out, budget="50%", log_samples=False)
+    with pytest.raises(InvalidInputError, match=r"results without samples.*--log_samples"):
+        read(out)

@@ -1,0 +1,152 @@
+"""What a run of ours wrote gives, read again, the run's own rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.host_lm_eval.judged_worlds import evaluate, write_judged
+from tests.host_lm_eval.money_worlds import GENERATION, PaidServer, luck, price_file
+from tests.host_lm_eval.worlds import write_group, write_task
+
+import evalbudget
+from evalbudget.backtest import RecordedScores
+from evalbudget.judges import Call, PanelRows
+from evalbudget.judges.estimates import JudgeScores
+from evalbudget.repeats import BenchmarkMean, describe_group, describe_mean
+from evalbudget.repeats.estimates import Strata
+from evalbudget.report._study import Study, readings_of
+from evalbudget_lm_eval import budgeted
+from evalbudget_lm_eval.log_folder import open_scores
+from loopback import Server
+
+COIN: dict[str, Any] = {"model": "evalbudget-test-coin", "apply_chat_template": False}
+
+
+@pytest.fixture
+def paid() -> Iterator[PaidServer]:
+    with PaidServer(answer=luck) as running:
+        yield running
+
+
+def means_of(recorded: RecordedScores, *, drawn: bool) -> dict[str | None, BenchmarkMean]:
+    """What the core says of the only model: of all items, or of those of each task of a group."""
+    study, declared = Study(recorded), recorded.declared
+    assert declared is not None
+    purchase, scores = study.purchase(0), study.scores(0)
+    how: dict[str, Any] = {
+        "allocation": purchase.allocation,
+        "fixed_repeats": max(purchase.fixed_repeats, 1),
+        "bounds": declared.ranges[0],
+    }
+    if study.is_panel:
+        return {None: describe_panel(scores, **how)}
+    if drawn:
+        how["strata"] = Strata.of(None, len(recorded.items))
+    tasks = np.array(recorded.categories or [None] * len(recorded.items))
+    return {
+        task: describe_mean(readings_of(scores.where(tasks[scores.item] == task)), **how)
+        for task in dict.fromkeys(tasks.tolist())
+    }
+
+
+def describe_panel(scores: JudgeScores, **how: Any) -> BenchmarkMean:
+    weights = np.full(scores.value.size, np.nan) if scores.weight is None else scores.weight
+    places = zip(scores.item, scores.epoch, scores.judge, strict=True)
+    calls = [
+        Call(int(item), int(epoch), int(judge), float(value), float(weight))
+        for (item, epoch, judge), value, weight in zip(places, scores.value, weights, strict=True)
+    ]
+    return PanelRows(calls, scores.judges, n_items=scores.n_items, **how).mean
+
+
+def check_rows(
+    out: Path, found: dict[str, Any], task: str, score: str, named: str | None = None, *, drawn: bool = False
+) -> None:
+    """The core's rows of what stands below a folder are those of the run, to the last digits."""
+    recorded = open_scores(out, task=named)
+    assert recorded is not None
+    means = means_of(recorded, drawn=drawn)
+    if None in means:
+        mean = means[None]
+    else:
+        sizes = {task: float(len(recorded.part(items=of(recorded, task)).items)) for task in means if task}
+        mean = describe_group({task: mean for task, mean in means.items() if task}, sizes)
+    rows = found["results"][task]
+    metric, _, chosen = score.partition(",")
+    words = {"": "estimate", "_stderr": "stderr", "_lower": "lower", "_upper": "upper"}
+    words |= {f"_repeats{ending}": f"repeats{ending}" for ending in ("_stderr", "_lower", "_upper")}
+    named_here = {word: f"{metric}{ending},{chosen}" for ending, word in words.items()}
+    ours = {word: rows[key] for word, key in named_here.items() if key in rows and word in mean.rows}
+    assert len(ours) >= 4
+    assert {word: mean.rows[word] for word in ours} == pytest.approx(ours, abs=1e-12)
+    (row,) = evalbudget.read(out, task=named).estimate().rows
+    assert row.estimate == pytest.approx(ours["estimate"], abs=1e-12)
+
+
+def of(recorded: RecordedScores, task: str) -> Any:
+    return np.flatnonzero(np.array(recorded.categories) == task)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"sampler": "uniform", "budget": 60},
+        {"sampler": "eb-bernstein", "budget": 75},
+        {"sampler": "auto", "budget": 200},
+        {"sampler": "rating-kernel", "budget": 75},
+    ],
+    ids=lambda options: options["sampler"],
+)
+def test_repeats(tmp_path: Path, options: dict[str, Any]) -> None:
+    folder, out = write_task(tmp_path / "tasks"), tmp_path / "out"
+    with budgeted(seed=3, **options):
+        found = evaluate(folder, "model=coin,seed=3", "numbers", output=out, **COIN)
+    check_rows(out, found, "numbers", "exact_match,none")
+
+
+@pytest.mark.parametrize("sampler", ["uniform", "eb-bernstein"])
+def test_judges_in_turn(server: Server, judges: list[str], tmp_path: Path, sampler: str) -> None:
+    folder, out = write_judged(tmp_path / "task", judges, n=10), tmp_path / "out"
+    with budgeted(sampler=sampler, budget=60, seed=1, vary_seed=True):
+        found = evaluate(folder, server.chat_args("writer"), output=out)
+    check_rows(out, found, "essays", "judged,panel")
+
+
+@pytest.mark.parametrize("sampler", ["uniform", "eb-bernstein"])
+def test_groups_and_their_tasks(tmp_path: Path, sampler: str) -> None:
+    folder, out = tmp_path / "tasks", tmp_path / "out"
+    write_task(folder, "one", n=20)
+    write_task(folder, "two", n=12)
+    write_group(folder, "both", ["one", "two"])
+    with budgeted(sampler=sampler, budget=200, seed=3):
+        found = evaluate(folder, "model=coin,seed=3", "both", output=out, **COIN)
+    for task in ("one", "two"):
+        check_rows(out, found, task, "exact_match,none", task)
+    check_rows(out, found, "both", "exact_match,none", "both")
+    check_rows(out, found, "both", "exact_match,none")
+
+
+def test_a_sample_of_the_documents(tmp_path: Path) -> None:
+    folder, out = write_task(tmp_path / "tasks", n=60), tmp_path / "out"
+    with budgeted(budget=24, seed=3):
+        found = evaluate(folder, "model=coin,seed=3", "numbers", output=out, **COIN)
+    check_rows(out, found, "numbers", "exact_match,none", drawn=True)
+
+
+@pytest.mark.parametrize("sampler", ["uniform", "eb-bernstein"])
+def test_a_budget_in_money(
+    paid: PaidServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sampler: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    price_file(tmp_path)
+    folder, out = write_task(tmp_path / "tasks", generation_kwargs=GENERATION), tmp_path / "out"
+    with budgeted(sampler=sampler, budget="$2", prices="prices.yaml", seed=3):
+        found = evaluate(folder, paid.chat_args("m"), "numbers", output=out)
+    check_rows(out, found, "numbers", "exact_match,none")
+    recorded = open_scores(out)
+    assert recorded is not None
+    assert recorded.costs is not None

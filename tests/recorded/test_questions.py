@@ -1,0 +1,78 @@
+"""Items are paired by what was asked, not by an id that may hold another question."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalbudget.backtest import digest_of, match_questions
+
+ASKED = {f"{i}": digest_of(f"question {i}", f"answer {i}") for i in range(5)}
+
+
+def test_the_same_questions_keep_their_ids() -> None:
+    found = match_questions([("a", ASKED), ("b", dict(reversed(ASKED.items())))])
+    assert found.notes == ()
+    assert found.names == ({i: i for i in ASKED}, {i: i for i in ASKED})
+
+
+def test_shuffled_ids_are_paired_by_question() -> None:
+    order = ["0", "3", "1", "2", "4"]
+    shuffled = {i: ASKED[was] for i, was in zip(ASKED, order, strict=True)}
+    found = match_questions([("a", ASKED), ("b", shuffled)])
+    assert found.names[1] == dict(zip(ASKED, order, strict=True))
+    assert found.notes == ("3 of 5 ids of b hold another question than elsewhere: paired by question.",)
+
+
+def test_a_question_nobody_else_was_asked_is_paired_with_nothing() -> None:
+    other = ASKED | {"4": digest_of("another question", "another answer")}
+    found = match_questions([("a", ASKED), ("b", other)])
+    assert found.names[1]["4"] == "4 (b)"
+    assert found.notes[0].endswith("paired by question; 1 questions are asked nowhere else.")
+
+
+def test_other_words_for_the_same_answers_are_the_same_items() -> None:
+    reworded = {i: digest_of(f"Please: question {i}", f"answer {i}") for i in ASKED}
+    found = match_questions([("a", ASKED), ("b", reworded)])
+    assert found.names[1] == {i: i for i in ASKED}
+    assert found.notes == ("5 of 5 ids of b ask for the same answer in other words; paired.",)
+
+
+def test_ids_count_where_a_person_says_so() -> None:
+    other = {i: digest_of(f"other {i}", i) for i in ASKED}
+    found = match_questions([("a", ASKED), ("b", other)], trust_ids=True)
+    assert found.names[1] == {i: i for i in ASKED}
+    assert "paired by id" in found.notes[0]
+    assert set(match_questions([("a", ASKED), ("b", other)]).names[1].values()).isdisjoint(ASKED)
+
+
+def test_a_question_that_stands_twice_is_paired_once() -> None:
+    twice = {"x": ASKED["0"], "y": ASKED["0"]}
+    found = match_questions([("a", twice), ("b", {"y": ASKED["0"], "x": ASKED["0"]})])
+    assert found.names[1] == {"y": "y", "x": "x"}
+    swapped = {"x": ASKED["1"], "y": ASKED["0"], "z": ASKED["0"]}
+    names = match_questions([("a", twice | {"z": ASKED["1"]}), ("b", swapped)]).names[1]
+    assert names == {"x": "z", "y": "y", "z": "x"}
+
+
+def test_unknown_questions_are_paired_by_id() -> None:
+    found = match_questions([("a", dict.fromkeys(ASKED, "")), ("b", ASKED), ("c", dict.fromkeys(ASKED, ""))])
+    assert found.notes == ()
+    assert all(name == i for names in found.names for i, name in names.items())
+
+
+LOGS = st.lists(st.dictionaries(st.sampled_from("abcdef"), st.integers(0, 5)), min_size=1, max_size=4)
+
+
+@given(LOGS)
+def test_a_name_is_one_question_and_stands_once_in_a_log(logs: list[dict[str, int]]) -> None:
+    """A question 0 is unknown; the answers are those of the questions, so nothing is merely reworded."""
+    digests = [{i: digest_of(f"{q}", f"{q}") if q else "" for i, q in log.items()} for log in logs]
+    found = match_questions([(f"log {n}", log) for n, log in enumerate(digests)])
+    asked: dict[str, str] = {}
+    for names, log in zip(found.names, digests, strict=True):
+        assert list(names) == list(log)
+        assert len(set(names.values())) == len(names)
+        for i, name in names.items():
+            if log[i]:
+                assert asked.setdefault(name, log[i]) == log[i]

@@ -1,0 +1,113 @@
+"""Recordings of several sources as one: names, questions, directions, failures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from evalbudget.backtest import Declared, RecordedScores, TaskName, digest_of, names_by_settings, side_by_side
+from evalbudget.errors import InvalidInputError
+from evalbudget.recorded._direction import higher_better, is_lower_better, with_lower_better
+
+
+def one(model: str, scores: list[float], **declared: object) -> RecordedScores:
+    """Scores of one model, with what its source declares."""
+    items = tuple(f"q{i}" for i in range(len(scores)))
+    recorded = RecordedScores(np.array(scores)[None, :, None, None], (model,), items, ("acc",))
+    told = Declared.of((model,), items, ("acc",), **declared)  # type: ignore[arg-type]
+    return replace(recorded, declared=told)
+
+
+def test_what_differs_names_models_apart() -> None:
+    settings = [{"hint": "True", "seed": "1"}, {"hint": "False", "seed": "1"}, {"seed": "1"}]
+    assert names_by_settings(["m"] * 3, settings) == ["m (hint=True)", "m (hint=False)", "m (hint=default)"]
+    assert names_by_settings(["m", "n"], settings[:2]) == ["m", "n"]
+    assert names_by_settings(["m", "m"], [settings[0]] * 2) == ["m", "m"]
+    long = names_by_settings(["m", "m"], [{"prompt": "x" * 500 + end} for end in "ab"])
+    assert len(set(long)) == 2
+    assert all(len(name) < 80 for name in long)
+
+
+def test_a_model_of_several_files_goes_by_settings_or_by_file() -> None:
+    hinted = one("m", [1, 0], settings={"m": {"hint": "yes"}})
+    plain = one("m", [0, 0], settings={"m": {"hint": "no"}})
+    assert side_by_side({"a.x": hinted, "b.x": plain}).models == ("m (hint=yes)", "m (hint=no)")
+    assert side_by_side({"a.x": hinted, "b.x": hinted}).models == ("m (a)", "m (b)")
+
+
+def test_items_are_paired_by_question() -> None:
+    asked = {f"q{i}": digest_of(f"{i}") for i in range(3)}
+    turned = {"q0": asked["q2"], "q1": asked["q1"], "q2": asked["q0"]}
+    found = side_by_side({"a": one("m", [1, 0, 0], digests=asked), "b": one("n", [0, 0, 1], digests=turned)})
+    assert found.items == ("q0", "q1", "q2")
+    np.testing.assert_array_equal(found.scores[:, :, 0, 0], [[1, 0, 0], [1, 0, 0]])
+    assert found.declared is not None
+    assert "paired by question" in found.declared.notes[0]
+    by_id = side_by_side(
+        {"a": one("m", [1, 0, 0], digests=asked), "b": one("n", [0, 0, 1], digests=turned)}, across_tasks=True
+    )
+    np.testing.assert_array_equal(by_id.scores[1, :, 0, 0], [0, 0, 1])
+
+
+def test_versions_of_a_task_are_one_where_the_questions_are_known() -> None:
+    asked = {f"q{i}": digest_of(f"{i}") for i in range(2)}
+    versions = [replace(one(m, [1, 0], digests=asked), task=TaskName("t", v)) for m, v in ("m1", "n2")]
+    assert side_by_side({"a": versions[0], "b": versions[1]}).models == ("m", "n")
+    unknown = [replace(one(m, [1, 0]), task=TaskName("t", v)) for m, v in ("m1", "n2")]
+    with pytest.raises(InvalidInputError, match=r"different versions of the task.*--across-tasks"):
+        side_by_side({"a": unknown[0], "b": unknown[1]})
+    others = [replace(one(m, [1, 0], digests=asked), task=TaskName(m)) for m in "mn"]
+    with pytest.raises(InvalidInputError, match="different tasks"):
+        side_by_side({"a": others[0], "b": others[1]})
+
+
+def test_what_is_declared_is_kept_and_contradictions_are_refused() -> None:
+    lower = one("m", [1, 0], lower_is_better={"acc": True}, ranges={"acc": (0.0, 1.0)}, complete=["m"])
+    unsure = replace(one("n", [1, 1], notes=["nothing."]), failed=np.array([[[1], [0]]]))
+    found = side_by_side({"a": lower, "b": unsure})
+    assert found.declared is not None
+    assert found.declared.lower_is_better == (True,)
+    assert found.declared.ranges == ((0.0, 1.0),)
+    assert found.declared.complete == (True, False)
+    assert found.declared.notes == ("b: nothing.",)
+    assert found.failed is not None
+    assert found.failed[:, :, 0].tolist() == [[0, 0], [1, 0]]
+    higher = one("n", [1, 1], lower_is_better={"acc": False})
+    with pytest.raises(InvalidInputError, match="a says that lower acc is better, and b that higher is"):
+        side_by_side({"a": lower, "b": higher})
+    with pytest.raises(InvalidInputError, match="a says that lower acc is better, and b that higher is"):
+        side_by_side({"b": higher, "a": lower})
+
+
+def test_direction_is_declared_or_said() -> None:
+    plain = one("m", [0.25, 1.0])
+    assert not is_lower_better(plain)
+    said = with_lower_better(plain)
+    assert is_lower_better(said)
+    turned = higher_better(said)
+    assert not is_lower_better(turned)
+    np.testing.assert_array_equal(turned.scores.ravel(), [1.0, 0.25])
+    with pytest.raises(InvalidInputError, match="the source says that higher acc is better"):
+        with_lower_better(turned)
+
+
+def test_declarations_survive_a_file(tmp_path: object) -> None:
+    asked = {f"q{i}": digest_of(f"{i}") for i in range(2)}
+    told = one(
+        "m",
+        [1, 0],
+        lower_is_better={"acc": True},
+        ranges={"acc": (0.0, 1.0)},
+        complete=["m"],
+        digests=asked,
+        clusters={"q0": "a", "q1": "b"},
+        cluster="passage",
+    )
+    told = replace(told, failed=np.array([[[0], [0]]]))
+    path = f"{tmp_path}/scores.npz"
+    told.save(path)
+    found = RecordedScores.load(path)
+    assert found.declared == told.declared
+    assert found.failed is not None

@@ -1,0 +1,85 @@
+"""Tables as others write them: formats, booleans, names of columns, columns that nothing reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import evalbudget
+from evalbudget.backtest import RecordedScores
+from evalbudget.errors import InvalidInputError
+from evalbudget.recorded._missing import missing_answers
+
+CASES = Path(__file__).parent.parent / "cases"
+
+
+def read(name: str | Path) -> RecordedScores:
+    return evalbudget.read(CASES / name).recorded
+
+
+def notes(recorded: RecordedScores) -> tuple[str, ...]:
+    return recorded.declared.notes if recorded.declared is not None else ()
+
+
+def test_booleans_are_ones_and_zeros() -> None:
+    found = read("booleans.csv")
+    assert set(np.unique(found.scores)) == {0.0, 1.0}
+    np.testing.assert_allclose(found.true_scores.mean(axis=(1, 2)), [8 / 12, 8 / 12])
+
+
+@pytest.mark.parametrize("name", ["array.json", "tab.tsv"])
+def test_arrays_and_tabs_are_read(name: str) -> None:
+    found = read(name)
+    assert (found.models, len(found.items)) == (("a", "bb"), 12)
+
+
+def test_json_that_is_no_table_says_what_is_needed() -> None:
+    with pytest.raises(InvalidInputError, match=r'an object with evalId, .*array of objects such as {"item"'):
+        read("promptfoo.json")
+
+
+def test_judges_in_a_column_of_their_name_are_raters() -> None:
+    found = read("judge_col.csv")
+    assert found.raters == ("gpt", "claude")
+    assert found.one_measure
+    assert notes(found) == ()
+
+
+@pytest.mark.parametrize("name", ["extra.csv", "metrics_flag.csv"])
+def test_metrics_are_no_judges(name: str) -> None:
+    assert not read(name).one_measure
+
+
+def test_columns_that_nothing_reads_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("item,score,Grader Notes,epoch\nq1,1,fine,1\nq2,0,bad,1\n")
+    assert notes(read(path)) == ("Columns that were not read: Grader Notes, epoch.",)
+
+
+def test_judges_of_several_metrics_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("item,score,judge,metric\nq1,1,a,acc\nq1,1,a,f1\n")
+    with pytest.raises(InvalidInputError, match="columns judge and metric"):
+        read(path)
+
+
+def test_an_empty_score_is_a_reading_that_failed(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("item,model,score\nq1,a,1\nq2,a,\nq1,b,0\nq2,b,1\n")
+    found = read(path)
+    assert missing_answers(found).tolist() == [1, 0]
+    path.write_text("item,model,score,complete\nq1,a,1,true\nq1,b,0,\nq2,b,1,\n")
+    assert missing_answers(read(path)).tolist() == [0, 0]
+
+
+def test_directions_and_ranges_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("item,score,better,score_low,score_high\nq1,1,lower,0,5\nq2,0,,,\n")
+    declared = read(path).declared
+    assert declared is not None
+    assert (declared.lower_is_better, declared.ranges) == ((True,), ((0.0, 5.0),))
+    path.write_text("item,score,better\nq1,1,lower\nq2,0,higher\n")
+    with pytest.raises(InvalidInputError, match="differs from that in other rows"):
+        read(path)

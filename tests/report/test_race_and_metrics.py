@@ -1,0 +1,81 @@
+"""Scores without a mean of their own: those of a race, whose verdict is said again, and of metrics."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.cli.commands import typed
+
+from evalbudget import Allocation
+from evalbudget.backtest import HowBought, RecordedScores
+from evalbudget.doctor import diagnose
+from evalbudget.errors import InvalidInferenceError
+from evalbudget.frames import Scores
+from evalbudget.hooks._plugins import plugins
+from evalbudget.recorded._race_record import RaceRecord, RaceRow
+from evalbudget.report import report
+
+CASES = Path(__file__).parent.parent / "cases"
+
+
+def raced() -> RecordedScores:
+    table = np.array([[1.0, 1, 0, 1], [0, np.nan, np.nan, 1]])[:, :, None, None]
+    recorded = RecordedScores(table, ("a", "b"), ("q0", "q1", "q2", "q3"), ("acc",))
+    rows = (RaceRow("a", "best", 0.75, 0.6, 0.8, 4), RaceRow("b", "behind", None, 0.1, 0.7, 2))
+    record = RaceRecord("a is best, with 95% confidence.", "by paired e-values", "anytime", "", rows, 4)
+    return replace(recorded, purchases=(HowBought(Allocation.ADAPTIVE),) * 2, race=record)
+
+
+def test_a_race_is_reported_by_its_own_verdict() -> None:
+    found = report(raced())
+    assert found.sections[0].name == "race"
+    told = found.to_dict()["race"]
+    assert told["sentence"] == "a is best, with 95% confidence."
+    assert [row["status"] for row in told["rows"]] == ["best", "behind"]
+    shown = str(found.table())
+    assert "a is best, with 95% confidence." in shown
+    assert "4 of 4" in shown
+    assert "anytime" in shown
+
+
+def test_frames_and_doctor_repeat_it() -> None:
+    scores = Scores(raced())
+    assert scores.race is not None
+    table = scores.models(frame="pandas")
+    assert table["all_upper"].tolist() == [0.8, 0.7]
+    assert table["estimate"].isna().tolist() == [False, True]
+    with pytest.raises(InvalidInferenceError):
+        scores.estimate()
+    findings = diagnose(raced(), list(plugins().checks.values())).findings
+    assert any("a is best" in finding.text for finding in findings)
+
+
+def test_metrics_have_a_row_each() -> None:
+    found = json.loads(typed("report")(CASES / "metrics_flag.csv", "--json", "-").stdout)
+    boards = found["metrics"]
+    assert {metric: [row["model"] for row in rows] for metric, rows in boards.items()} == {
+        "faithfulness": ["a", "b"],
+        "context_recall": ["b", "a"],
+    }
+    alone = json.loads(
+        typed("report")(CASES / "metrics_flag.csv", "--rater", "context_recall", "--json", "-").stdout
+    )
+    assert boards["context_recall"] == alone["leaderboard"]["rows"]
+
+
+def test_notes_of_sources_stand_in_every_result(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(
+        "item,model,score,page\n" + "".join(f"q{i},{m},{i % 2},x\n" for i in range(4) for m in "ab")
+    )
+    note = "Columns that were not read: page."
+    assert json.loads(typed("report")(path, "--json", "-").stdout)["sources"]["notes"] == [note]
+    assert json.loads(typed("compare")(path, "--json", "-").stdout)["notes"] == [note]
+    assert note in typed("compare")(path).stdout.replace("\n", " ")
+    assert note in " ".join(typed("doctor")(path).stdout.split())
+    assert note in typed("plan")(path, "--half-width", "0.3", "--model", "a").stderr
+    assert note in " ".join(typed("backtest", "races")(path, "--seeds", "1").stderr.split())
