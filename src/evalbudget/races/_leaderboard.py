@@ -56,7 +56,7 @@ def leaderboard_of(race: RacePurchase, *, notes: Sequence[str] = (), bill: Bill 
     draws = [sampler.draws(m) for m in models]
     missing, n_items = as_missing(race.config.missing), race.design.n_items
     lowest, highest = means_at_worst(draws, n_items=n_items, missing=missing, bounds=bounds)
-    ranks = model_ranks(lowest, highest, level)
+    ranks = model_ranks(lowest, level, highest=highest)
     counted = [d.counting_missing(0.0, n_items) for d in draws] if missing is Missing.ZERO else draws
     samples = [as_sample(d, bounds=bounds) for d in counted]
     value = np.array([sample.value for sample in samples])
@@ -245,9 +245,12 @@ def _at_worst(
 
 def _as_sample(estimate: Estimate, *at_worst: Estimate) -> dict[str, Any]:
     """Estimate, standard error and interval, items and repeats random."""
-    lowest, highest = at_worst or (estimate, estimate)
-    lower = _finite(lowest.confidence_interval(LEVEL).low)
-    upper = _finite(highest.confidence_interval(LEVEL).high)
+    own = estimate.confidence_interval(LEVEL)
+    lower, upper = _finite(own.low), _finite(own.high)
+    if lower is not None and at_worst:
+        lowest, highest = at_worst
+        lower = _finite(lowest.confidence_interval(LEVEL).low)
+        upper = _finite(highest.confidence_interval(LEVEL).high)
     reason = None
     if lower is None:
         reason = f"{estimate.n} items read: an interval needs {FEWEST_ITEMS} or more"

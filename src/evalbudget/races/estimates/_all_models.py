@@ -113,16 +113,16 @@ def model_ranks(lowest: Sequence[Estimate], highest: Sequence[Estimate], level: 
     All ranks, and the winner's interval, hold together with probability ``level``, at every moment.
 
     Args:
-        lowest: of :func:`means_at_worst`, whose lower ends count.
-        highest: the other ones, whose upper ends count.
+        estimates: of :func:`model_means`.
         level: of all together.
+        highest: with the first ones of :func:`means_at_worst`, the second ones, whose upper ends count.
 
     Raises:
         InvalidInputError: the level is not in (0, 1).
     """
     check_level(level)
-    low = np.array([estimate.confidence_interval(level).low for estimate in lowest])
-    high = np.array([estimate.confidence_interval(level).high for estimate in highest])
+    low = np.array([estimate.confidence_interval(level).low for estimate in estimates])
+    high = np.array([estimate.confidence_interval(level).high for estimate in highest or estimates])
     # below all of my interval, or above all of it
     best = 1 + (low[None, :] > high[:, None]).sum(axis=1)
     worst = low.size - (high[None, :] < low[:, None]).sum(axis=1)
