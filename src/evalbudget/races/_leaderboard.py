@@ -15,7 +15,7 @@ from evalbudget.missing import Missing, as_missing
 from evalbudget.outage import is_down
 from evalbudget.races._board import Board, Standing
 from evalbudget.races._draws import ModelDraws
-from evalbudget.races._missing_answers import what_is_missing
+from evalbudget.races._missing_answers import count_of_missing, what_is_missing
 from evalbudget.races._purchase import RacePurchase
 from evalbudget.races._table import render
 from evalbudget.races._verdict import Finding, Verdict, verdict_of
@@ -170,12 +170,19 @@ def _of_one(standing: Standing, race: RacePurchase, level: float) -> str:
         return f"No estimate: nothing of {standing.name} was scored."
     items = f"these {race.design.n_items:,} items"
     if standing.readings == race.design.n_items:
-        return f"{standing.name} scores {standing.estimate:.4g} on {items}: all were read."
+        return f"{standing.name} scores {standing.estimate:.4g} on {items}, as scored once: all were read."
     width = standing.all_upper - standing.all_lower
     places = max(0, 2 - math.floor(math.log10(width))) if width > 0.0 else 3
+    score = f"{standing.name} scores {standing.estimate:.{places}f}"
+    interval = f"{standing.all_lower:.{places}f} to {standing.all_upper:.{places}f}"
+    if standing.missing and race.config.missing == Missing.WORST:
+        answered = f"{score} on the {standing.readings:,} of {items} that it answered"
+        missing = f"whatever its {count_of_missing(standing.missing)}"
+        if not standing.unread:
+            return f"{answered}, and {interval} on all of them, {missing}."
+        return f"{answered}; {level:.0%} interval {interval} for all of them, whenever you look, {missing}."
     return (
-        f"{standing.name} scores {standing.estimate:.{places}f} on {items}; {level:.0%} interval "
-        f"{standing.all_lower:.{places}f} to {standing.all_upper:.{places}f}, whenever you look, from "
+        f"{score} on {items}; {level:.0%} interval {interval}, whenever you look, from "
         f"{standing.readings:,} of them."
     )
 

@@ -17,6 +17,11 @@ def count_of_answers(number: int) -> str:
     return f"{number:,} answer{'s' * (number != 1)}"
 
 
+def count_of_missing(number: int) -> str:
+    """As in "whatever its 2 missing answers are"."""
+    return f"{number:,} missing answers are" if number != 1 else "missing answer is"
+
+
 def what_is_missing(
     draws: Sequence[ModelDraws],
     leader: int,

@@ -85,7 +85,7 @@ class Verdict:
         if self.outcome is Finding.BEST:
             return f"{names[0]} is best{among}: {self._exactly}."
         if self.outcome is Finding.TIE:
-            same = f"the same mean over all {self.n_items:,} items"
+            same = f"the same mean over all {self.n_items:,} items, as scored once"
             if self._some_left_out:
                 same = "no difference on the items that any two of them answered"
             rest = f"none is better{among}"
@@ -112,7 +112,7 @@ class Verdict:
             return "it beats every other one on the items that both answered"
         if self.n_unread or (self.n_missing and self.missing is Missing.WORST):
             return "what was not read cannot change that"
-        return f"it has the highest mean over all {self.n_items:,} items"
+        return f"it has the highest mean over all {self.n_items:,} items, as scored once"
 
     @property
     def proof(self) -> str:

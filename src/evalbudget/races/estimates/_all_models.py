@@ -107,7 +107,9 @@ def differences_from(
     return tuple(paired_difference(draws[reference], d, bounds=bounds, simultaneous=pairs) for d in draws)
 
 
-def model_ranks(lowest: Sequence[Estimate], highest: Sequence[Estimate], level: float = 0.95) -> ModelRanks:
+def model_ranks(
+    estimates: Sequence[Estimate], level: float = 0.95, *, highest: Sequence[Estimate] | None = None
+) -> ModelRanks:
     """Ranks from simultaneous intervals: a model stands behind another only if their intervals are apart.
 
     All ranks, and the winner's interval, hold together with probability ``level``, at every moment.
