@@ -186,6 +186,6 @@ def test_one_new_model_has_an_interval_that_holds_whatever_is_missing() -> None:
     assert only.missing == 40
     assert (only.all_lower, only.all_upper) == pytest.approx((0.6, 1.0))
     assert board.sentence == (
-        f"{MODELS[0]} scores 1.000 on the 60 of these 100 items that it answered, and 0.600 to 1.000 on all of "
-        "them, whatever its 40 missing answers are."
+        f"{MODELS[0]} scores 1.000 on the 60 of these 100 items that it answered, and 0.600 to 1.000 on all "
+        "of them, whatever its 40 missing answers are."
     )

@@ -86,7 +86,7 @@ def _cells(standing: Standing, decimals: int, *, dropped: bool, failed: bool) ->
 
 
 def _range(standing: Standing, decimals: int) -> str:
-    """All items were read, which leaves no doubt about these scores, and some about another answer to each."""
+    """Where all items were read: no doubt about these scores, and some about another answer to each."""
     if standing.all_lower == standing.all_upper:
         return "as scored once"
     return f"{standing.all_lower:.{decimals}f} to {standing.all_upper:.{decimals}f}"
