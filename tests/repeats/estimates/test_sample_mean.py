@@ -238,7 +238,7 @@ def test_with_failures_it_holds_the_mean_of_the_items_that_can_be_scored(
         values = rng.normal(strata.of_item.astype(float))
         can = (strata.of_item == 0) | (rng.random(300) >= lost)
         sampler, read = Sample(design, seed=seed), []
-        for _ in range(120):
+        for _ in range(120 + int(120 * lost)):
             (request,) = sampler.ask(1)
             item = request.cell.item
             sampler.tell([Reading(request, float(values[item]) if can[item] else None)])
