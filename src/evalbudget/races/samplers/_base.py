@@ -117,7 +117,7 @@ class RacingSampler(Sampler):
     ) -> None:
         low, high = (float(bound) for bound in score_range)
         self.missing = as_missing(missing)
-        own = {"batch": batch, "score_range": (low, high), "missing": self.missing.value}
+        own: dict[str, Option] = {"batch": batch, "score_range": (low, high), "missing": self.missing.value}
         super().__init__(design, options={**options, **own}, **common)
         if design.n_raters != 1:
             raise InvalidInputError(f"{self.name} races models under one rater; got {self._shape()}")
