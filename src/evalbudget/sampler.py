@@ -9,9 +9,9 @@ from inspect import Signature, signature
 from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypedDict
 
+from evalbudget._failures import Failures
 from evalbudget.design import Cell, Design, Reading, Request
 from evalbudget.errors import InvalidInputError, SamplerError
-from evalbudget.failures import Failures
 
 Eligible = Callable[[Cell], bool]
 Option = int | float | str | bool | None | tuple[float, ...]

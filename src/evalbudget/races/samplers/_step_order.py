@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from evalbudget._failures import Failures
 from evalbudget.design import Cell
-from evalbudget.failures import Failures
 from evalbudget.outage import DOWN_AFTER
 from evalbudget.statistics._bounds import BoolArray, IntArray
 
