@@ -41,7 +41,8 @@ FACES = (
 """Packages whose names people may build on."""
 
 MODULES = (
-    *("budget", "design", "errors", "estimate", "exit_codes", "flags", "journal", "missing", "outage"),
+    *("budget", "closing", "design", "errors", "estimate", "exit_codes", "flags", "journal", "missing"),
+    "outage",
     *("sampler", "scale", "scorer", "tables", "until"),
     *("comparisons.flags", "pairwise.flags", "audits.flags", "judges.flags", "races.flags"),
     *("repeats.flags", "cli.flags"),

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from evalbudget.errors import UnknownNameError
+
+if TYPE_CHECKING:  # numpy takes longer to import than options do
+    from evalbudget.statistics._bounds import FloatArray
 
 
 class Missing(StrEnum):
@@ -22,6 +26,22 @@ class Missing(StrEnum):
     DROP = "drop"
     """Nothing: only items count that both models have. It is right where a score is missing for reasons that
     have nothing to do with what it would have been."""
+
+    def ends(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The scores as they count for a model of which it is claimed that it is better, and worse.
+
+        Args:
+            scores: in [0, 1], nan where missing, any shape.
+
+        Returns:
+            Both of the same shape; nan only where the item does not count.
+        """
+        import numpy as np
+
+        if self is Missing.DROP:
+            return scores, scores
+        low = np.where(np.isnan(scores), 0.0, scores)
+        return low, np.where(np.isnan(scores), 1.0, scores) if self is Missing.WORST else low
 
 
 def as_missing(typed: str | None) -> Missing:

@@ -9,6 +9,7 @@ from inspect import Signature, signature
 from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypedDict
 
+from evalbudget._failures import Failures
 from evalbudget.design import Cell, Design, Reading, Request
 from evalbudget.errors import InvalidInputError, SamplerError
 
@@ -43,7 +44,6 @@ class SamplerOptions(TypedDict, total=False):
     """What every sampler takes besides its own arguments; see :class:`Sampler`."""
 
     seed: int
-    max_failures: int
 
 
 class Sampler(ABC):
@@ -56,12 +56,7 @@ class Sampler(ABC):
     Args:
         design: what can be asked.
         seed: breaks ties and drives random choices.
-        max_failures: a cell (its model, item and rater) closes when it failed this many times more often than
-            it was read; it is then listed in :attr:`closed` and never asked again.
         options: the configuration to write into journals; JSON values.
-
-    Raises:
-        InvalidInputError: max_failures is below 1.
     """
 
     name: ClassVar[str]
@@ -89,21 +84,18 @@ class Sampler(ABC):
         design: Design,
         *,
         seed: int = 0,
-        max_failures: int = 3,
         options: Mapping[str, Option] = MappingProxyType({}),
     ) -> None:
-        if max_failures < 1:
-            raise InvalidInputError(f"max_failures is {max_failures}; it must be 1 or more")
         self.design = design
         self.seed = seed
-        self.max_failures = max_failures
         self.options = dict(options)
         self.stop_reason: str | None = None
         self.fixed_repeats = 0
         self._pending: dict[int, Request] = {}
         self._asked_total = 0
-        self._failures: dict[Cell, int] = {}
-        self._reads_of_failed: dict[Cell, int] = {}
+        self._failures: dict[int, Failures] = {}  # of each model
+        self._given_up_cells: dict[int, set[Cell]] = {}  # of each model
+        self._changed: set[int] = set()  # models of which something came back since
         self._read_counts: dict[Cell, int] = {}
         self._keeps_count = type(self)._reads is Sampler._reads
         self._closed: set[Cell] = set()
@@ -152,6 +144,7 @@ class Sampler(ABC):
     @property
     def closed(self) -> tuple[Cell, ...]:
         """Cells (at epoch 0) given up after repeated failures, in order."""
+        self._give_up_and_reopen()
         return tuple(sorted(self._closed))
 
     def closes_as(self, cell: Cell) -> Cell:
@@ -161,7 +154,7 @@ class Sampler(ABC):
     @property
     def config(self) -> dict[str, Option]:
         """Everything that, with the design and the journal, fixes the decisions."""
-        return {"sampler": self.name, "seed": self.seed, "max_failures": self.max_failures, **self.options}
+        return {"sampler": self.name, "seed": self.seed, **self.options}
 
     def ask(self, n: int = 1, *, eligible: Eligible | None = None) -> tuple[Request, ...]:
         """Up to ``n`` requests; asking 8 equals asking 1 eight times.
@@ -177,6 +170,7 @@ class Sampler(ABC):
         Raises:
             SamplerError: nothing to ask, nothing pending, no stop reason: a bug in the sampler.
         """
+        self._give_up_and_reopen()
         requests: list[Request] = []
         while len(requests) < n and self.stop_reason is None:
             cell = self._next(eligible)
@@ -209,6 +203,7 @@ class Sampler(ABC):
         """
         if cell not in self.design:
             raise InvalidInputError(f"{cell} is not in the design of {self._shape()}")
+        self._give_up_and_reopen()
         return self._hand_out(cell)
 
     def tell(self, readings: Iterable[Reading]) -> None:
@@ -228,13 +223,10 @@ class Sampler(ABC):
             if self.weighs_costs:
                 self._paid(request.cell, reading.cost)
             if reading.value is None:
-                self._fail(request.cell)
+                self._count_failure(request.cell)
+                self._failed(request.cell)
             else:
-                if self._keeps_count:
-                    key = self.closes_as(request.cell)
-                    self._read_counts[key] = self._read_counts.get(key, 0) + 1
-                if self._failures:
-                    self._count_read(request.cell)
+                self._count_read(request.cell)
                 self._learn(request.cell, reading.value)
 
     # what an author writes
@@ -277,31 +269,47 @@ class Sampler(ABC):
     def _weight(self, cell: Cell) -> float | None:
         return None
 
-    def _fail(self, cell: Cell) -> None:
-        key = self.closes_as(cell)
-        if key not in self._failures:
-            self._failures[key] = 0
-            self._reads_of_failed[key] = self._reads(key)
-        self._failures[key] += 1
-        self._failed(cell)
-        self._settle(key)
+    def _count_failure(self, cell: Cell) -> None:
+        self._failures_of(cell.model).failed(self.closes_as(cell), self._reads)
+        self._changed.add(cell.model)
 
     def _count_read(self, cell: Cell) -> None:
         key = self.closes_as(cell)
-        if key in self._failures:
-            self._reads_of_failed[key] += 1
-            self._settle(key)
+        if self._keeps_count:
+            self._read_counts[key] = self._read_counts.get(key, 0) + 1
+        self._failures_of(cell.model).read(key)
+        self._changed.add(cell.model)
+
+    def _failures_of(self, model: int) -> Failures:
+        if model not in self._failures:
+            by_rater = {self.closes_as(Cell(rater=rater)) for rater in range(self.design.n_raters)}
+            self._failures[model] = Failures(self.design.n_items * len(by_rater))
+        return self._failures[model]
 
     def _reads(self, key: Cell) -> int:
         """How often this model, item and rater was read so far; override it if you know anyway."""
         return self._read_counts.get(key, 0)
 
-    def _settle(self, key: Cell) -> None:
-        # a function of the counts alone, so that the order of completion does not matter
-        close = self._failures[key] >= self.max_failures + self._reads_of_failed[key]
-        if close != (key in self._closed):
-            (self._closed.add if close else self._closed.remove)(key)
-            self._set_open(key, not close)
+    def _give_up_and_reopen(self) -> None:
+        """Close what the rule gives up now, and open what it does not any more.
+
+        It is a function of what came back, so it is asked before a decision and not after every reading: the
+        order of completion must not matter.
+        """
+        for model in self._changed:
+            found, before = self._to_give_up(model), self._given_up_cells.get(model, set())
+            for key in sorted(before ^ found):
+                (self._closed.add if key in found else self._closed.remove)(key)
+                self._set_open(key, key not in found)
+            self._given_up_cells[model] = found
+        self._changed.clear()
+
+    def _to_give_up(self, model: int) -> set[Cell]:
+        failures, d = self._failures[model], self.design
+        if not failures.answers_nothing:
+            return failures.given_up()
+        everything = (Cell(model, item, 0, rater) for item in range(d.n_items) for rater in range(d.n_raters))
+        return {self.closes_as(cell) for cell in everything}
 
     def _shape(self) -> str:
         d = self.design

@@ -146,7 +146,7 @@ def test_a_retry_after_the_budget_is_used_up_by_errors_spends_nothing(
 ) -> None:
     log = run(
         "evalbudget_inspect/budgeted",
-        task_args={"task": str(task_file), "budget": 24, "sampler": "uniform", "evalbudget.max_failures": 9},
+        task_args={"task": str(task_file), "budget": 24, "sampler": "uniform"},
         judge={"fail": 0.3, "seed": 1},
         fail_on_error=False,
         epochs=2,

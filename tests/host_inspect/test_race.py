@@ -71,7 +71,7 @@ def test_an_exhausted_model_has_its_exact_mean(tmp_path: Path) -> None:
         assert standing.all_lower == standing.all_upper == standing.estimate == pytest.approx(true)
         assert standing.lower < true < standing.upper  # of items like these
         assert standing.status is (Status.BEST if standing.name == "simulated/b" else Status.BEHIND)
-    assert found.sentence == "simulated/b is best: it has the highest mean over all 12 items."
+    assert found.sentence == "simulated/b is best: it has the highest mean over all 12 items, as scored once."
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,8 @@ def test_settings_by_flag(tmp_path: Path) -> None:
     assert {log.eval.task for log in logs} == {"race_quiz-prompt=steps", "race_quiz-prompt=terse"}
     assert attempts(logs) == 50
     assert [s.name for s in board(logs).standings] == ["prompt=steps", "prompt=terse"]
-    assert done.stdout.startswith("\nprompt=steps is best: it has the highest mean over all 25 items.\n")
+    told = "\nprompt=steps is best: it has the highest mean over all 25 items, as scored once.\n"
+    assert done.stdout.startswith(told)
 
 
 def test_refusals_exit_with_2(tmp_path: Path) -> None:

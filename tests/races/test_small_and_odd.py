@@ -39,7 +39,7 @@ def test_one_item_and_two(items: int, sampler: str) -> None:
         assert standing.stderr is None
     same = finish(np.ones((2, items)), sampler)
     assert same.outcome == Finding.TIE
-    assert same.sentence.endswith(f"the same mean over all {items} items; none is better.")
+    assert same.sentence.endswith(f"the same mean over all {items} items, as scored once; none is better.")
 
 
 def test_one_model_is_visited_by_itself() -> None:

@@ -134,8 +134,8 @@ def _sentence_says_so(board: Leaderboard) -> None:
 
 
 def _lead(scores: FloatArray, a: int, b: int) -> float:
-    """How much a is ahead of b on the items that fail for neither."""
-    return float(np.nansum(scores[a] - scores[b]))
+    """How much a is ahead of b at least, whatever the scores that are missing."""
+    return float((np.nan_to_num(scores[a], nan=0.0) - np.nan_to_num(scores[b], nan=1.0)).sum())
 
 
 def _closed(race: RacePurchase, arm: int) -> int:
@@ -143,27 +143,23 @@ def _closed(race: RacePurchase, arm: int) -> int:
 
 
 def _drawn(race: RacePurchase) -> tuple[FloatArray, FloatArray]:
-    """Smallest and largest possible score of each cell that is drawn in order; failures are nan in both."""
+    """Smallest and largest possible score of each cell that is drawn in order."""
     m, n = race.design.n_models, race.design.n_items
     low, high = np.zeros((m, n)), np.ones((m, n))
     for arm in range(m):
         draws = race.sampler.draws(arm)
-        low[arm, draws.item] = high[arm, draws.item] = draws.value
+        low[arm, draws.item] = np.nan_to_num(draws.value, nan=0.0)
+        high[arm, draws.item] = np.nan_to_num(draws.value, nan=1.0)
         low[arm, draws.known_item] = high[arm, draws.known_item] = draws.known
     return low, high
 
 
 def _is_certainly_beaten(race: RacePurchase, arm: int, lost: set[str]) -> bool:
     low, high = _drawn(race)
-    may_fail = bool(np.isnan(low).any())
     for other in set(range(low.shape[0])) - {arm}:
         if MODELS[other] in lost:
             continue
-        least = low[other] - high[arm]
-        unread = (low != high)[other] | (low != high)[arm]
-        if may_fail:  # what is not read yet may fail too, and then counts for nothing
-            least = np.where(unread & (least > 0.0), 0.0, least)
-        if np.nansum(least) > 1e-9:
+        if (low[other] - high[arm]).sum() > 1e-9:
             return True
     return False
 

@@ -10,14 +10,18 @@ import pytest
 from numpy.typing import NDArray
 
 from evalbudget.errors import InvalidInputError
+from evalbudget.missing import Missing
 from evalbudget.statistics._best_proof import BestProof, pairwise_evidence
 from evalbudget.statistics._bounds import FloatArray
 
 SHARES, WEIGHTS = (0.4, 0.2, 0.1, 0.05, None), (1 / 8, 1 / 8, 1 / 8, 1 / 8, 1 / 2)
 
 
-def half_difference(x_j: float, x_i: float) -> float:
-    return 0.0 if math.isnan(x_j) or math.isnan(x_i) else (x_j - x_i) / 2
+def half_difference(x_j: float, x_i: float, missing: Missing = Missing.WORST) -> float:
+    if missing is Missing.DROP:
+        return 0.0 if math.isnan(x_j) or math.isnan(x_i) else (x_j - x_i) / 2
+    highest = 1.0 if missing is Missing.WORST else 0.0
+    return ((0.0 if math.isnan(x_j) else x_j) - (highest if math.isnan(x_i) else x_i)) / 2
 
 
 def state(past: list[float], start: float, pool: int) -> tuple[float, float, list[float]]:
@@ -38,33 +42,38 @@ def state(past: list[float], start: float, pool: int) -> tuple[float, float, lis
     return variance, min(max(m, -0.5), 0.5), [min(g / (variance + g * g), 0.9 / room) for g in gaps]
 
 
-def pair_by_loops(x_i: FloatArray, x_j: FloatArray, pool: int, start: float) -> list[float]:
+def pair_by_loops(
+    x_i: FloatArray, x_j: FloatArray, pool: int, start: float, missing: Missing = Missing.WORST
+) -> list[float]:
     """Capital against "i is at least as good as j" after each item."""
     capital, past, found = list(WEIGHTS), [], []
     for a, b in zip(x_i.tolist(), x_j.tolist(), strict=True):
         _, m, stakes = state(past, start, pool)
-        d = half_difference(b, a)
+        d = half_difference(b, a, missing)
         capital = [c * (1 + s * (d - m)) for c, s in zip(capital, stakes, strict=True)]
         past.append(d)
         found.append(math.inf if sum(past) + start > 0.5 * (pool - len(past)) + 1e-9 else sum(capital))
     return found
 
 
-def best_by_loops(x: FloatArray, known: FloatArray, i: int) -> list[float]:
+def best_by_loops(x: FloatArray, known: FloatArray, i: int, missing: Missing) -> list[float]:
     """Capital against "i is the best" after each item, the others being opponents to the end."""
     m, pool = x.shape
     others = [j for j in range(m) if j != i]
-    start = {j: sum(half_difference(b, a) for a, b in zip(known[i], known[j], strict=True)) for j in others}
+    start = {
+        j: sum(half_difference(b, a, missing) for a, b in zip(known[i], known[j], strict=True))
+        for j in others
+    }
     past: dict[int, list[float]] = {j: [] for j in others}
     capital, found = list(WEIGHTS), []
     for t in range(pool):
         now = {j: state(past[j], start[j], pool) for j in others}
         j = max(others, key=lambda j: ((sum(past[j]) + start[j]) / math.sqrt(now[j][0]), -j))
         _, mean, stakes = now[j]
-        d = half_difference(x[j, t], x[i, t])
+        d = half_difference(x[j, t], x[i, t], missing)
         capital = [c * (1 + s * (d - mean)) for c, s in zip(capital, stakes, strict=True)]
         for k in others:
-            past[k].append(half_difference(x[k, t], x[i, t]))
+            past[k].append(half_difference(x[k, t], x[i, t], missing))
         found.append(sum(capital))
     return found
 
@@ -74,14 +83,15 @@ def capital(proof: BestProof, model: int) -> float:
     return float(np.exp(proof._log_capital[:, place]).sum())
 
 
-def test_capital_against_loops() -> None:
+@pytest.mark.parametrize("missing", list(Missing))
+def test_capital_against_loops(missing: Missing) -> None:
     rng = np.random.default_rng(0)
     for _ in range(5):
         x, known = rng.random((4, 30)), rng.random((4, 3))
         x[rng.random(x.shape) < 0.1] = np.nan
         known[1, 2] = np.nan
-        expected = [best_by_loops(x, known, i) for i in range(4)]
-        proof = BestProof(4, 30, delta=1e-9, known=known)
+        expected = [best_by_loops(x, known, i, missing) for i in range(4)]
+        proof = BestProof(4, 30, delta=1e-9, known=known, missing=missing)
         for t in range(30):
             if proof.contenders.size < 4:
                 break
@@ -91,22 +101,23 @@ def test_capital_against_loops() -> None:
         assert t > 15
 
 
-def test_pairs_against_loops() -> None:
+@pytest.mark.parametrize("missing", list(Missing))
+def test_pairs_against_loops(missing: Missing) -> None:
     rng = np.random.default_rng(1)
     x, known = rng.random((4, 20)), rng.random((4, 2))
     x[0, :] *= 0.2
     x[rng.random(x.shape) < 0.1] = np.nan
     lengths = np.array([20, 15, 20, 7])
-    found = pairwise_evidence(x, lengths, 24, known=known)
+    found = pairwise_evidence(x, lengths, 24, known=known, missing=missing)
     for i in range(4):
         best = {-1: 1.0}
         for j in range(4):
             t = min(lengths[i], lengths[j])
             if i != j:
-                start = sum(half_difference(b, a) for a, b in zip(known[i], known[j], strict=True))
-                best[j] = max(pair_by_loops(x[i, :t], x[j, :t], 24, start))
+                start = sum(half_difference(b, a, missing) for a, b in zip(known[i], known[j], strict=True))
+                best[j] = max(pair_by_loops(x[i, :t], x[j, :t], 24, start, missing))
         assert found[i] == pytest.approx(max(best.values()), rel=1e-9)
-        only = pairwise_evidence(x, lengths, 24, known=known, opponents=np.array([2]))
+        only = pairwise_evidence(x, lengths, 24, known=known, opponents=np.array([2]), missing=missing)
         assert only[i] == pytest.approx(max(best[-1], best.get(2, 0.0)), rel=1e-9)
 
 
@@ -119,7 +130,8 @@ SMALL: list[NDArray[np.float64]] = [
 
 
 @pytest.mark.parametrize("case", range(len(SMALL)))
-def test_capital_against_a_best_one_is_worth_one_at_most_over_all_orders(case: int) -> None:
+@pytest.mark.parametrize("missing", list(Missing))
+def test_capital_against_a_best_one_is_worth_one_at_most_over_all_orders(case: int, missing: Missing) -> None:
     """At every moment, with and without known items, for every model that is as good as any other."""
     pool = SMALL[case]
     for known in (np.zeros((len(pool), 0)), np.tile([[1.0], [0.0], [0.0]], (1, 1))[: len(pool)]):
@@ -127,12 +139,16 @@ def test_capital_against_a_best_one_is_worth_one_at_most_over_all_orders(case: i
         best = [
             i
             for i in range(len(pool))
-            if all(np.nansum(whole[j] - whole[i]) <= 1e-12 for j in range(len(pool)))
+            if all(
+                sum(half_difference(b, a, missing) for a, b in zip(whole[i], whole[j], strict=True)) <= 1e-12
+                for j in range(len(pool))
+                if j != i
+            )
         ]
         assert best or known.size
         totals = {i: np.zeros(5) for i in best}
         for order in itertools.permutations(range(5)):
-            proof = BestProof(len(pool), 5, delta=1e-12, known=known)
+            proof = BestProof(len(pool), 5, delta=1e-12, known=known, missing=missing)
             for t, item in enumerate(order):
                 if not proof.decided:
                     proof.update(pool[:, item])
@@ -149,18 +165,15 @@ def test_pairs_are_worth_one_at_most_over_all_orders() -> None:
         totals, largest = np.zeros(5), []
         for order in itertools.permutations(range(5)):
             x = pool[:, order]
-            if np.nansum(x[1] - x[0]) <= 0:
-                i, j = 0, 1
-            else:
-                i, j = 1, 0
+            i, j = (0, 1) if np.nansum(x[1] - x[0]) <= 0 else (1, 0)
             totals += pair_by_loops(x[i], x[j], 5, 0.0)
             largest.append(pairwise_evidence(x, np.full(len(x), 5), 5, opponents=np.array([j]))[i])
         assert (totals / 120 <= 1 + 1e-12).all()
         assert all(np.mean(np.array(largest) >= c) <= 1 / c + 1e-12 for c in (1.2, 1.5, 2.0, 4.0))
 
 
-def play(x: FloatArray, delta: float = 0.05) -> BestProof:
-    proof = BestProof(len(x), x.shape[1], delta=delta)
+def play(x: FloatArray, delta: float = 0.05, missing: Missing = Missing.WORST) -> BestProof:
+    proof = BestProof(len(x), x.shape[1], delta=delta, missing=missing)
     for scores in x.T:
         if proof.decided:
             break
@@ -209,10 +222,18 @@ def test_pool_used_up() -> None:
     assert proof.dropped_at.tolist() == [-1, -1, 3]
     one_more = play(np.array([[1.0, 0, 1, 0, 1], [0, 1, 0, 1, 0]]))
     assert (one_more.winner, one_more.tied) == (0, False)
-    # by failures each is behind another: nobody is best, nobody is tied
+    # on the items that both have each is behind another: nobody is best, nobody is tied
     nan = np.nan
-    cycle = play(np.array([[1.0, nan, 0], [0, 1, nan], [nan, 0, 1]]))
+    three = np.array([[1.0, nan, 0], [0, 1, nan], [nan, 0, 1]])
+    cycle = play(three, missing=Missing.DROP)
     assert (cycle.winner, cycle.tied, cycle.contenders.size) == (None, False, 3)
+    assert play(three, missing=Missing.ZERO).tied
+    worst = play(three)
+    assert (worst.winner, worst.tied, worst.contenders.size) == (None, False, 3)
+    # one that is ahead of all by more than is missing is the best all the same
+    ahead = play(np.array([[1.0, 1, 1, nan, 1], [0, nan, 1, 0, 0]]))
+    assert (ahead.winner, ahead.exhausted) == (0, True)
+    assert play(np.array([[1.0, 1, nan, nan, 1], [0, nan, 1, nan, 0]])).winner is None
 
 
 def test_certain_before_the_end() -> None:
@@ -250,9 +271,10 @@ def test_a_model_that_does_not_take_part() -> None:
 def test_a_circle_drops_nobody_whoever_else_is_known() -> None:
     """Each is behind another one on the items both answered: no order, with or without a fourth."""
     known = np.array([[1.0, 0.0, np.nan], [np.nan, 1.0, 0.0], [0.0, np.nan, 1.0]])
-    assert BestProof(3, 0, known=known).contenders.tolist() == [0, 1, 2]
+    drop = Missing.DROP
+    assert BestProof(3, 0, known=known, missing=drop).contenders.tolist() == [0, 1, 2]
     more = np.vstack([known, np.ones(3)])
-    assert BestProof(4, 0, known=more, among=range(3)).contenders.tolist() == [0, 1, 2]
+    assert BestProof(4, 0, known=more, among=range(3), missing=drop).contenders.tolist() == [0, 1, 2]
 
 
 def test_refusals() -> None:

@@ -60,7 +60,8 @@ class ForgetsFailures(Uniform):
         pass
 
     def _next(self, eligible: Eligible | None) -> Cell | None:
-        return None if len(self._failures) and not self._pending else super()._next(eligible)
+        failed = any(failures.fails for failures in self._failures.values())
+        return None if failed and not self._pending else super()._next(eligible)
 
 
 class Weighted(EBBernstein):

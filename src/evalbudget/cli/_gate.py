@@ -16,6 +16,7 @@ from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.exit_codes import codes_for_help
 from evalbudget.flags import PRICES, RISK, SAMPLER_SEED, refuse_misspelled
 from evalbudget.hooks._plugins import plugins
+from evalbudget.missing import as_missing
 from evalbudget.races.flags import BATCH, BUDGET
 
 EXAMPLES = """\b
@@ -125,7 +126,7 @@ def _of_logs(candidate: str, task: str | None, host: str | None, given: dict[str
             score=config.score,
             cluster=config.cluster,
             task=task,
-            missing=config.missing,
+            missing=as_missing(config.missing),
             lower_is_better=config.lower_is_better,
         ),
         with_lower_better(scores) if config.lower_is_better else scores,
@@ -135,7 +136,7 @@ def _of_logs(candidate: str, task: str | None, host: str | None, given: dict[str
         score_range=config.bounds,
         these_items=bool(config.options.get("these_items")),
         cluster=config.cluster,
-        missing=config.missing,
+        missing=as_missing(config.missing),
     )
     return show_gate(found, **outputs)
 

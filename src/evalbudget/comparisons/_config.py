@@ -91,11 +91,6 @@ class GateConfig(RaceConfig):
         return self.baseline_model is None
 
     @property
-    def missing(self) -> Missing:
-        """What a missing answer counts as."""
-        return as_missing(self.options.get("missing"))
-
-    @property
     def lower_is_better(self) -> bool:
         """Whether a person says so of the score."""
         return bool(self.options.get("lower_is_better"))
@@ -160,7 +155,7 @@ class GateConfig(RaceConfig):
             score=self.score,
             series=series,
             cluster=self.cluster,
-            missing=self.missing,
+            missing=as_missing(self.missing),
             lower_is_better=self.lower_is_better,
         )
         if found.lower_is_better and not self.lower_is_better:

@@ -8,7 +8,6 @@ import numpy as np
 
 from evalbudget.comparisons._evidence import Differences, GateEvidence, check_margin
 from evalbudget.design import Design
-from evalbudget.missing import Missing, as_missing
 from evalbudget.races.samplers import RacingSampler
 from evalbudget.races.samplers._base import RacingOptions, Step
 from evalbudget.statistics._best_proof import check_delta
@@ -31,7 +30,6 @@ class GateSampler(RacingSampler):
         these_items: the claim is about the items of the design, as scored once each, rather than about items
             and answers like them.
         lower_is_better: of the scores.
-        missing: what an item counts as that one of the two failed on: ``worst``, ``zero`` or ``drop``.
         batch: items at a time, or one in 16 of those read so far if that is more.
         common: see RacingSampler.
 
@@ -51,7 +49,6 @@ class GateSampler(RacingSampler):
         delta: float = 0.05,
         these_items: bool = False,
         lower_is_better: bool = False,
-        missing: str = Missing.WORST,
         batch: int = 8,
         **common: Unpack[RacingOptions],
     ) -> None:
@@ -60,13 +57,11 @@ class GateSampler(RacingSampler):
         self.delta = check_delta(delta)
         self.these_items = these_items
         self.lower_is_better = lower_is_better
-        self.missing = as_missing(missing)
         options = {
             "margin": margin,
             "delta": delta,
             "these_items": these_items,
             "lower_is_better": lower_is_better,
-            "missing": self.missing.value,
         }
         super().__init__(design, batch=batch, options=options, **common)
         self._cluster = _codes(design, these_items=these_items)

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from evalbudget.budget import Unit
 from evalbudget.exit_codes import ExitCode
+from evalbudget.missing import Missing
 from evalbudget.races._verdict import Finding, Status
 from evalbudget.run import USED_UP
 
@@ -22,9 +23,10 @@ class Standing:
         rank: by estimate, from 1; None without an estimate.
         rank_best: the best rank that ``all_lower`` and ``all_upper`` of all models allow.
         rank_worst: the worst one.
-        estimate: of its mean score over the benchmark; None without scores.
+        estimate: of its mean score over the benchmark, as far as it answered; None without scores.
         stderr: of the estimate, items and repeats random; None where the scores do not show it.
-        lower: of its 95% interval, items and repeats random; None where there is none.
+        lower: of its 95% interval, items and repeats random, which missing answers widen unless they count
+            otherwise; None where there is none.
         upper: of the same.
         no_interval: why there is no ``lower`` and ``upper``; None if there is.
         all_lower: of its interval for the mean over the benchmark, which holds for all models at once and at
@@ -32,7 +34,7 @@ class Standing:
         all_upper: of the same.
         readings: its scores.
         failed: its failed readings.
-        unread: items it has not answered and that have not failed for good.
+        unread: items it has not answered and that were not given up.
         evaluations: what it cost, retries included.
         dropped_at: evaluations of all models together when the sampler asked it nothing more; None if it
             did not drop it.
@@ -43,6 +45,7 @@ class Standing:
         behind: how much the leader is better on the items both read; None where models read other items.
         behind_all_lower: of its interval, which holds for all pairs of models at once and at every moment.
         behind_all_upper: of the same.
+        missing: items that were given up, since its calls failed on them.
     """
 
     name: str
@@ -68,6 +71,7 @@ class Standing:
     behind_all_lower: float | None = None
     behind_all_upper: float | None = None
     paid: float | None = None
+    missing: int = 0
 
 
 @dataclass(frozen=True)
@@ -96,6 +100,7 @@ class Board:
         unit: of what was paid: scores, usd or tokens.
         paid: what all calls cost, also those that brought no evaluation; None where the budget counts
             evaluations.
+        missing: what missing answers count as: worst, zero or drop.
     """
 
     standings: tuple[Standing, ...]
@@ -118,6 +123,7 @@ class Board:
     notes: tuple[str, ...]
     unit: str = Unit.SCORES.value
     paid: float | None = None
+    missing: str = Missing.WORST.value
 
     @cached_property
     def as_json(self) -> dict[str, Any]:

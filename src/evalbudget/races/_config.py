@@ -10,6 +10,7 @@ from typing import Any, Self
 from evalbudget import Budget, Design
 from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.hooks._plugins import plugins
+from evalbudget.missing import Missing, as_missing
 from evalbudget.races.prediction import FactorModel
 from evalbudget.races.samplers import RacingSampler
 from evalbudget.run._config import RunConfig
@@ -21,7 +22,7 @@ TO_A_WIDTH = "visit"
 """The sampler that goes on until means are known."""
 DELTA = 0.05
 """Probability of naming a wrong model as the best, where the user gave none."""
-_NOT_OPTIONS = ("design", "seed", "score_range", "predictor", "budget")
+_NOT_OPTIONS = ("design", "seed", "score_range", "missing", "predictor", "budget")
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class RaceConfig(RunConfig):
         until: ``±0.02`` to go on until every model's mean is known that well; None for another end.
         store: where processes that run some arms each meet; None where one process runs all arms.
         all_arms: how many arms race, over all these processes.
+        missing: what an item that was given up for a model counts as (:class:`~evalbudget.missing.Missing`).
 
     Raises:
         UnknownNameError: no such sampler of models, or it has no such option.
@@ -48,6 +50,7 @@ class RaceConfig(RunConfig):
     until: str | None = None
     store: str | None = None
     all_arms: int | None = None
+    missing: str = Missing.WORST.value
 
     def __post_init__(self) -> None:
         if self.budget is None and not self.until_proved and self.until is None:
@@ -61,6 +64,7 @@ class RaceConfig(RunConfig):
                 "best; give "
                 "one of them"
             )
+        as_missing(self.missing)
         self.resolve_budget(1_000_000, 1_000_000)
         self._check_money()
         self._check_store()
@@ -147,7 +151,7 @@ class RaceConfig(RunConfig):
             predictor: learned from history.
         """
         known = {"budget": budget, "predictor": predictor}
-        return self._construct(self._class, design, known, score_range=self.bounds)
+        return self._construct(self._class, design, known, score_range=self.bounds, missing=self.missing)
 
     @classmethod
     def of(cls, **typed: Any) -> Self:

@@ -19,7 +19,7 @@ Estimators rest on two promises of whoever writes these arrays:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Self
 
 import numpy as np
@@ -176,6 +176,26 @@ class ModelDraws:
     def n_failed(self) -> int:
         """Number of drawn cells that failed for good."""
         return int(np.isnan(self.value).sum())
+
+    def n_missing(self, n_items: int) -> int:
+        """Number of items without a score, anchors too, out of so many of the whole benchmark."""
+        return self.n_failed + n_items - self.n_items
+
+    def counting_missing(self, score: float, n_items: int) -> Self:
+        """The same with a score in the place of every missing one, anchors too.
+
+        Args:
+            score: in [0, 1].
+            n_items: of the whole benchmark.
+        """
+        failed = n_items - self.n_items  # anchors
+        return replace(
+            self,
+            n_items=n_items,
+            known=np.concatenate([self.known, np.full(failed, score)]),
+            known_item=np.concatenate([self.known_item, np.full(failed, -1)]),
+            value=np.where(np.isnan(self.value), score, self.value),
+        )
 
     @property
     def exhausted(self) -> bool:

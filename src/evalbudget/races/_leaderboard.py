@@ -11,18 +11,20 @@ import numpy as np
 from evalbudget.budget import Unit, shown_amount
 from evalbudget.errors import InvalidInferenceError
 from evalbudget.estimate import Estimate
+from evalbudget.missing import Missing, as_missing
 from evalbudget.outage import is_down
 from evalbudget.races._board import Board, Standing
 from evalbudget.races._draws import ModelDraws
+from evalbudget.races._missing_answers import count_of_missing, what_is_missing
 from evalbudget.races._purchase import RacePurchase
 from evalbudget.races._table import render
-from evalbudget.races._verdict import verdict_of
+from evalbudget.races._verdict import Finding, Verdict, verdict_of
 from evalbudget.races.estimates import (
     FEWEST_ITEMS,
     PossibleWinners,
     as_sample,
     differences_from,
-    model_means,
+    means_at_worst,
     model_ranks,
     possible_winners,
 )
@@ -52,19 +54,22 @@ def leaderboard_of(race: RacePurchase, *, notes: Sequence[str] = (), bill: Bill 
     sampler, bounds, level = race.sampler, race.config.bounds, race.config.level
     models = range(race.design.n_models)
     draws = [sampler.draws(m) for m in models]
-    estimates = model_means(draws, bounds=bounds)
-    ranks = model_ranks(estimates, level)
-    samples = [as_sample(d, bounds=bounds) for d in draws]
+    missing, n_items = as_missing(race.config.missing), race.design.n_items
+    lowest, highest = means_at_worst(draws, n_items=n_items, missing=missing, bounds=bounds)
+    ranks = model_ranks(lowest, level, highest=highest)
+    counted = [d.counting_missing(0.0, n_items) for d in draws] if missing is Missing.ZERO else draws
+    samples = [as_sample(d, bounds=bounds) for d in counted]
     value = np.array([sample.value for sample in samples])
     eliminated = sampler.eliminated
     lost = frozenset(m for m in models if _is_lost(race, m))
     found = possible_winners(
         draws,
-        n_items=race.design.n_items,
+        n_items=n_items,
         among=set(models) - lost,
         bounds=bounds,
         level=level,
         dropped=_dropped_by_proof(sampler),
+        missing=missing,
     )
     leader = _leader(race, found, lost, value)
     unread = {m: _unread(race, m) for m in models}
@@ -73,18 +78,17 @@ def leaderboard_of(race: RacePurchase, *, notes: Sequence[str] = (), bill: Bill 
         leader,
         lost=lost,
         scored={m for m in models if race.lanes[m].tally.readings},
-        n_items=race.design.n_items,
+        n_items=n_items,
         n_unread=sum(unread[m] for m in models if m not in lost),
-        has_failures=any(
-            draws[m].n_failed or draws[m].n_items < race.design.n_items for m in set(models) - lost
-        ),
+        n_missing=sum(draws[m].n_missing(n_items) for m in set(models) - lost),
+        missing=missing,
         n_models=race.design.n_models,
     )
     order = sorted(
         models,
         key=lambda m: (m in lost, m != leader, m not in found.models, -_or(float(value[m]), -np.inf)),
     )
-    differences = _differences(draws, leader, bounds)
+    differences = _differences(counted, leader, bounds)
     standings = tuple(
         Standing(
             name=race.design.models[m],
@@ -92,12 +96,13 @@ def leaderboard_of(race: RacePurchase, *, notes: Sequence[str] = (), bill: Bill 
             rank=_rank(value, m),
             rank_best=int(ranks.best[m]),
             rank_worst=int(ranks.worst[m]),
-            **_as_sample(samples[m]),
+            **_as_sample(samples[m], *_at_worst(draws[m], n_items, missing, bounds)),
             all_lower=_or(float(ranks.low[m]), bounds[0]),  # nothing can be known of one that always fails
             all_upper=_or(float(ranks.high[m]), bounds[1]),
             readings=race.lanes[m].tally.readings,
             failed=sum(race.lanes[m].tally.failures.values()),
             unread=unread[m],
+            missing=n_items - race.lanes[m].tally.readings - unread[m],
             evaluations=int(race.lanes[m].evaluations),
             dropped_at=eliminated.get(m),
             errors=race.lanes[m].tally.failures,
@@ -110,7 +115,7 @@ def leaderboard_of(race: RacePurchase, *, notes: Sequence[str] = (), bill: Bill 
     named = [race.design.models[m] for m in order if m in found.models]
     return Leaderboard(
         standings=standings,
-        sentence=verdict.sentence(named) if len(standings) > 1 else _of_one(standings[0], race, level),
+        sentence=_sentence(race, verdict, draws, leader, named, standings, missing),
         proof=verdict.proof,
         outcome=verdict.outcome.value,
         sampler=sampler.name,
@@ -124,13 +129,39 @@ def leaderboard_of(race: RacePurchase, *, notes: Sequence[str] = (), bill: Bill 
         until_proved=race.config.until_proved,
         stop_reason=race.stop_reason,
         level=level,
-        interval=f"{estimates[0].method}; {estimates[0].validity.value}, {estimates[0].coverage.value} over "
+        interval=f"{lowest[0].method}; {lowest[0].validity.value}, {lowest[0].coverage.value} over "
         f"{race.design.n_models} models",
-        target=_target(estimates, race),
+        target=_target(lowest, race),
         notes=(*notes, *_of_the_history(race, notes), *_of_the_bill(race, bill)),
+        missing=missing.value,
         unit=race.budget.unit.value,
         paid=None if bill is None else bill.spent,
     )
+
+
+def _sentence(
+    race: RacePurchase,
+    verdict: Verdict,
+    draws: Sequence[ModelDraws],
+    leader: int,
+    named: Sequence[str],
+    standings: Sequence[Standing],
+    missing: Missing,
+) -> str:
+    if len(standings) == 1:
+        return _of_one(standings[0], race, race.config.level)
+    if verdict.outcome is Finding.UNDECIDED and missing is Missing.WORST:
+        said = what_is_missing(
+            draws,
+            leader,
+            verdict.found.models,
+            race.design.models,
+            n_items=race.design.n_items,
+            bounds=race.config.bounds,
+        )
+        if said:
+            return said
+    return verdict.sentence(named)
 
 
 def _of_one(standing: Standing, race: RacePurchase, level: float) -> str:
@@ -139,12 +170,19 @@ def _of_one(standing: Standing, race: RacePurchase, level: float) -> str:
         return f"No estimate: nothing of {standing.name} was scored."
     items = f"these {race.design.n_items:,} items"
     if standing.readings == race.design.n_items:
-        return f"{standing.name} scores {standing.estimate:.4g} on {items}: all were read."
+        return f"{standing.name} scores {standing.estimate:.4g} on {items}, as scored once: all were read."
     width = standing.all_upper - standing.all_lower
     places = max(0, 2 - math.floor(math.log10(width))) if width > 0.0 else 3
+    score = f"{standing.name} scores {standing.estimate:.{places}f}"
+    interval = f"{standing.all_lower:.{places}f} to {standing.all_upper:.{places}f}"
+    if standing.missing and race.config.missing == Missing.WORST:
+        answered = f"{score} on the {standing.readings:,} of {items} that it answered"
+        missing = f"whatever its {count_of_missing(standing.missing)}"
+        if not standing.unread:
+            return f"{answered}, and {interval} on all of them, {missing}."
+        return f"{answered}; {level:.0%} interval {interval} for all of them, whenever you look, {missing}."
     return (
-        f"{standing.name} scores {standing.estimate:.{places}f} on {items}; {level:.0%} interval "
-        f"{standing.all_lower:.{places}f} to {standing.all_upper:.{places}f}, whenever you look, from "
+        f"{score} on {items}; {level:.0%} interval {interval}, whenever you look, from "
         f"{standing.readings:,} of them."
     )
 
@@ -203,10 +241,23 @@ def _rank(value: FloatArray, model: int) -> int | None:
     return 1 + sum(bool(other > value[model]) for other in value)
 
 
-def _as_sample(estimate: Estimate) -> dict[str, Any]:
+def _at_worst(
+    draws: ModelDraws, n_items: int, missing: Missing, bounds: tuple[float, float]
+) -> tuple[Estimate, ...]:
+    """The model's score with its missing answers as the lowest, and as the highest, if they count so."""
+    if missing is not Missing.WORST or not draws.n_missing(n_items):
+        return ()
+    return tuple(as_sample(draws.counting_missing(score, n_items), bounds=bounds) for score in (0.0, 1.0))
+
+
+def _as_sample(estimate: Estimate, *at_worst: Estimate) -> dict[str, Any]:
     """Estimate, standard error and interval, items and repeats random."""
-    interval = estimate.confidence_interval(LEVEL)
-    lower, upper = _finite(interval.low), _finite(interval.high)
+    own = estimate.confidence_interval(LEVEL)
+    lower, upper = _finite(own.low), _finite(own.high)
+    if lower is not None and at_worst:
+        lowest, highest = at_worst
+        lower = _finite(lowest.confidence_interval(LEVEL).low)
+        upper = _finite(highest.confidence_interval(LEVEL).high)
     reason = None
     if lower is None:
         reason = f"{estimate.n} items read: an interval needs {FEWEST_ITEMS} or more"

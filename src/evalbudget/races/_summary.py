@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from evalbudget.missing import Missing
 from evalbudget.races._board import Board
+from evalbudget.races._missing_answers import count_of_answers, counted_as
 from evalbudget.races._verdict import Finding, Status, listed
 from evalbudget.run import USED_UP
 
@@ -15,6 +17,7 @@ def closing_lines(board: Board) -> list[tuple[str, str]]:
     score = _score(board)
     if score:
         lines.append(("Score", score))
+    lines += [("Missing", line) for line in _missing(board)]
     following = _next(board)
     if following:
         lines.append(("Next", following))
@@ -91,6 +94,25 @@ def _next(board: Board) -> str:
     if not board.until_proved:
         return f"{text} With --until-proved a race goes on until it is decided."
     return f"{text} Raise --budget."
+
+
+def _missing(board: Board) -> list[str]:
+    lacking = [s for s in board.standings if s.missing and s.status is not Status.LOST]
+    if not lacking:
+        return []
+    counts = listed([f"{count_of_answers(s.missing)} of {s.name}" for s in lacking])
+    text = f"{counts}: calls failed there more often than on other items. {_as_they_count(board)}"
+    return [text]
+
+
+def _as_they_count(board: Board) -> str:
+    missing = Missing(board.missing)
+    if missing is not Missing.WORST:
+        return f"As asked for, {counted_as(missing)}."
+    return (
+        "They count as the worst for what is said; estimates are of what was answered. With --missing zero "
+        "they count as the lowest score, with --missing drop only items count that both have."
+    )
 
 
 def _why_lost(board: Board) -> list[str]:

@@ -74,7 +74,7 @@ def _table(board: Board, width: int) -> str:
 def _cells(standing: Standing, decimals: int, *, dropped: bool, failed: bool) -> list[str]:
     cells = [
         "–" if standing.estimate is None else f"{standing.estimate:.{decimals}f}",
-        f"{standing.all_lower:.{decimals}f} to {standing.all_upper:.{decimals}f}",
+        _range(standing, decimals),
         f"{standing.evaluations:,}",
     ]
     if failed:
@@ -83,6 +83,13 @@ def _cells(standing: Standing, decimals: int, *, dropped: bool, failed: bool) ->
     if dropped:
         cells.append("" if standing.dropped_at is None else f"{standing.dropped_at:,}")
     return cells
+
+
+def _range(standing: Standing, decimals: int) -> str:
+    """Where all items were read: no doubt about these scores, and some about another answer to each."""
+    if standing.all_lower == standing.all_upper:
+        return "as scored once"
+    return f"{standing.all_lower:.{decimals}f} to {standing.all_upper:.{decimals}f}"
 
 
 _PARTS = re.compile(r"[^/:,=_ -]*[/:,=_ -]?")

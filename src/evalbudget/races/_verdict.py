@@ -6,6 +6,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from evalbudget.missing import Missing
+from evalbudget.races._missing_answers import counted_as
 from evalbudget.races.estimates import PossibleWinners, Rule
 
 _NAMED = 5
@@ -49,7 +51,8 @@ class Verdict:
         scored: models with a score.
         n_items: of the benchmark.
         n_unread: of the models compared, items they have not answered and that have not failed.
-        has_failures: a model compared has items that failed.
+        n_missing: of the models compared, items that were given up.
+        missing: what these count as.
     """
 
     outcome: Finding
@@ -58,7 +61,8 @@ class Verdict:
     scored: frozenset[int]
     n_items: int
     n_unread: int
-    has_failures: bool
+    n_missing: int
+    missing: Missing
 
     @property
     def is_decided(self) -> bool:
@@ -81,15 +85,15 @@ class Verdict:
         if self.outcome is Finding.BEST:
             return f"{names[0]} is best{among}: {self._exactly}."
         if self.outcome is Finding.TIE:
-            same = f"the same mean over all {self.n_items:,} items"
-            if self.has_failures:
+            same = f"the same mean over all {self.n_items:,} items, as scored once"
+            if self._some_left_out:
                 same = "no difference on the items that any two of them answered"
             rest = f"none is better{among}"
             if not self.found.is_exact:
                 rest = f"{sure} none is better{among}"
             return f"A tie: {listed(names)} have {same}; {rest}."
         if not names:
-            return "Undecided: failed items leave no order, each model being behind another one."
+            return "Undecided: missing answers leave no order, each model being behind another one."
         if len(self.statuses) == 1:
             return f"Nothing to compare: {names[0]} is the only model."
         if n_lost == len(self.statuses) - 1:
@@ -98,23 +102,29 @@ class Verdict:
         return f"Undecided: {names[0]} {leads}{among}; {listed(names[1:])} cannot be ruled out yet."
 
     @property
+    def _some_left_out(self) -> bool:
+        """Whether models are compared on different items."""
+        return self.n_missing > 0 and self.missing is Missing.DROP
+
+    @property
     def _exactly(self) -> str:
-        if self.has_failures:
+        if self._some_left_out:
             return "it beats every other one on the items that both answered"
-        if self.n_unread:
+        if self.n_unread or (self.n_missing and self.missing is Missing.WORST):
             return "what was not read cannot change that"
-        return f"it has the highest mean over all {self.n_items:,} items"
+        return f"it has the highest mean over all {self.n_items:,} items, as scored once"
 
     @property
     def proof(self) -> str:
         """What the sentence rests on; empty if nothing is decided."""
         if not self.is_decided:
             return ""
+        rests_on = "intervals that hold for all models at once"
         if self.found.is_exact:
-            return "exact, by the scores read alone"
-        if self.found.rule is Rule.PAIRED:
-            return "paired e-values over the items that models both read, in random order"
-        return "intervals that hold for all models at once"
+            rests_on = "exact, by the scores read alone"
+        elif self.found.rule is Rule.PAIRED:
+            rests_on = "paired e-values over the items that models both read, in random order"
+        return f"{rests_on}; {counted_as(self.missing)}" if self.n_missing else rests_on
 
 
 def verdict_of(
@@ -125,7 +135,8 @@ def verdict_of(
     scored: Collection[int],
     n_items: int,
     n_unread: int,
-    has_failures: bool,
+    n_missing: int,
+    missing: Missing,
     n_models: int,
 ) -> Verdict:
     """What came out.
@@ -137,7 +148,8 @@ def verdict_of(
         scored: models with a score.
         n_items: of the benchmark.
         n_unread: see :class:`Verdict`.
-        has_failures: see there.
+        n_missing: see there.
+        missing: see there.
         n_models: in the race.
     """
     left = [m for m in range(n_models) if m not in lost]
@@ -150,7 +162,7 @@ def verdict_of(
     else:
         outcome = Finding.UNDECIDED
     statuses = tuple(_status(m, outcome, found, lost, leader) for m in range(n_models))
-    return Verdict(outcome, statuses, found, frozenset(scored), n_items, n_unread, has_failures)
+    return Verdict(outcome, statuses, found, frozenset(scored), n_items, n_unread, n_missing, missing)
 
 
 def _status(

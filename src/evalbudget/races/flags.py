@@ -1,6 +1,6 @@
 """What a user can say of a race."""
 
-from evalbudget.flags import JSON, PRICES, RISK, SAMPLER_OPTION, SAMPLER_SEED, Flag
+from evalbudget.flags import JSON, MISSING, PRICES, RISK, SAMPLER_OPTION, SAMPLER_SEED, Flag
 
 ARM = Flag("arms", "Who races; give it several times.", "NAME=...", repeated=True, spelled="arm")
 BUDGET = Flag(
@@ -41,5 +41,5 @@ ALL_ARMS = Flag("all_arms", "With --store: how many arms race, over all processe
 
 FLAGS = (
     *(ARM, BUDGET, PRICES, RISK, UNTIL_PROVED, UNTIL, SAMPLER, SCORE, SCORE_RANGE),
-    *(BATCH, MARGIN, HISTORY, STORE, ALL_ARMS, SAMPLER_SEED, SAMPLER_OPTION, JSON),
+    *(MISSING, BATCH, MARGIN, HISTORY, STORE, ALL_ARMS, SAMPLER_SEED, SAMPLER_OPTION, JSON),
 )

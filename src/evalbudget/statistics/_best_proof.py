@@ -10,9 +10,14 @@ items not read yet sum to at most -S, so the next d has a conditional mean of at
 and for a stake :math:`0 \le \lambda \le .9 / (1/2 + m_t)` chosen before the item is read, the capital
 :math:`\prod_t (1 + \lambda_t (d_t - m_t))` is a nonnegative supermartingale that starts at 1 (an e-process):
 it ever reaches 1/a with a probability of at most a. It grows when i is worse than j, the faster the emptier
-the pool is, for m_t falls away from the mean of d. An item on which either failed counts as d = 0, which
-makes the statement one about the items that failed for neither; items known before the draws, such as chosen
-anchors, enter S only.
+the pool is, for m_t falls away from the mean of d. Items known before the draws, such as chosen anchors,
+enter S only.
+
+Where a score is missing, d takes its least value for the claim that i is worse
+(:class:`~evalbudget.missing.Missing`):
+x_j counts 0 and x_i counts 1. Then d is at most what it would be with all scores there, and what is proved
+holds whatever the missing ones are. Or a missing score counts 0 for both; or the item counts as d = 0, which
+makes the statement one about the items that failed for neither.
 
 Two rules are built from it.
 
@@ -56,6 +61,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evalbudget.errors import InvalidInputError
+from evalbudget.missing import Missing
 from evalbudget.statistics._bounds import FloatArray, IntArray
 
 _SHARES = np.array([0.4, 0.2, 0.1, 0.05])
@@ -86,6 +92,7 @@ class BestProof:
         delta: probability that a model is named as the only best which is not.
         known: scores of items that are not in the pool, in [0, 1] or nan, shape (n_models, k).
         among: models that take part; None for all. The others count as dropped from the start.
+        missing: what a score that is nan counts as.
 
     Attributes:
         read: number of items taken in.
@@ -103,13 +110,14 @@ class BestProof:
         delta: float = 0.05,
         known: FloatArray | None = None,
         among: Iterable[int] | None = None,
+        missing: Missing = Missing.WORST,
     ) -> None:
         if n_models < 1 or pool < 0:
             raise InvalidInputError(
                 f"{n_models} models and {pool} items; a proof needs a model and no fewer than 0"
             )
         self._threshold = np.log(2.0 / check_delta(delta))
-        self.delta, self.pool = delta, pool
+        self.delta, self.pool, self.missing = delta, pool, missing
         self.read = 0
         self.dropped_at: IntArray = np.full(n_models, -1, dtype=np.int64)
         self._in: IntArray = np.arange(n_models)
@@ -124,8 +132,7 @@ class BestProof:
                 raise InvalidInputError(f"known scores have shape {known.shape}; give ({n_models}, items)")
             known = known[self._in]
             if known.shape[1]:
-                read, scores = (~np.isnan(known)).astype(np.float64), np.nan_to_num(known)
-                self._known = (read @ scores.T - scores @ read.T) / 2.0
+                self._known = _sums_of_differences(known, missing)
         self._sum = np.zeros((m, m))  # of d over the pool, [i, j]
         self._squares = np.zeros((m, m))  # of d about its running mean
         self._drop(self._impossible())
@@ -144,7 +151,8 @@ class BestProof:
     def tied(self) -> bool:
         """Whether the contenders are proved to be exactly tied.
 
-        Not so where cells failed and each contender is behind another on the items both answered.
+        Not so where a missing score may make one of them better, or each is behind another on the items both
+        answered.
         """
         return (
             self.exhausted and self._in.size > 1 and bool((np.abs(self._sum + self._known) <= _EXACT).all())
@@ -182,7 +190,7 @@ class BestProof:
         if ((x < 0.0) | (x > 1.0)).any():
             raise InvalidInputError("a score is outside 0 to 1; scale scores by their declared range first")
         for rows in _row_blocks(self._in.size):
-            d = _differences(x, rows)
+            d = _differences(x, rows, self.missing)
             if self._in.size > 1:
                 self._bet(rows, d)
             total, squares = self._sum[rows], self._squares[rows]
@@ -234,6 +242,7 @@ def pairwise_evidence(
     *,
     known: FloatArray | None = None,
     opponents: IntArray | None = None,
+    missing: Missing = Missing.WORST,
 ) -> FloatArray:
     """Evidence that models are not the best, for models that have read beginnings of one random order.
 
@@ -245,6 +254,7 @@ def pairwise_evidence(
         known: scores of items that are not in the pool, in [0, 1] or nan, shape (n_models, k).
         opponents: models to look at as opponents; None for all. Which ones are looked at may follow from the
             scores: the others are only left unused.
+        missing: what a score that is nan counts as.
 
     Returns:
         Largest capital so far against "the model is at least as good as the opponent", over all opponents
@@ -261,7 +271,7 @@ def pairwise_evidence(
         )
     evidence: FloatArray = np.ones(m)
     for j in range(m) if opponents is None else opponents.tolist():
-        log = _against(scores, lengths, pool, int(j), known)
+        log = _against(scores, lengths, pool, int(j), known, missing)
         log[j] = -np.inf
         with np.errstate(over="ignore"):
             evidence = np.maximum(evidence, np.exp(log))
@@ -269,15 +279,17 @@ def pairwise_evidence(
 
 
 def _against(
-    scores: FloatArray, lengths: IntArray, pool: int, j: int, known: FloatArray | None
+    scores: FloatArray, lengths: IntArray, pool: int, j: int, known: FloatArray | None, missing: Missing
 ) -> FloatArray:
     """Log of the largest capital against "i is at least as good as j", of every i; inf where certain."""
     T = int(lengths[j])
     start = np.zeros(scores.shape[0])
     if known is not None:
-        start = np.nan_to_num((known[j] - known) / 2.0).sum(axis=1)
+        low, high = missing.ends(known)
+        start = np.nan_to_num((low[j] - high) / 2.0).sum(axis=1)
     both = np.minimum(lengths, T)
-    d = np.nan_to_num((scores[j, :T] - scores[:, :T]) / 2.0)
+    low, high = missing.ends(scores[:, :T])
+    d = np.nan_to_num((low[j] - high) / 2.0)
     t = np.arange(T)
     d[t >= both[:, None]] = 0.0
     after = np.cumsum(d, axis=1)
@@ -307,9 +319,17 @@ def _stakes(
     return np.asarray(np.minimum(gap / (spread + gap * gap), _MOST / room))
 
 
-def _differences(x: FloatArray, rows: slice) -> FloatArray:
-    """d[i, j] = (x_j - x_i) / 2 of the rows i; 0 where either failed."""
-    return np.nan_to_num((x[None, :] - x[rows, None]) / 2.0)
+def _differences(x: FloatArray, rows: slice, missing: Missing) -> FloatArray:
+    """d[i, j] = (x_j - x_i) / 2 of the rows i."""
+    low, high = missing.ends(x)
+    return np.nan_to_num((low[None, :] - high[rows, None]) / 2.0)
+
+
+def _sums_of_differences(x: FloatArray, missing: Missing) -> FloatArray:
+    """The same of several items, shape (n_models, items), added up."""
+    low, high = missing.ends(x)
+    of_low, of_high = (~np.isnan(low)).astype(np.float64), (~np.isnan(high)).astype(np.float64)
+    return np.asarray((of_high @ np.nan_to_num(low).T - np.nan_to_num(high) @ of_low.T) / 2.0)
 
 
 def _row_blocks(m: int) -> Iterator[slice]:

@@ -17,6 +17,9 @@ from evalbudget.journal import Event, Journal, resume
 from evalbudget.sampler import Allocation, Sampler
 from evalbudget.testing._play import Score, fails, gaussian, in_other_worlds, play
 
+_MOST_TRIES = 24
+"""Of an item that always fails, whatever the others do."""
+
 
 class SamplerContract:
     """What every sampler must do; inherit in a class named ``Test...`` and write :meth:`make`.
@@ -189,11 +192,12 @@ class SamplerContract:
             if reading.value is None:
                 key = sampler.closes_as(reading.request.cell)
                 tries[key] = tries.get(key, 0) + 1
-        assert all(n <= sampler.max_failures for n in tries.values()), "asked after it should have closed"
-        closed = {key for key, n in tries.items() if n == sampler.max_failures}
-        assert set(sampler.closed) == closed
+        assert all(n <= _MOST_TRIES for n in tries.values()), "asked after it should have closed"
+        assert set(sampler.closed) <= tries.keys()
         if self.asks_everything:
-            assert closed, "a failed cell was not asked again"
+            assert sampler.closed, "a failed cell was not asked again"
+            asked = {sampler.closes_as(request.cell) for request in sampler.ask(self.n_requests)}
+            assert asked.isdisjoint(sampler.closed), "asked after it closed"
 
     def test_a_failure_is_asked_again(self) -> None:
         if not self.asks_everything:
@@ -204,7 +208,7 @@ class SamplerContract:
         key = sampler.closes_as(first.cell)
         journal = self.play(sampler, self.n_requests)
         again = key in {sampler.closes_as(event.request.cell) for event in journal}
-        assert again == (sampler.max_failures > 1)
+        assert again
 
     @pytest.mark.parametrize("concurrency", [1, 50])
     def test_when_everything_fails_it_stops_with_a_reason(self, concurrency: int) -> None:

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from tests.races.estimates.drawn import draw
 
+from evalbudget.missing import Missing
 from evalbudget.races._draws import ModelDraws
 from evalbudget.races.estimates._certain import certainly_beaten, exact_ties
-from evalbudget.statistics._bounds import FloatArray
+from evalbudget.statistics._bounds import FloatArray, IntArray
 
 N = 5
 
@@ -24,30 +25,37 @@ def drawn(
     ]
 
 
-def completions(scores: FloatArray, draws: list[ModelDraws], *, failures: bool) -> list[FloatArray]:
-    """Every table that agrees with what was read; unread cells are 0, 1 or, where any may fail, nan."""
+def completions(
+    scores: FloatArray, draws: list[ModelDraws], missing: Missing, anchors: IntArray
+) -> list[FloatArray]:
+    """Every table that agrees with what was read; unread cells are 0, 1 or, where it says something, nan."""
     known = np.full(scores.shape, np.inf)
     for row, d in zip(known, draws, strict=True):
         row[d.item] = d.value
         row[d.known_item] = d.known
         if d.exhausted:
             row[np.isinf(row)] = np.nan
+    if missing is Missing.ZERO:
+        known[:, anchors] = scores[:, anchors]  # those that were answered, and those that failed
     cells = np.argwhere(np.isinf(known))
     tables = []
-    for values in product([0.0, 1.0, np.nan] if failures else [0.0, 1.0], repeat=len(cells)):
+    may_fail = missing is Missing.DROP and any(d.n_missing(N) for d in draws)
+    for values in product([0.0, 1.0, np.nan] if may_fail else [0.0, 1.0], repeat=len(cells)):
         table = known.copy()
         table[tuple(cells.T)] = values
         tables.append(table)
     return tables
 
 
-def lead(table: FloatArray, a: int, b: int) -> float:
-    return float(np.nansum(table[a] - table[b]))
+def lead(table: FloatArray, a: int, b: int, missing: Missing) -> float:
+    low, high = missing.ends(table)
+    return float(np.nansum(low[a] - high[b]))
 
 
+@pytest.mark.parametrize("missing", list(Missing))
 @pytest.mark.parametrize("failures", [False, True])
 @pytest.mark.parametrize("anchors", [0, 2])
-def test_against_every_completion(failures: bool, anchors: int) -> None:
+def test_against_every_completion(failures: bool, anchors: int, missing: Missing) -> None:
     rng = np.random.default_rng(5)
     found = 0
     for _ in range(40):
@@ -57,11 +65,12 @@ def test_against_every_completion(failures: bool, anchors: int) -> None:
         order = rng.permutation(N)
         lengths = tuple(int(n) for n in rng.integers(N - anchors - 2, N - anchors + 1, size=3))
         draws = drawn(scores, lengths, order, anchors)
-        has_failures = any(d.n_failed or d.n_items < N for d in draws)
-        tables = completions(scores, draws, failures=has_failures)
-        beaten = certainly_beaten(draws, range(3), N)
+        tables = completions(scores, draws, missing, order[:anchors])
+        beaten = certainly_beaten(draws, range(3), N, missing)
         always = {
-            b for b in range(3) if any(a != b and all(lead(t, a, b) > 1e-9 for t in tables) for a in range(3))
+            b
+            for b in range(3)
+            if any(a != b and all(lead(t, a, b, missing) > 1e-9 for t in tables) for a in range(3))
         }
         assert beaten == always
         found += len(beaten)
@@ -78,5 +87,9 @@ def test_ties_are_of_models_read_in_full() -> None:
     # an item that failed for one says nothing of the other
     failed = a.copy()
     failed[0] = np.nan
-    assert not exact_ties(drawn(np.vstack([failed, b]), (N, N), order), {0, 1}, N)
-    assert exact_ties(drawn(np.vstack([failed, a]), (N, N), order), {0, 1}, N)
+    assert not exact_ties(drawn(np.vstack([failed, b]), (N, N), order), {0, 1}, N, Missing.DROP)
+    assert exact_ties(drawn(np.vstack([failed, a]), (N, N), order), {0, 1}, N, Missing.DROP)
+    # or may make either of them better; or is an answer of 0
+    assert not exact_ties(drawn(np.vstack([failed, a]), (N, N), order), {0, 1}, N)
+    zero = np.where(np.isnan(failed), 0.0, a)
+    assert exact_ties(drawn(np.vstack([failed, zero]), (N, N), order), {0, 1}, N, Missing.ZERO)

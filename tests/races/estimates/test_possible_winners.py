@@ -10,6 +10,7 @@ from tests.claims import binomial_claim, pinned, replications
 from tests.races.estimates.drawn import draw
 
 from evalbudget.errors import InvalidInputError
+from evalbudget.missing import Missing
 from evalbudget.races._draws import ModelDraws
 from evalbudget.races.estimates import PossibleWinners, Rule, possible_winners
 from evalbudget.statistics._best_proof import pairwise_evidence
@@ -91,10 +92,26 @@ def test_failures_on_hard_items_make_nobody_the_best() -> None:
     rng = np.random.default_rng(3)
     a = np.where(hard, np.nan, (rng.random(400) < 0.85).astype(float))
     b = np.where(hard, (rng.random(400) < 0.2), (rng.random(400) < 0.98)).astype(float)
-    assert winners([drawn(a, 392, order), drawn(b, 392, order)]).models == {1}
+    shared = [drawn(a, 392, order), drawn(b, 392, order)]
     apart = np.random.default_rng(2)
-    alone = winners([drawn(row, 300, apart.permutation(400)) for row in (a, b)])
-    assert alone.models == {0, 1}
+    alone = [drawn(row, 300, apart.permutation(400)) for row in (a, b)]
+    assert winners(shared).models == winners(alone).models == {0, 1}
+    assert winners(shared, missing=Missing.DROP).models == {1}
+    assert winners(alone, missing=Missing.DROP).models == {0, 1}
+    assert winners(shared, missing=Missing.ZERO).models == {1}
+    assert winners(alone, missing=Missing.ZERO).models == {1}
+
+
+@pytest.mark.parametrize("share", [0, 1])
+def test_what_is_missing_may_still_leave_no_doubt(share: int) -> None:
+    """One item in ten is missing for the second model, which is far behind; by pairs and by intervals."""
+    apart = np.random.default_rng(2)
+    scores = table(0.9, 0.3)
+    scores[1, ::10] = np.nan
+    orders = [apart.permutation(400)] * 2 if share else [apart.permutation(400) for _ in range(2)]
+    found = winners([drawn(row, 300, order) for row, order in zip(scores, orders, strict=True)])
+    assert found.models == {0}
+    assert (found.rule is Rule.PAIRED) == bool(share)
 
 
 def test_what_is_left_to_read_decides_between_certain_and_likely() -> None:

@@ -108,7 +108,10 @@ def test_steering_first_costs_little_and_finds_the_same() -> None:
 def test_failed_cells_and_lost_models() -> None:
     truth = world(2, 4, 80)
     holes = np.random.default_rng(0).random(truth.shape) < 0.1
-    sampler = PairedEProcess(design(4, 80), seed=1)
+    sampler, strict = (
+        PairedEProcess(design(4, 80), seed=1, missing="drop"),
+        PairedEProcess(design(4, 80), seed=1),
+    )
 
     def score(cell: Any) -> float | None:
         if cell.model == 0 or holes[cell.model, cell.item]:
@@ -116,6 +119,10 @@ def test_failed_cells_and_lost_models() -> None:
         return float(truth[cell.model, cell.item])
 
     play(sampler, 10_000, score=score, concurrency=5)
+    play(strict, 10_000, score=score, concurrency=5)
+    assert strict.lost == {0}
+    assert strict.stop_reason == "every cell of the models in the race was read or closed"
+    assert outcome_of(strict).kind is OutcomeKind.UNDECIDED  # one in ten is missing, of each of them
     assert sampler.lost == {0}
     assert outcome_of(sampler).kind is OutcomeKind.BEST
     assert outcome_of(sampler).models == (1,)

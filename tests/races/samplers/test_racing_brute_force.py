@@ -228,19 +228,17 @@ def test_pulse_and_naive_pooling(truth: FloatArray, name: str, t0: int) -> None:
 
 
 SAMPLERS: list[Callable[[Design, int], RacingSampler]] = [
-    lambda d, seed: UniformRacing(d, seed=seed, max_failures=1),
-    lambda d, seed: UCBE(d, batch=8, seed=seed, max_failures=1),
-    lambda d, seed: LUCB(d, batch=8, delta=0.5, seed=seed, max_failures=1),
-    lambda d, seed: SuccessiveRejects(d, budget=200, seed=seed, max_failures=1),
-    lambda d, seed: SequentialHalving(d, budget=200, seed=seed, max_failures=1),
-    lambda d, seed: Pulse(d, batch=8, tau=2, predictor=HISTORY, seed=seed, max_failures=1),
-    lambda d, seed: Pulse(
-        d, batch=8, tau=2, t0=2, coefficient="published", predictor=HISTORY, seed=seed, max_failures=1
-    ),
-    lambda d, seed: NaivePooling(d, batch=8, tau=2, predictor=HISTORY, seed=seed, max_failures=1),
-    lambda d, seed: Race(d, batch=8, seed=seed, max_failures=1),
-    lambda d, seed: Race(d, batch=8, anchors=5, predictor=HISTORY, seed=seed, max_failures=1),
-    lambda d, seed: Race(d, batch=8, anchors=2, predictor=HISTORY, seed=seed, max_failures=1),
+    lambda d, seed: UniformRacing(d, seed=seed),
+    lambda d, seed: UCBE(d, batch=8, seed=seed),
+    lambda d, seed: LUCB(d, batch=8, delta=0.5, seed=seed),
+    lambda d, seed: SuccessiveRejects(d, budget=200, seed=seed),
+    lambda d, seed: SequentialHalving(d, budget=200, seed=seed),
+    lambda d, seed: Pulse(d, batch=8, tau=2, predictor=HISTORY, seed=seed),
+    lambda d, seed: Pulse(d, batch=8, tau=2, t0=2, coefficient="published", predictor=HISTORY, seed=seed),
+    lambda d, seed: NaivePooling(d, batch=8, tau=2, predictor=HISTORY, seed=seed),
+    lambda d, seed: Race(d, batch=8, seed=seed),
+    lambda d, seed: Race(d, batch=8, anchors=5, predictor=HISTORY, seed=seed),
+    lambda d, seed: Race(d, batch=8, anchors=2, predictor=HISTORY, seed=seed),
 ]
 
 
@@ -254,8 +252,8 @@ def test_whole_steps_and_single_requests_decide_the_same(
     whole, single = make(DESIGN, seed), make(DESIGN, seed)
     cells = [(m, i) for step in steps(whole, truth) for m, items in step.items() for i in items]
     journal = play(single, 10_000, score=lambda c: float(truth[c.model, c.item]), concurrency=5)
-    assert sorted(cells) == sorted((r.request.cell.model, r.request.cell.item) for r in journal.readings)
-    assert whole.asked == single.asked == len(cells)
+    assert sorted(cells) == sorted({(r.request.cell.model, r.request.cell.item) for r in journal.readings})
+    assert whole.asked == len(cells) <= single.asked
     assert (whole.leader(), outcome_of(whole), whole.closed) == (
         single.leader(),
         outcome_of(single),

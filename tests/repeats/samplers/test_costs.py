@@ -105,7 +105,7 @@ def test_a_score_that_never_varies_is_asked_in_turn_whatever_it_costs() -> None:
 
 def test_dear_failures_make_an_item_dear() -> None:
     def counts(cost: float) -> tuple[int, ...]:
-        sampler = Auto(Design.of_items(6), objective="mse", max_failures=1000)
+        sampler = Auto(Design.of_items(6), objective="mse")
         sampler.weigh_costs()
         play(
             sampler,
@@ -140,7 +140,7 @@ def test_a_budget_in_money_changes_weights_and_nothing_that_is_asked() -> None:
 
 def test_weights_of_an_item_know_nothing_of_the_cost_of_its_held_out_reading() -> None:
     def weights(dear: float) -> tuple[list[float | None], list[float | None]]:
-        sampler = Auto(Design.of_items(6), max_failures=10)
+        sampler = Auto(Design.of_items(6))
         sampler.weigh_costs(5e3)
         played = play(
             sampler,

@@ -98,21 +98,23 @@ def test_a_stratum_that_always_fails_does_not_eat_up_the_budget() -> None:
         label = LABELS[request.cell.item]
         calls[label] += 1
         one.tell([Reading(request, None if label == "middle" else 1.0)])
-    # three calls each: 25 of 99 items would take 75 of 149 calls
-    assert calls["middle"] <= 60 * 75 / 149 + 3
+    # five calls each and a few more as long as little is known of the others: 25 of 99 items are of this kind
+    assert calls["middle"] <= 60 * 125 / (125 + 74) + 3
 
 
 def test_a_reading_that_fails_in_half_of_the_items_is_replaced() -> None:
     one = sampler(labels=None)
-    read = set()
-    for _ in range(80):
+    read, closed = [0], [0]
+    for _ in range(160):
         (request,) = one.ask(1)
         fails = request.cell.item % 4 == 0
         one.tell([Reading(request, None if fails else 1.0)])
-        if not fails:
-            read.add(request.cell.item)
-    closed = len(one.closed)
-    assert 80 - 3 <= len(read) + 3 * closed <= 80
+        read.append(read[-1] + (not fails))
+        closed.append(len(one.closed))
+    # as long as few answers are known an item that fails may take a dozen calls, and afterwards three
+    last = 160 - 60
+    assert 60 - 3 <= read[160] - read[last] + 3 * (closed[160] - closed[last]) <= 60 + 3
+    assert read[160] > 50
 
 
 def test_a_killed_run_goes_on_in_the_same_order_and_only_with_the_same_strata() -> None:
@@ -182,9 +184,9 @@ def test_once_means_that_nothing_is_asked_again_but_what_failed() -> None:
     one.tell([Reading(again, 1.0)])
     assert one.ask(9) == ()
     assert one.stop_reason == "every item that can be scored was read once"
-    lost = Sample(Design.of_items(2), once=True, max_failures=1)
-    lost.tell([Reading(request, None) for request in lost.ask(9)])
-    assert lost.ask(9) == ()
+    lost = Sample(Design.of_items(2), once=True)
+    while asked := lost.ask(9):
+        lost.tell([Reading(request, None) for request in asked])
     assert lost.stop_reason == "every item closed after repeated failures"
 
 

@@ -11,8 +11,8 @@ class WidestRange(RepeatSampler):
 
     name = "widest-range"
 
-    def __init__(self, design: Design, *, warmup: int = 3, seed: int = 0, max_failures: int = 3) -> None:
-        super().__init__(design, warmup=warmup, seed=seed, max_failures=max_failures)
+    def __init__(self, design: Design, *, warmup: int = 3, seed: int = 0) -> None:
+        super().__init__(design, warmup=warmup, seed=seed)
         self.lowest = [inf] * design.n_items
         self.highest = [-inf] * design.n_items
 

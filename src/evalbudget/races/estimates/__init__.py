@@ -1,6 +1,12 @@
 """Estimators for races of models: each model's mean, paired differences, ranks and the winner."""
 
-from evalbudget.races.estimates._all_models import ModelRanks, differences_from, model_means, model_ranks
+from evalbudget.races.estimates._all_models import (
+    ModelRanks,
+    differences_from,
+    means_at_worst,
+    model_means,
+    model_ranks,
+)
 from evalbudget.races.estimates._as_sample import FEWEST_ITEMS, as_sample
 from evalbudget.races.estimates._means import benchmark_mean, paired_difference
 from evalbudget.races.estimates._winners import PossibleWinners, Rule, possible_winners
@@ -13,6 +19,7 @@ __all__ = [
     "as_sample",
     "benchmark_mean",
     "differences_from",
+    "means_at_worst",
     "model_means",
     "model_ranks",
     "paired_difference",

@@ -9,6 +9,7 @@ import numpy as np
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.estimate import Estimate, check_level
+from evalbudget.missing import Missing
 from evalbudget.races._draws import ModelDraws
 from evalbudget.races.estimates._means import benchmark_mean, paired_difference
 from evalbudget.statistics._bounds import FloatArray, IntArray
@@ -52,6 +53,35 @@ def model_means(
     return tuple(benchmark_mean(d, bounds=bounds, simultaneous=len(draws)) for d in draws)
 
 
+def means_at_worst(
+    draws: Sequence[ModelDraws],
+    *,
+    n_items: int,
+    missing: Missing = Missing.WORST,
+    bounds: tuple[float, float] = (0.0, 1.0),
+) -> tuple[tuple[Estimate, ...], tuple[Estimate, ...]]:
+    """As :func:`model_means`, with missing scores as low, and as high, as they may count.
+
+    The lower ends of the first and the upper ends of the second hold together at their level.
+
+    Args:
+        draws: of every model in the race, dropped ones included.
+        n_items: of the benchmark.
+        missing: what a missing score counts as.
+        bounds: the declared range of the scores.
+
+    Raises:
+        InvalidInputError: no models, or the bounds are not a range.
+    """
+    if missing is Missing.DROP or not any(d.n_missing(n_items) for d in draws):
+        means = model_means(draws, bounds=bounds)
+        return means, means
+    lowest = model_means([d.counting_missing(0.0, n_items) for d in draws], bounds=bounds)
+    if missing is Missing.ZERO:
+        return lowest, lowest
+    return lowest, model_means([d.counting_missing(1.0, n_items) for d in draws], bounds=bounds)
+
+
 def differences_from(
     draws: Sequence[ModelDraws], reference: int, *, bounds: tuple[float, float] = (0.0, 1.0)
 ) -> tuple[Estimate, ...]:
@@ -77,7 +107,9 @@ def differences_from(
     return tuple(paired_difference(draws[reference], d, bounds=bounds, simultaneous=pairs) for d in draws)
 
 
-def model_ranks(estimates: Sequence[Estimate], level: float = 0.95) -> ModelRanks:
+def model_ranks(
+    estimates: Sequence[Estimate], level: float = 0.95, *, highest: Sequence[Estimate] | None = None
+) -> ModelRanks:
     """Ranks from simultaneous intervals: a model stands behind another only if their intervals are apart.
 
     All ranks, and the winner's interval, hold together with probability ``level``, at every moment.
@@ -85,13 +117,14 @@ def model_ranks(estimates: Sequence[Estimate], level: float = 0.95) -> ModelRank
     Args:
         estimates: of :func:`model_means`.
         level: of all together.
+        highest: with the first ones of :func:`means_at_worst`, the second ones, whose upper ends count.
 
     Raises:
         InvalidInputError: the level is not in (0, 1).
     """
     check_level(level)
-    bounds = [estimate.confidence_interval(level) for estimate in estimates]
-    low, high = np.array([b.low for b in bounds]), np.array([b.high for b in bounds])
+    low = np.array([estimate.confidence_interval(level).low for estimate in estimates])
+    high = np.array([estimate.confidence_interval(level).high for estimate in highest or estimates])
     # below all of my interval, or above all of it
     best = 1 + (low[None, :] > high[:, None]).sum(axis=1)
     worst = low.size - (high[None, :] < low[:, None]).sum(axis=1)

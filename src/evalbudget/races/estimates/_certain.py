@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from evalbudget.missing import Missing
 from evalbudget.races._draws import ModelDraws
 from evalbudget.statistics._bounds import FloatArray
 
@@ -14,19 +15,22 @@ _SUMS_DIFFER = 1e-9  # sums of the same scores in another order differ by less
 _RIVALS = 16  # models, best first, that the others are compared with one by one where some failed
 
 
-def certainly_beaten(draws: Sequence[ModelDraws], among: Collection[int], n_items: int) -> frozenset[int]:
+def certainly_beaten(
+    draws: Sequence[ModelDraws], among: Collection[int], n_items: int, missing: Missing = Missing.WORST
+) -> frozenset[int]:
     """Models that another one beats on the whole benchmark, whatever the items not read will bring.
 
-    A pair is compared on the items that fail for neither. An unread score may be anything in [0, 1], or fail.
+    An unread score may be anything in [0, 1], or be missing in the end.
 
     Args:
         draws: of every model in the race.
         among: indices of the models to compare.
         n_items: of the benchmark.
+        missing: what a missing score counts as.
     """
     chosen = sorted(among)
-    low, high = _sums(draws, chosen, n_items)
-    if not any(draws[m].n_failed or draws[m].n_items < n_items for m in chosen):
+    low, high = _sums(draws, chosen, n_items, missing)
+    if missing is not Missing.DROP or not any(draws[m].n_missing(n_items) for m in chosen):
         return frozenset(m for m in chosen if high[m] < max(low.values()) - _SUMS_DIFFER)
     rivals = sorted(chosen, key=lambda m: -low[m])[:_RIVALS]
     score, failed = _tables(draws, chosen, n_items)
@@ -38,13 +42,17 @@ def certainly_beaten(draws: Sequence[ModelDraws], among: Collection[int], n_item
     return frozenset(beaten)
 
 
-def exact_ties(draws: Sequence[ModelDraws], among: Collection[int], n_items: int) -> bool:
-    """Whether all of these models read all they can, and no two of them differ on the items both answered."""
+def exact_ties(
+    draws: Sequence[ModelDraws], among: Collection[int], n_items: int, missing: Missing = Missing.WORST
+) -> bool:
+    """Whether all of these models read all they can, and no two of them differ on the items that count."""
     chosen = sorted(among)
     if not all(draws[m].exhausted for m in chosen):
         return False
     score, failed = _tables(draws, chosen, n_items)
-    if not failed.any():
+    if failed.any() and missing is Missing.WORST:
+        return False
+    if not failed.any() or missing is Missing.ZERO:
         sums = score.sum(axis=1)
         return float(np.ptp(sums)) <= _SUMS_DIFFER
     return all(
@@ -54,11 +62,15 @@ def exact_ties(draws: Sequence[ModelDraws], among: Collection[int], n_items: int
 
 
 def _sums(
-    draws: Sequence[ModelDraws], chosen: Sequence[int], n_items: int
+    draws: Sequence[ModelDraws], chosen: Sequence[int], n_items: int, missing: Missing
 ) -> tuple[dict[int, float], dict[int, float]]:
-    """Smallest and largest sum of each model's scores that what is unread allows."""
+    """Smallest and largest sum of each model's scores that what is unread, or missing, allows."""
     low = {m: float(draws[m].known.sum() + np.nansum(draws[m].value)) for m in chosen}
-    return low, {m: low[m] + n_items - draws[m].known.size - draws[m].value.size for m in chosen}
+    high = {}
+    for m in chosen:
+        unread = draws[m].pool - draws[m].value.size
+        high[m] = low[m] + unread + (draws[m].n_missing(n_items) if missing is Missing.WORST else 0)
+    return low, high
 
 
 def _tables(

@@ -10,8 +10,9 @@ import numpy as np
 
 from evalbudget.errors import InvalidInferenceError
 from evalbudget.estimate import check_level
+from evalbudget.missing import Missing
 from evalbudget.races._draws import ModelDraws
-from evalbudget.races.estimates._all_models import model_means
+from evalbudget.races.estimates._all_models import means_at_worst
 from evalbudget.races.estimates._certain import certainly_beaten, exact_ties
 from evalbudget.statistics._best_proof import pairwise_evidence
 
@@ -63,6 +64,7 @@ def possible_winners(
     bounds: tuple[float, float] = (0.0, 1.0),
     level: float = 0.95,
     dropped: Collection[int] | None = None,
+    missing: Missing = Missing.WORST,
 ) -> PossibleWinners:
     """Models that may be the best one.
 
@@ -78,6 +80,8 @@ def possible_winners(
         bounds: the declared range of the scores.
         level: of the answer.
         dropped: by a proof at this level, of a sampler that keeps one; None without.
+        missing: what a missing score counts as; by default nothing is ruled out that missing scores might
+            change.
 
     Raises:
         InvalidInputError: no models, or the bounds or the level cannot be used.
@@ -86,33 +90,41 @@ def possible_winners(
     chosen = frozenset(range(len(draws)) if among is None else among)
     if len(chosen) < 2:
         return PossibleWinners(chosen, chosen, False, Rule.PAIRED, level)
-    certain = chosen - certainly_beaten(draws, chosen, n_items)
+    certain = chosen - certainly_beaten(draws, chosen, n_items, missing)
     rule, out = Rule.PAIRED, frozenset(dropped or ())
     try:
         if dropped is None:
-            out = _by_pairs(draws, sorted(chosen), 1.0 - level)
+            out = _by_pairs(draws, sorted(chosen), n_items, 1.0 - level, missing)
     except InvalidInferenceError:  # models that read items in orders of their own
         rule = Rule.INTERVALS
-        out = _by_intervals(draws, sorted(chosen), bounds, level)
+        out = _by_intervals(draws, sorted(chosen), n_items, bounds, level, missing)
     left = certain - out
     if certain and not left:  # evidence against each: it happens with less than 1 - level
         left = certain
-    return PossibleWinners(left, certain, len(left) > 1 and exact_ties(draws, left, n_items), rule, level)
+    tied = len(left) > 1 and exact_ties(draws, left, n_items, missing)
+    return PossibleWinners(left, certain, tied, rule, level)
 
 
 def _by_intervals(
-    draws: Sequence[ModelDraws], chosen: Sequence[int], bounds: tuple[float, float], level: float
+    draws: Sequence[ModelDraws],
+    chosen: Sequence[int],
+    n_items: int,
+    bounds: tuple[float, float],
+    level: float,
+    missing: Missing,
 ) -> frozenset[int]:
-    if any(draws[m].n_failed for m in chosen):  # means over different items
+    if missing is Missing.DROP and any(draws[m].n_failed for m in chosen):  # means over different items
         return frozenset()
-    estimates = model_means(draws, bounds=bounds)
-    found = {m: estimates[m].confidence_interval(level) for m in chosen}
-    highest = max(interval.low for interval in found.values())
+    lowest, highest = means_at_worst(draws, n_items=n_items, missing=missing, bounds=bounds)
+    low = max(lowest[m].confidence_interval(level).low for m in chosen)
     # exact means of the same scores, summed in another order, differ by their rounding
-    return frozenset(m for m in chosen if found[m].high < highest - _ROUNDING * (bounds[1] - bounds[0]))
+    low -= _ROUNDING * (bounds[1] - bounds[0])
+    return frozenset(m for m in chosen if highest[m].confidence_interval(level).high < low)
 
 
-def _by_pairs(draws: Sequence[ModelDraws], chosen: Sequence[int], delta: float) -> frozenset[int]:
+def _by_pairs(
+    draws: Sequence[ModelDraws], chosen: Sequence[int], n_items: int, delta: float, missing: Missing
+) -> frozenset[int]:
     """Models beaten by the paired e-values of the models that share one order.
 
     Raises:
@@ -132,7 +144,7 @@ def _by_pairs(draws: Sequence[ModelDraws], chosen: Sequence[int], delta: float) 
         longest = length[block[-1]]
         rows = [*block, *(m for m in rivals if m not in block)]
         score = np.full((len(rows), longest), np.nan)
-        known = np.full((len(rows), anchors.size), np.nan)
+        known = np.full((len(rows), n_items - order.pool), np.nan)  # some may be missing for all
         for k, m in enumerate(rows):
             end = min(length[m], longest)
             score[k, :end] = draws[m].value[:end]
@@ -143,6 +155,7 @@ def _by_pairs(draws: Sequence[ModelDraws], chosen: Sequence[int], delta: float) 
             order.pool,
             known=known,
             opponents=np.array([k for k, m in enumerate(rows) if m in rivals], dtype=np.int64),
+            missing=missing,
         )
         out |= {m for k, m in enumerate(block) if found[k] >= threshold}
     return frozenset(out)

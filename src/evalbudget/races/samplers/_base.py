@@ -7,21 +7,19 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar, TypeAlias, Unpack
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evalbudget.design import Cell, Design, Reading, Request
 from evalbudget.errors import InvalidInputError, SamplerError
+from evalbudget.missing import Missing, as_missing
 from evalbudget.outage import DOWN_AFTER
 from evalbudget.races._draws import ModelDraws
 from evalbudget.races.samplers._cell_table import cell_table
 from evalbudget.races.samplers._step_order import Passes
 from evalbudget.sampler import Eligible, Kind, Option, Sampler, SamplerOptions
-from evalbudget.statistics._bounds import FloatArray, IntArray
-
-BoolArray: TypeAlias = NDArray[np.bool_]
+from evalbudget.statistics._bounds import BoolArray, FloatArray, IntArray
 
 _UNSEEN, _ASKED, _READ, _CLOSED = range(4)
 
@@ -58,6 +56,7 @@ class RacingOptions(SamplerOptions, total=False):
     """What every racing sampler takes besides its own arguments; see :class:`RacingSampler`."""
 
     score_range: tuple[float, float]
+    missing: str
 
 
 class BatchOptions(RacingOptions, total=False):
@@ -72,15 +71,16 @@ class RacingSampler(Sampler):
     The unit of decision is a step: some cells of some models, the next ones in each model's random order of
     items. The next step is planned when every cell of the last one was read or closed, so that decisions are
     a function of the scores alone, whatever the concurrency and the order of completion. A failed cell is
-    asked again as a new epoch until it closes; a model whose last 8 cells all closed is lost and leaves.
+    asked again as a new epoch until it is given up, since it fails more often than the model's others do
+    (:mod:`evalbudget.closing`); a model whose last 8 cells were all given up is lost and leaves.
 
     Failures decide just as little by when they arrive: a step is handed out in passes, each in the order of
     the step, and the next pass is put together when every cell of the last one has come back. What failed in
     it comes first, again and again, so that a budget that ends within the step leaves no gaps; then the cells
     not asked yet, per model at most as many as every model of the step has answered (16 at the start: a model
     that is down shall not be paid for a long step). A model whose last 8 cells of the step failed gets only
-    these again, until one is answered or all have closed and the model is given up. So :meth:`ask` may return
-    nothing while requests are pending.
+    these again, until one is answered or all have failed three times and the model is given up. So
+    :meth:`ask` may return nothing while requests are pending.
 
     There are two ways to drive it, with the same decisions: ``ask``/``tell``, one request at a time, and
     :meth:`next_cells`/:meth:`learn`, a whole step as arrays, where a missing score closes its cell at once.
@@ -92,6 +92,7 @@ class RacingSampler(Sampler):
         batch: items a model is given at a time.
         paired: every model gets the items in the same order; else each in its own.
         score_range: smallest and largest possible score.
+        missing: what an item that was given up for a model counts as (:class:`~evalbudget.missing.Missing`).
         common: see Sampler; the seed is of the orders and of ties.
 
     Raises:
@@ -110,11 +111,14 @@ class RacingSampler(Sampler):
         batch: int = 64,
         paired: bool = True,
         score_range: tuple[float, float] = (0.0, 1.0),
+        missing: str = Missing.WORST,
         options: Mapping[str, Option] = MappingProxyType({}),
         **common: Unpack[SamplerOptions],
     ) -> None:
         low, high = (float(bound) for bound in score_range)
-        super().__init__(design, options={**options, "batch": batch, "score_range": (low, high)}, **common)
+        self.missing = as_missing(missing)
+        own: dict[str, Option] = {"batch": batch, "score_range": (low, high), "missing": self.missing.value}
+        super().__init__(design, options={**options, **own}, **common)
         if design.n_raters != 1:
             raise InvalidInputError(f"{self.name} races models under one rater; got {self._shape()}")
         if batch < 1:
@@ -583,8 +587,14 @@ class RacingSampler(Sampler):
             # cells adopted before belong to the first pass, which need not wait for them
             if held_back or (passes.begun and in_flight.any()):
                 return None
-            for model in passes.models_down(waiting, status == _READ, status == _CLOSED):
-                self._give_up(model)
+            if not in_flight.any():
+                super()._give_up_and_reopen()
+                status, waiting = self._status[step.model, step.item], self._in_step[step.model, step.item]
+            for model, cells in passes.models_down(waiting, status == _READ, self._failures_of).items():
+                self._close(cells)
+                # fewer are too few to tell by: the model's next ones may be answered
+                if len(cells) >= DOWN_AFTER or self._failures_of(model).answers_nothing:
+                    self._give_up(model)
             waiting = self._in_step[step.model, step.item]
             first = self._drawn - np.bincount(step.model, minlength=self._n_models)
             if not passes.next(waiting, step.position - first[step.model], self.n_read, in_flight):
@@ -628,8 +638,21 @@ class RacingSampler(Sampler):
         self._failed_epochs[model, item] = cell.epoch + 1
         self._status[model, item] = _UNSEEN
 
+    def _give_up_and_reopen(self) -> None:
+        """Nothing: cells are given up between passes, so that who answers first decides nothing."""
+
+    def _to_give_up(self, model: int) -> set[Cell]:
+        # what followed from giving a cell up cannot be taken back
+        return self._given_up_cells.get(model, set()) | self._failures[model].given_up()
+
+    def _close(self, cells: Sequence[Cell]) -> None:
+        """Give cells up, for another reason than that they fail more often than the model's others."""
+        for cell in cells:
+            self._closed.add(cell)
+            self._given_up_cells.setdefault(cell.model, set()).add(cell)
+            self._set_open(cell, False)
+
     def _set_open(self, cell: Cell, is_open: bool) -> None:
-        # a cell has at most one request in flight and closes after a failure: it never opens again
         if not is_open:
             self._settle_cell(cell.model, cell.item, _CLOSED)
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from evalbudget.design import Design
 from evalbudget.errors import InvalidInputError
+from evalbudget.missing import Missing
 from evalbudget.races.samplers._base import BatchOptions, RacingSampler, Step
 from evalbudget.statistics._bounds import FloatArray
 
@@ -82,7 +83,7 @@ class LUCB(RacingSampler):
             if len(close) == 1:
                 self._decided = "best"
                 close = [m for m in remaining.tolist() if m == leader or upper[m] >= lower - _TOLERANCE]
-                if len(close) > 1:  # all of them are known exactly, unless cells failed
+                if len(close) > 1:  # all of them are known exactly, unless items count for none of them
                     complete = bool((self._n_read[close] == self._n_items).all())
                     self._decided = "tie" if complete else "equivalent"
         for model in remaining[upper[remaining] < lower - _TOLERANCE].tolist():
@@ -97,8 +98,12 @@ class LUCB(RacingSampler):
     def _bounds(self) -> tuple[FloatArray, FloatArray]:
         """Lower and upper bound of each model's mean; exact once all its items are read."""
         log = math.log(1.25 * self._n_models * max(1, self._steps) ** 4 / self.delta)
-        with np.errstate(divide="ignore"):
-            radius = np.sqrt(log / (2.0 * self._n_read))
-        radius[(self._drawn >= self._n_items) & (self._n_read > 0)] = 0.0
-        means = np.nan_to_num(self._means(), nan=0.5)
-        return means - radius, means + radius
+        drop = self.missing is Missing.DROP
+        count = self._n_read if drop else self._drawn
+        with np.errstate(divide="ignore", invalid="ignore"):
+            radius = np.sqrt(log / (2.0 * count))
+            low = np.nan_to_num(self._sum / count, nan=0.5)
+            given_up = np.nan_to_num((self._drawn - self._n_read) / count)
+        radius[(self._drawn >= self._n_items) & (count > 0)] = 0.0
+        high = low + given_up if self.missing is Missing.WORST else low
+        return low - radius, high + radius

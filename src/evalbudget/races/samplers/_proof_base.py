@@ -28,10 +28,11 @@ class ProvingSampler(RacingSampler):
 
     The proof goes along the shared order and takes an item in once every contender has read it, or failed on
     it for good, whoever asked for it and why. So it may be looked at at any moment, and steering as one likes
-    costs it nothing but cells. Models that it drops leave the race when the step is finished. When a model is
-    lost, for reasons that its scores have nothing to do with, the proof begins anew with those left, on the
-    scores there are: whom only the lost one had ruled out is in the race again. ``delta`` then is of naming a
-    wrong one of those left.
+    costs it nothing but cells. A cell that was given up counts as ``missing`` says: by default the worst for
+    what is to be proved, so that failures prove nothing. Models that the proof drops leave the race when the
+    step is finished. When a model is lost, for reasons that its scores have nothing to do with, the proof
+    begins anew with those left, on the scores there are: whom only the lost one had ruled out is in the race
+    again. ``delta`` then is of naming a wrong one of those left.
 
     Args:
         delta: probability that a model is named as the only best which is not.
@@ -145,7 +146,9 @@ class ProvingSampler(RacingSampler):
             known = np.stack([self._scores_at(model, order[:k]) for model in range(self._n_models)])
             among = set(range(self._n_models)) - self._lost
             pool = self._n_items - k
-            self._proof = BestProof(self._n_models, pool, delta=self.delta, known=known, among=among)
+            self._proof = BestProof(
+                self._n_models, pool, delta=self.delta, known=known, among=among, missing=self.missing
+            )
         proof = self._proof
         while not proof.decided:
             item = order[k + proof.read : k + proof.read + 1]

@@ -11,12 +11,12 @@ from evalbudget.design import Design
 from evalbudget.errors import InvalidInputError
 from evalbudget.races.prediction import FactorModel, choose_anchors, match_items
 from evalbudget.races.samplers._additive import AdditiveEffects
-from evalbudget.races.samplers._base import BoolArray, Step
+from evalbudget.races.samplers._base import Step
 from evalbudget.races.samplers._cell_table import cell_table
 from evalbudget.races.samplers._forecast import Forecast, losses
 from evalbudget.races.samplers._pooling import content_hash
 from evalbudget.races.samplers._proof_base import LEAST, ProofOptions, ProvingSampler
-from evalbudget.statistics._bounds import FloatArray, IntArray
+from evalbudget.statistics._bounds import BoolArray, FloatArray, IntArray
 from evalbudget.statistics._costs import model_effects
 
 _UNPREDICTED = 0.5  # what is predicted without history

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from evalbudget._failures import Failures
+from evalbudget.design import Cell
 from evalbudget.outage import DOWN_AFTER
-from evalbudget.statistics._bounds import IntArray
+from evalbudget.statistics._bounds import BoolArray, IntArray
 
-BoolArray: TypeAlias = NDArray[np.bool_]
-
+_TRIES = 3  # of each of a model's last cells before it is taken to be down
 _FIRST_PASS = 16  # cells of a model that has not answered anything yet
 
 
@@ -45,26 +44,39 @@ class Passes:
     def begun(self) -> bool:
         return self._reach > 0
 
-    def models_down(self, waiting: BoolArray, read: BoolArray, closed: BoolArray) -> list[int]:
+    def models_down(
+        self, waiting: BoolArray, read: BoolArray, failures_of: Callable[[int], Failures]
+    ) -> dict[int, list[Cell]]:
         """Find the suspects, when nothing of the step is in flight.
 
         Args:
             waiting: which cells are still wanted, shape (k,).
             read: which cells have a score, shape (k,).
-            closed: which cells failed for good, shape (k,).
+            failures_of: what failed of a model so far.
 
         Returns:
-            Models whose last cells are all closed: they are down, and the caller gives them up.
+            Models that seem to be down, with the cells that say so: the last 8 of the step, each of which
+            failed three times or more; or all of a step that has fewer, once they failed as often altogether,
+            or the model has never answered at all. The caller gives these cells up, and the model if they
+            are enough to tell by.
         """
-        self._suspects, down = [], []
+        self._suspects = []
+        down: dict[int, list[Cell]] = {}
         self._last_tried[:] = False
         for model in np.unique(self._model[waiting]).tolist():
-            last = np.flatnonzero((self._model == model) & self._tried)[-DOWN_AFTER:]
-            if last.size == DOWN_AFTER and not read[last].any():
-                self._suspects.append(model)
-                self._last_tried[last] = True
-                if closed[last].all():
-                    down.append(model)
+            own = self._model == model
+            last = np.flatnonzero(own & self._tried)[-DOWN_AFTER:]
+            short = last.size < DOWN_AFTER
+            if not last.size or read[last].any() or (short and not self._tried[own].all()):
+                continue
+            self._suspects.append(model)
+            self._last_tried[last] = True
+            cells = [Cell(model, item) for item in self._item[last].tolist()]
+            failures = failures_of(model)
+            times = [failures.fails.get(cell, 0) for cell in cells]
+            often = min(times) >= _TRIES and sum(times) >= _TRIES * DOWN_AFTER
+            if often or (short and failures.answers_nothing):
+                down[model] = cells
         return down
 
     def next(

@@ -52,7 +52,6 @@ class Joint(_OneScore):
         budget: readings that will be bought in all, if known; see RepeatSampler.
         warmup: readings of each item first; the held-out one is among them.
         seed: of the order among equals.
-        max_failures: see Sampler.
 
     Raises:
         InvalidInputError: no range, one that is not positive and finite, or a warm-up too short; from
@@ -70,7 +69,6 @@ class Joint(_OneScore):
         budget: int | None = None,
         warmup: int = 3,
         seed: int = 0,
-        max_failures: int = 3,
     ) -> None:
         if not ranges or not all(math.isfinite(r) and r > 0.0 for r in ranges):
             raise InvalidInputError(
@@ -78,16 +76,12 @@ class Joint(_OneScore):
             )
         self._ranges = tuple(float(r) for r in ranges)
         self._further = [
-            _Further(
-                design, hold_out=hold_out, budget=budget, warmup=warmup, seed=seed, max_failures=max_failures
-            )
+            _Further(design, hold_out=hold_out, budget=budget, warmup=warmup, seed=seed)
             for _ in self._ranges[1:]
         ]
         self._in_flight: dict[Cell, list[list[Request]]] = {}  # what the further samplers were asked
         self._beside: tuple[float, ...] = ()  # of the reading that is taken in
-        super().__init__(
-            design, hold_out=hold_out, budget=budget, warmup=warmup, seed=seed, max_failures=max_failures
-        )
+        super().__init__(design, hold_out=hold_out, budget=budget, warmup=warmup, seed=seed)
         self.options["ranges"] = self._ranges
 
     def tell(self, readings: Iterable[Reading]) -> None:
@@ -118,6 +112,11 @@ class Joint(_OneScore):
         super().assume_weight(cell, weight)
         for sampler in self._further:
             sampler.assume_weight(cell, weight)
+
+    def _give_up_and_reopen(self) -> None:
+        for sampler in self._further:
+            sampler._give_up_and_reopen()
+        super()._give_up_and_reopen()
 
     def _asked(self, cell: Cell) -> None:
         self._in_flight.setdefault(cell, []).append([sampler.adopt(cell) for sampler in self._further])

@@ -51,6 +51,7 @@ def race(
     history: str | None = None,
     until_proved: bool = False,
     until: str | None = None,
+    missing: str | None = None,
     store: str | Path | None = None,
     all_arms: int | None = None,
     **options: Any,
@@ -62,8 +63,9 @@ def race(
     :func:`~evalbudget_inspect.leaderboard` makes one table of them. Like inspect's own ``task_with``, this
     adapts the task in place.
 
-    A failed evaluation is asked again, up to three times, and does not fail the task, unless the task or the
-    command sets ``fail_on_error``; a model that keeps failing leaves the race.
+    A failed evaluation is asked again, until the item is given up since the model fails more often on it than
+    on others, and does not fail the task, unless the task or the command sets ``fail_on_error``; a model that
+    keeps failing leaves the race.
 
     Args:
         task: an inspect task with a dataset and a scorer, or a function that makes one; or several of them
@@ -84,6 +86,8 @@ def race(
         until_proved: go on until the best model is proved; the budget is then a cap, by default the whole
             grid.
         until: ``"±0.02"``, to go on until every model's mean is known that well; a single model will do.
+        missing: what an item counts as that was given up for a model: ``worst`` (the default) for what is
+            said, ``zero`` (a wrong answer) or ``drop`` (only items that two models both answered).
         store: where processes that run some of the models each meet, such as the workers of an eval set: the
             path of a file, or ``postgresql://user@host/database#name``. They share budget and race.
         all_arms: with ``store``, how many models or settings race, over all these processes.
@@ -113,6 +117,7 @@ def race(
         history=history,
         until_proved=until_proved,
         until=until,
+        missing=missing,
         store=None if store is None else str(store if "://" in str(store) else Path(store).resolve()),
         all_arms=all_arms,
         **options,

@@ -97,6 +97,7 @@ def race(
     seed: int | None = None,
     score_range: str | Sequence[float] | None = None,
     history: str | Path | None = None,
+    missing: str | None = None,
     settings: Mapping[str, Mapping[str, Any]] | None = None,
     batch: int | None = None,
     margin: float | None = None,
@@ -135,6 +136,8 @@ def race(
         score_range: the smallest and the largest possible score, ``"1..10"``; default 0 to 1.
         history: a folder of earlier output of the host, a file of recorded scores or of factors, of other
             models on the same documents.
+        missing: what a document counts as that was given up for a model: ``worst`` (the default) for what is
+            said, ``zero`` (a wrong answer) or ``drop`` (only documents that two models both answered).
         settings: options of the host that race each other, by name: ``{"none": {"num_fewshot": 0}, "five":
             {"num_fewshot": 5}}``; every model has each of them.
         batch: documents a model is given at a time; large for local models, which are loaded anew each time.
@@ -177,6 +180,7 @@ def race(
         seed=seed,
         score_range=score_range,
         history=None if history is None else str(history),
+        missing=missing,
         **{
             "batch": batch,
             "margin": margin,

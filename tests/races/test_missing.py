@@ -1,0 +1,191 @@
+"""Races in which answers fail: what is proved whatever they are, and what they cost in power and calls."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.claims import binomial_claim, pinned, replications
+from tests.races.worlds import MODELS, design, new_race, played
+
+from evalbudget.races._leaderboard import Leaderboard, leaderboard_of
+from evalbudget.races._summary import closing_lines
+from evalbudget.races._verdict import Finding, Status
+from evalbudget.races.estimates import possible_winners
+from evalbudget.races.samplers import LUCB, UCBE, Race, RacingSampler
+from evalbudget.statistics._bounds import FloatArray
+from evalbudget.testing import play
+
+
+@dataclass(frozen=True)
+class Ended:
+    """One race of two models at its end."""
+
+    sampler: RacingSampler
+    decided: bool
+    wrong: bool
+
+
+def raced(
+    seed: int,
+    chances: tuple[float, float],
+    *,
+    items: int = 200,
+    of_wrong: float = 0.0,
+    at_random: float = 0.0,
+    flaky: float = 0.0,
+    make: Any = Race,
+) -> Ended:
+    """Args: what always fails, of the second model's wrong answers and of all; what fails now and then."""
+    rng, luck = np.random.default_rng([seed, 29]), np.random.default_rng([seed, 30])
+    scores = (rng.random((2, items)) < np.array(chances)[:, None]).astype(float)
+    never = rng.random(scores.shape) < at_random
+    never[1] |= (scores[1] == 0.0) & (rng.random(items) < of_wrong)
+    options = {"until_proved": True} if make is Race else {"batch": 16}
+    sampler: RacingSampler = make(design(2, items), seed=seed, **options)
+    play(
+        sampler,
+        60 * items,
+        score=lambda c: (
+            None if never[c.model, c.item] or luck.random() < flaky else float(scores[c.model, c.item])
+        ),
+        concurrency=8,
+    )
+    found = possible_winners(
+        [sampler.draws(m) for m in range(2)],
+        n_items=items,
+        among={0, 1} - sampler.lost,
+        dropped=sampler.proved_worse if sampler.proved_error else None,
+    )
+    decided = len(found.models) == 1 and not sampler.lost
+    total = scores.sum(axis=1)
+    best = set(np.flatnonzero(total == total.max()).tolist())
+    return Ended(sampler, decided, decided and not found.models <= best)
+
+
+@pytest.mark.claim
+@pytest.mark.parametrize("of_wrong", [0.2, 0.5, 0.8, 1.0])
+@pytest.mark.parametrize("chances", [(0.7, 0.6), (0.65, 0.65)])
+def test_a_model_whose_wrong_answers_fail_is_not_proved_the_best(
+    of_wrong: float, chances: tuple[float, float]
+) -> None:
+    runs = replications(12, 2000)
+    wrong = sum(raced(seed, chances, of_wrong=of_wrong).wrong for seed in range(runs))
+    binomial_claim(wrong, runs, at_most=0.05)
+    pinned(wrong, 0)
+
+
+@pytest.mark.claim
+@pytest.mark.parametrize("make", [LUCB, UCBE])
+def test_nor_by_samplers_that_keep_no_proof(make: Any) -> None:
+    runs = replications(6, 2000)
+    wrong = sum(raced(seed, (0.7, 0.6), of_wrong=0.8, make=make).wrong for seed in range(runs))
+    binomial_claim(wrong, runs, at_most=0.05)
+    pinned(wrong, 0)
+
+
+@pytest.mark.claim
+def test_two_in_a_hundred_missing_at_random_leave_most_races_decided() -> None:
+    runs = replications(10, 400)
+    without = sum(raced(seed, (0.7, 0.6), items=400).decided for seed in range(runs))
+    ended = [raced(seed, (0.7, 0.6), items=400, at_random=0.02) for seed in range(runs)]
+    assert sum(each.decided for each in ended) >= 0.9 * without
+    assert sum(bool(each.sampler.closed) for each in ended) >= 0.9 * runs
+
+
+@pytest.mark.claim
+@pytest.mark.parametrize(("flaky", "most", "expected"), [(0.1, 1.15, 0), (0.3, 1.5, 1)])
+def test_failures_at_random_cost_what_they_cost(flaky: float, most: float, expected: int) -> None:
+    runs = replications(10, 400)
+    without = [raced(seed, (0.8, 0.6), items=400) for seed in range(runs)]
+    ended = [raced(seed, (0.8, 0.6), items=400, flaky=flaky) for seed in range(runs)]
+    given_up = sum(bool(each.sampler.closed) for each in ended)
+    binomial_claim(given_up, runs, at_most=0.05)
+    pinned(given_up, expected)
+    assert sum(each.decided for each in ended) >= 0.95 * sum(each.decided for each in without)
+    calls = [sum(each.sampler.asked for each in races) for races in (ended, without)]
+    assert calls[0] <= most * calls[1]
+
+
+def crashed(of_wrong: float = 1.0, items: int = 100) -> FloatArray:
+    """The first model answers everything and has .7, the second has .6 and fails where it would be wrong."""
+    rng = np.random.default_rng(1)
+    first, second = (rng.permutation(np.arange(items) < share * items).astype(float) for share in (0.7, 0.6))
+    second[(second == 0.0) & (rng.random(items) < of_wrong)] = np.nan
+    return np.vstack([first, second])
+
+
+def board_of(scores: FloatArray, **options: Any) -> Leaderboard:
+    return leaderboard_of(
+        played(new_race(scores, 50 * scores.size, "race", 0, until_proved=True, **options), scores)
+    )
+
+
+def test_an_undecided_race_says_whose_answers_are_missing_and_what_they_would_have_to_be() -> None:
+    board = board_of(crashed())
+    assert board.outcome == Finding.UNDECIDED
+    assert board.sentence == (
+        f"Undecided: 40 answers of {MODELS[1]} are missing. {MODELS[1]} is level with {MODELS[0]} if they "
+        "average 0.250."  # 60 points and 40 missing against 70
+    )
+    assert board.of(MODELS[1]).missing == 40
+    assert board.of(MODELS[1]).all_lower == pytest.approx(0.6)
+    assert board.of(MODELS[1]).all_upper == pytest.approx(1.0)
+    assert board.of(MODELS[0]).all_lower == board.of(MODELS[0]).all_upper == pytest.approx(0.7)
+    assert (board.of(MODELS[0]).rank_worst, board.of(MODELS[1]).rank_best) == (2, 1)
+    told = dict(closing_lines(board))
+    assert told["Missing"].startswith(f"40 answers of {MODELS[1]}: calls failed there more often")
+    assert "--missing zero" in told["Missing"]
+    assert Leaderboard.from_json(board.as_json) == board
+
+
+def test_where_both_lack_answers_it_says_between_what_they_are() -> None:
+    scores = crashed()
+    scores[0, :3] = np.nan
+    low = np.nansum(scores, axis=1) / 100
+    high = low + np.isnan(scores).sum(axis=1) / 100
+    sentence = board_of(scores).sentence
+    assert f"3 answers of {MODELS[0]}" in sentence
+    assert f"40 answers of {MODELS[1]}" in sentence
+    for model in (0, 1):
+        assert f"{MODELS[model]} has {low[model]:.3f} to {high[model]:.3f}" in sentence
+
+
+def test_a_person_may_say_that_a_crash_is_a_wrong_answer_or_counts_for_nothing() -> None:
+    zero = board_of(crashed(), missing="zero")
+    assert zero.sentence.startswith(f"{MODELS[0]} is best")
+    assert zero.proof.endswith("missing answers counted as the lowest score")
+    assert zero.of(MODELS[1]).estimate is not None
+    assert zero.of(MODELS[1]).estimate < 0.8  # 1 over what it answered
+    drop = board_of(crashed(), missing="drop")
+    assert drop.sentence.startswith(f"{MODELS[1]} is best")
+    assert (
+        drop.proof.endswith("only items counted that two models both answered")
+        or "; only items" in drop.proof
+    )
+    for board, missing in ((zero, "zero"), (drop, "drop")):
+        assert board.missing == missing
+        assert "As asked for" in dict(closing_lines(board))["Missing"]
+
+
+def test_a_lead_that_missing_answers_cannot_change_is_a_lead() -> None:
+    scores = crashed(of_wrong=0.2)
+    scores[1, np.flatnonzero(scores[1] == 1.0)[:30]] = 0.0
+    board = board_of(scores)
+    assert board.sentence.startswith(f"{MODELS[0]} is best")
+    assert board.of(MODELS[1]).status is Status.BEHIND
+    assert "missing answers counted as the worst" in board.proof or not board.of(MODELS[1]).missing
+
+
+def test_one_new_model_has_an_interval_that_holds_whatever_is_missing() -> None:
+    scores = crashed()[1:]
+    board = leaderboard_of(played(new_race(scores, 10_000, "visit", 0), scores))
+    (only,) = board.standings
+    assert only.missing == 40
+    assert (only.all_lower, only.all_upper) == pytest.approx((0.6, 1.0))
+    assert board.sentence == (
+        f"{MODELS[0]} scores 1.000 on the 60 of these 100 items that it answered, and 0.600 to 1.000 on all "
+        "of them, whatever its 40 missing answers are."
+    )
