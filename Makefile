@@ -103,6 +103,7 @@ benchmarks: $(READY)
 	$(BIN)/python benchmarks/pairwise.py all --write-docs
 	$(BIN)/python benchmarks/scale.py all --write-docs
 	$(BIN)/python benchmarks/overhead.py
+	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/lm_eval_overhead.py
 
 # exit code 1 if anything paid was lost, bought twice or beyond the budget, or if a command hung

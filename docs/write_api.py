@@ -41,7 +41,7 @@ FACES = (
 """Packages whose names people may build on."""
 
 MODULES = (
-    *("budget", "design", "errors", "estimate", "flags", "journal", "missing", "outage"),
+    *("budget", "design", "errors", "estimate", "exit_codes", "flags", "journal", "missing", "outage"),
     *("sampler", "scale", "scorer", "tables", "until"),
     *("comparisons.flags", "pairwise.flags", "audits.flags", "judges.flags", "races.flags"),
     *("repeats.flags", "cli.flags"),

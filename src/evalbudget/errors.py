@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from types import FrameType
 from typing import Any, Self
 
 
@@ -116,6 +117,14 @@ _AS_NEAR = 0.3  # names this much less like what was written are not meant
 
 def _likeness(name: str, other: str) -> float:
     return difflib.SequenceMatcher(None, name.lower(), other).ratio()
+
+
+def innermost(error: BaseException) -> FrameType | None:
+    """Where an error was raised; None if it never was."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return None if trace is None else trace.tb_frame
 
 
 def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import difflib
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,7 +69,12 @@ MISSING = Flag(
     "(only items that both models have).  [default: worst]",
     "worst|zero|drop",
 )
-JSON = Flag("json_path", "Write the leaderboard to this file, as JSON.", "PATH", spelled="json")
+JSON = Flag(
+    "json_path",
+    "Write the leaderboard as JSON; - writes it to standard output, and nothing else.",
+    "PATH",
+    spelled="json",
+)
 
 
 def names_of(flags: Iterable[Flag]) -> tuple[str, ...]:
@@ -127,6 +133,27 @@ def refuse_elsewhere(arguments: Sequence[str], flags: Iterable[Flag], why: str) 
         name = argument.partition("=")[0]
         if name.replace("_", "-") in known:
             raise InvalidInputError(f"{name} {why}")
+
+
+def refuse_misspelled(arguments: Sequence[str], own: Iterable[str], theirs: Collection[str]) -> None:
+    """Refuse what is most like an option of ours: the host would suggest one of its own.
+
+    Args:
+        arguments: what is about to go to the host.
+        own: options of this command that are ours, as they are spelled here.
+        theirs: options that the host knows.
+
+    Raises:
+        InvalidInputError: an argument is an option that nobody knows, and one of ours is nearest to it.
+    """
+    ours = list(own)
+    for argument in arguments:
+        name = argument.partition("=")[0]
+        if not name.startswith("--") or name in ("--", *ours, *theirs):
+            continue
+        near = difflib.get_close_matches(name, [*ours, *theirs], n=1)
+        if near and near[0] in ours:
+            raise InvalidInputError(f"there is no option {name}. Did you mean {near[0]}?")
 
 
 def sampler_options(

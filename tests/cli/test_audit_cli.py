@@ -50,12 +50,12 @@ def finish(told: Told, path: Path) -> None:
     raise AssertionError("no verdict")
 
 
-def test_exit_codes_tell_who_has_to_do_what(path: Path, told: Told, tmp_path: Path) -> None:
+def test_exit_codes_tell_a_verdict_from_none_yet_and_none(path: Path, told: Told, tmp_path: Path) -> None:
     for command in ("status", "next", "verdict"):
         assert run(command, path).exit_code == 3, command
     label_all(told, path)
     for command in ("status", "next", "verdict"):
-        assert run(command, path).exit_code == 4, command
+        assert run(command, path).exit_code == 3, command
     assert "run evalbudget inspect eval t.py for the next batch" in " ".join(
         run("status", path).stdout.split()
     )
@@ -201,7 +201,7 @@ def test_files_that_cannot_be_used_are_refused(path: Path, tmp_path: Path) -> No
 def test_help_has_examples_and_typos_a_hint() -> None:
     text = run("--help").output
     assert "evalbudget audit serve audit.sqlite" in text
-    assert "3  labels are wanted" in text
+    assert "3 labels are wanted" in text
     for command in ("serve", "export", "import", "status", "next", "verdict"):
         assert f"evalbudget audit {command} audit.sqlite" in run(command, "--help").output, command
     refused(run("statsu", "x"), "no such command 'statsu'", "Did you mean 'status'?")

@@ -13,10 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 from evalbudget.backtest import RecordedScores, TaskName
-from evalbudget.cli import guarded
 from evalbudget.cli.main import cli
 from evalbudget.comparisons import (
-    FAILED,
     Baseline,
     Gate,
     GateConfig,
@@ -396,19 +394,6 @@ def test_hints_say_what_would_settle_it() -> None:
     assert "Evaluate what is missing; or say what it counts as" in told
     lost = Gate("old", "new", "match", 0.1, found, 40, given_up="it could not be loaded")
     assert (lost.exit_code, lost.sentence) == (4, "Not evaluated: new was given up (it could not be loaded).")
-
-
-def test_what_fails_in_its_own_way_is_no_verdict(capsys: pytest.CaptureFixture[str]) -> None:
-    def breaks() -> int:
-        raise RuntimeError("no such provider")
-
-    def refuses() -> int:
-        raise InvalidInputError("no")
-
-    assert guarded(breaks) == FAILED == 4
-    assert "RuntimeError: no such provider" in capsys.readouterr().err
-    with pytest.raises(InvalidInputError):
-        guarded(refuses)
 
 
 def test_a_format_without_categories_says_so(tmp_path: Path) -> None:

@@ -428,7 +428,7 @@ def test_what_has_no_meaning_in_an_audit_is_refused_before_anything_is_paid_for(
 
 
 def test_judge_scores_off_the_scale_of_the_labels_are_refused(folder: Path) -> None:
-    done = run(score_range="0..1")
+    done = run(score_range="0..1 by 1")
     assert done.exit_code == 2
     assert "the audit's scale is 0 or 1" in done.stderr
     with AuditStore.open("a.sqlite") as store:

@@ -32,12 +32,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def command(*options: str, task: str = "judged", score_range: str = "1..10") -> list[str]:
+def command(*options: str, task: str = "judged", score_range: str = "1..10 by 1") -> list[str]:
     models = ["--model", "mockllm/good,mockllm/bad", "--score-range", score_range]
     return ["inspect", "audit", "a.sqlite", f"{TASKS}@{task}", *models, *options]
 
 
-def run(*options: str, task: str = "judged", score_range: str = "1..10") -> Result:
+def run(*options: str, task: str = "judged", score_range: str = "1..10 by 1") -> Result:
     return CliRunner(env=UNWATCHED).invoke(cli, command(*options, task=task, score_range=score_range))
 
 
@@ -157,7 +157,7 @@ def test_a_label_off_the_scale_is_the_first_and_the_last_of_its_audit(
         done,
         answer,
         "the audit's scale is whole numbers 1 to 10",
-        "for example --score-range 1..10 (whole numbers) or 1.0..10.0",
+        "for example --score-range 1..10 (any number) or '1..10 by 1'",
     )
     with AuditStore.open("a.sqlite") as store:
         (attempt,) = store.attempts.all()

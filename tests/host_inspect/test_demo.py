@@ -16,7 +16,14 @@ from evalbudget.repeats.estimates import ItemReadings, mean_over_fixed_items, me
 
 pytestmark = pytest.mark.host
 
-README = Path(__file__).resolve().parents[2] / "README.md"
+ROOT = Path(__file__).resolve().parents[2]
+README = ROOT / "README.md"
+
+
+def test_examples_are_files_and_the_demos_task_is_one_of_them() -> None:
+    assert not [path for path in (ROOT / "examples").rglob("*") if path.is_symlink()]
+    task = ROOT / "plugins/evalbudget-inspect/src/evalbudget_inspect/demo/story_rating.py"
+    assert (ROOT / "examples/story_rating.py").read_text() == task.read_text()
 
 
 def test_demo_spends_the_same_calls_and_cuts_the_expected_worst_item_error(

@@ -23,10 +23,11 @@ from evalbudget.cli.main import cli
 from evalbudget.errors import BudgetError, EvalbudgetError, InvalidInputError, UnknownNameError
 from evalbudget_inspect import leaderboard, race
 from evalbudget_inspect.audits.registry_entry import prepared
+from evalbudget_inspect.host.entries import MOST_ARMS
 from evalbudget_inspect.host.refusals import take_refusals
 from evalbudget_inspect.host.tasks import arguments_of_task
 from evalbudget_inspect.races.command import run_race
-from evalbudget_inspect.races.registry_entry import MOST_ARMS, check_arms, parse_arm
+from evalbudget_inspect.races.registry_entry import check_arms, parse_arm
 
 
 def _refused(raced: Any, models: Any, log_dir: Path, *parts: str, **options: Any) -> None:
@@ -159,7 +160,7 @@ def test_flags_are_checked_before_inspect_starts(
     def never(arguments: list[str]) -> int:
         raise AssertionError(arguments)
 
-    monkeypatch.setattr("evalbudget_inspect.races.command.run_host", never)
+    monkeypatch.setattr("evalbudget_inspect.races.command.run_ours", never)
     file = tmp_path / "quiz.py"
     file.write_text("from inspect_ai import task\n")
     with pytest.raises(InvalidInputError) as caught:

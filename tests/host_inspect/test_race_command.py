@@ -84,7 +84,7 @@ def test_settings_by_flag(tmp_path: Path) -> None:
     assert {log.eval.task for log in logs} == {"race_quiz-prompt=steps", "race_quiz-prompt=terse"}
     assert attempts(logs) == 50
     assert [s.name for s in board(logs).standings] == ["prompt=steps", "prompt=terse"]
-    assert "\n\nprompt=steps is best: it has the highest mean over all 25 items.\n" in done.stdout
+    assert done.stdout.startswith("\nprompt=steps is best: it has the highest mean over all 25 items.\n")
 
 
 def test_refusals_exit_with_2(tmp_path: Path) -> None:

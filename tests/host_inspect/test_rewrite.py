@@ -32,7 +32,9 @@ def _ours(rewritten: list[str]) -> dict[str, Any]:
 def ran(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """What the host was given to run."""
     given: list[list[str]] = []
-    monkeypatch.setattr("evalbudget_inspect.host.run_host.run_host", lambda argv: given.append(argv) or 0)
+    monkeypatch.setattr(
+        "evalbudget_inspect.host.run_host.run_host", lambda argv, until=None: given.append(argv) or 0
+    )
     return given
 
 

@@ -19,7 +19,10 @@ JUDGE = Flag(
 LABELS_FROM = Flag("labels_from", "Scorer of the task that labels in place of people.", "SCORER")
 SAMPLER = Flag("sampler", "Audit policy; evalbudget plugins lists them.  [default: audit-eprocess]", "NAME")
 SCORE_RANGE = Flag(
-    "score_range", "Smallest and largest possible score, of judge and labels.  [default: 0..1]", "LOW..HIGH"
+    "score_range",
+    "Smallest and largest possible score, of judge and labels; '1..10 by 1' has people label in whole "
+    "numbers.  [default: 0..1 by 1: no or yes]",
+    "LOW..HIGH",
 )
 MARGIN = Flag(
     "margin",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,7 +16,8 @@ from evalbudget.cli._audit_files import export_command, import_command
 from evalbudget.cli._audit_label_studio import sync_command
 from evalbudget.cli._audit_serve import serve
 from evalbudget.cli._groups import SuggestingGroup
-from evalbudget.replay._rows import defined
+from evalbudget.cli._output import TEXT_OR_JSON, json_option, write_json
+from evalbudget.exit_codes import codes_for_help
 
 if TYPE_CHECKING:
     from evalbudget.audits.store import AuditStore
@@ -32,14 +33,14 @@ Examples:
   evalbudget audit verdict audit.sqlite --json | jq .outcome
   evalbudget audit status postgresql://ann@db.example.org/evals#essays
 
-\b
-Exit codes of status, next and verdict:
-  0  the verdict is reached
-  1  over without a verdict: the labels allowed are used up, or a second pass was not wanted
-  2  bad input
-  3  labels are wanted
-  4  all labels are in: run the audited evaluation again for the next batch
-"""
+Status, next and verdict say by their exit code what happens next.
+
+""" + codes_for_help(
+    done="the verdict is reached",
+    no="over without a verdict: labels or items are used up",
+    undecided="labels are wanted, or another run of the evaluation, which draws the next batch",
+    failed="",
+)
 _SHOWN = 10
 
 
@@ -53,7 +54,7 @@ def audit() -> None:
 
 
 def _on_a_store(command: Callable[..., Any]) -> Callable[..., Any]:
-    command = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")(command)
+    command = json_option(TEXT_OR_JSON, alone=True)(command)
     return click.argument("where", metavar="STORE")(command)
 
 
@@ -63,14 +64,14 @@ def _on_a_store(command: Callable[..., Any]) -> Callable[..., Any]:
 )
 @_on_a_store
 @click.pass_context
-def status(ctx: click.Context, where: str, as_json: bool) -> None:
+def status(ctx: click.Context, where: str, json_path: Path | None) -> None:
     """Say how far labelling is and what happens next.
 
     Who labelled how much, which labels contradict each other, who has to do what.
     """
     with _open(where) as store:
         found = _weigh(store)
-        if as_json:
+        if json_path is not None:
             conflicts = [
                 {
                     "draw": draw,
@@ -80,11 +81,12 @@ def status(ctx: click.Context, where: str, as_json: bool) -> None:
                 for draw, labels in store.labels.conflicts().items()
             ]
             alike = store.labels.agreement()
-            _print_json(
+            told = (
                 found.as_json()
                 | {"store": str(store.address), "conflicts": conflicts}
-                | {"agreement": None if alike is None else defined(asdict(alike))}
+                | {"agreement": None if alike is None else asdict(alike)}
             )
+            write_json(told, json_path)
         else:
             _print_status(store, found)
     ctx.exit(found.stage.exit_code)
@@ -108,7 +110,7 @@ def status(ctx: click.Context, where: str, as_json: bool) -> None:
 )
 @click.pass_context
 def next_command(
-    ctx: click.Context, where: str, as_json: bool, count: int, by: str | None, minutes: float
+    ctx: click.Context, where: str, json_path: Path | None, count: int, by: str | None, minutes: float
 ) -> None:
     """Show what to label next, in the order the verdict waits for.
 
@@ -121,19 +123,18 @@ def next_command(
             tasks = _reserved(store, found, count, by, minutes * 60.0)
         else:
             tasks = [store.draws.task(draw) for draw in found.wanted[:count]]
-        if as_json:
-            _print_json(
-                [
-                    {
-                        "task": t.id,
-                        "item": t.item,
-                        "segment": t.segment,
-                        "prompt": t.prompt,
-                        "response": t.response,
-                    }
-                    for t in tasks
-                ]
-            )
+        if json_path is not None:
+            told = [
+                {
+                    "task": t.id,
+                    "item": t.item,
+                    "segment": t.segment,
+                    "prompt": t.prompt,
+                    "response": t.response,
+                }
+                for t in tasks
+            ]
+            write_json(told, json_path)
         else:
             console = Console(highlight=False)
             for task in tasks:
@@ -143,7 +144,7 @@ def next_command(
                 console.print("[bold]Response[/]")
                 console.print(task.response, markup=False)
                 console.print(f"[dim]Score: {escape(str(store.design.scale))}[/]\n")
-        if not tasks and not as_json:
+        if not tasks and json_path is None:
             click.echo(f"Nothing to show: {found.next_step}.", err=True)
     ctx.exit(found.stage.exit_code)
 
@@ -154,15 +155,15 @@ def next_command(
 )
 @_on_a_store
 @click.pass_context
-def verdict(ctx: click.Context, where: str, as_json: bool) -> None:
+def verdict(ctx: click.Context, where: str, json_path: Path | None) -> None:
     """Say what the labels prove.
 
     The outcome and every system's interval; they hold however often you look.
     """
     with _open(where) as store:
         found = _weigh(store)
-    if as_json:
-        _print_json(found.as_json())
+    if json_path is not None:
+        write_json(found.as_json(), json_path)
     else:
         _print_verdict(found)
     ctx.exit(found.stage.exit_code)
@@ -268,7 +269,3 @@ def _print_verdict(found: Standing) -> None:
         )
     )
     console.print(table)
-
-
-def _print_json(value: Any) -> None:
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evalbudget.cli._output import check_target, write_text
+from evalbudget.cli._output import TEXT_OR_JSON, check_target, json_option, write_json, write_text
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 
 if TYPE_CHECKING:
@@ -109,8 +108,8 @@ def export_command(
     help="Of the file.  [default: by its suffix: .csv, .jsonl, .json (Label Studio)]",
 )
 @click.option("--by", metavar="NAME", help="Who labelled, where the file does not say.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
-def import_command(where: str, file: Path, kind: str | None, by: str | None, as_json: bool) -> None:
+@json_option(TEXT_OR_JSON, alone=True)
+def import_command(where: str, file: Path, kind: str | None, by: str | None, json_path: Path | None) -> None:
     """Read labels: all of a file's, or none.
 
     None if one of its lines cannot be used: an item that was not drawn for labelling, a score that is not on
@@ -137,8 +136,8 @@ def import_command(where: str, file: Path, kind: str | None, by: str | None, as_
         except InvalidInputError as ex:
             raise InvalidInputError(f"{file}: {ex}") from ex
         outstanding = len(still_wanted(store))
-    if as_json:
-        click.echo(json.dumps(asdict(found) | {"outstanding": outstanding}, indent=2))
+    if json_path is not None:
+        write_json(asdict(found) | {"outstanding": outstanding}, json_path)
         return
     parts = [f"{found.new} new label{'s' * (found.new != 1)}"]
     parts += [f"{found.known} known"] if found.known else []

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
+from pathlib import Path
 
 import click
 
 from evalbudget.cli._audit_files import wanted_of
+from evalbudget.cli._output import TEXT_OR_JSON, json_option, write_json
 from evalbudget.errors import InvalidInputError
 
 EXAMPLES = """\b
@@ -29,8 +30,10 @@ Examples:
 @click.option(
     "--api-key", envvar="LABEL_STUDIO_API_KEY", show_envvar=True, metavar="KEY", help="Of an account."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
-def sync_command(where: str, url: str, project: int | None, api_key: str | None, as_json: bool) -> None:
+@json_option(TEXT_OR_JSON, alone=True)
+def sync_command(
+    where: str, url: str, project: int | None, api_key: str | None, json_path: Path | None
+) -> None:
     """Take labels in from a Label Studio project, and give it what is to be labelled next.
 
     Nothing there tells the labeller which system answered or what the judge says. Run it again whenever
@@ -48,8 +51,8 @@ def sync_command(where: str, url: str, project: int | None, api_key: str | None,
         shown = store.address
         found = sync(store, LabelStudio(url, api_key), project, wanted_of)
         outstanding = len(wanted_of(store))
-    if as_json:
-        click.echo(json.dumps(asdict(found) | {"outstanding": outstanding}, indent=2))
+    if json_path is not None:
+        write_json(asdict(found) | {"outstanding": outstanding}, json_path)
         return
     new = found.labels.new
     click.echo(

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from evalbudget.cli._output import json_option, publish
 from evalbudget.cli._sources import opened, sources
+from evalbudget.exit_codes import ExitCode, codes_for_help
 from evalbudget.hooks._plugins import plugins
 
 EXAMPLES = """\b
@@ -19,8 +20,7 @@ Examples:
   evalbudget doctor scores.csv --rater judge-a
   evalbudget doctor logs/ --strict --json findings.json
 
-Exit codes: 0, with --strict 1 if there is a problem, 2 bad input.
-"""
+""" + codes_for_help(no="a problem, with --strict", undecided="", failed="")
 
 
 @click.command(epilog=EXAMPLES)
@@ -58,4 +58,4 @@ def doctor(
         seed=seed,
     )
     publish(found.to_json(), json_path, Text(str(found)))
-    sys.exit(int(strict and bool(found.of(Kind.PROBLEM))))
+    sys.exit(ExitCode.NO if strict and found.of(Kind.PROBLEM) else ExitCode.DONE)

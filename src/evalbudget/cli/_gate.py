@@ -13,7 +13,8 @@ from evalbudget.cli._output import check_target, write_text
 from evalbudget.cli.flags import options_of
 from evalbudget.comparisons.flags import BASELINE, BASELINE_MODEL, FLAGS
 from evalbudget.errors import InvalidInputError, UnknownNameError
-from evalbudget.flags import PRICES, RISK, SAMPLER_SEED
+from evalbudget.exit_codes import codes_for_help
+from evalbudget.flags import PRICES, RISK, SAMPLER_SEED, refuse_misspelled
 from evalbudget.hooks._plugins import plugins
 from evalbudget.races.flags import BATCH, BUDGET
 
@@ -29,8 +30,8 @@ Examples:
 \b
 A candidate that is a model is evaluated by its host, item by item, until the verdict is proved; flags
 that are not listed go to the host. See evalbudget inspect gate --help, evalbudget lm-eval gate --help.
-Exit codes: 0 not worse, 1 worse, 3 undecided, 4 the candidate could not be evaluated, 2 bad input.
-"""
+
+""" + codes_for_help(done="not worse", no="worse")
 HOSTS = ("inspect", "lm-eval")
 
 
@@ -82,6 +83,7 @@ def gate(
     if not is_log:
         _on_host(ctx, candidate, task, host, args, given)
     if args:
+        refuse_misspelled(args, [param.opts[0] for param in ctx.command.params], ())
         raise InvalidInputError(f"{args[0]} is for the host of a candidate that is a model; drop it")
     sys.exit(_of_logs(candidate, task, host, given))
 

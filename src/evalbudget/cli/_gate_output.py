@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import traceback
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from evalbudget.cli._output import write_text
-from evalbudget.errors import EvalbudgetError
 
 if TYPE_CHECKING:
     from evalbudget.comparisons import Gate
@@ -43,17 +40,3 @@ def show_gate(
         if path is not None and path != "-":
             write_text(Path(path), text, option)
     return gate.exit_code
-
-
-def guarded(run: Callable[[], int]) -> int:
-    """The exit code of a gate; 4, and not that of a verdict, where the host fails in a way of its own."""
-    from evalbudget.comparisons import FAILED
-
-    try:
-        return run()
-    except (EvalbudgetError, click.ClickException, click.exceptions.Exit):
-        raise
-    except Exception:
-        traceback.print_exc()
-        click.echo("The candidate could not be evaluated: see above.", err=True)
-        return FAILED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 from collections.abc import Callable
@@ -14,11 +15,17 @@ from rich.console import Console, RenderableType
 from evalbudget.errors import InvalidInputError
 
 
-def json_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """``--json PATH``, refused before the work rather than after it."""
+def json_option(what: str, *, alone: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """``--json PATH``, refused before the work rather than after it.
+
+    Args:
+        what: is written, for help.
+        alone: without a path it is standard output; for commands that cannot take an argument for the path.
+    """
+    extra: dict[str, Any] = {"is_flag": False, "flag_value": "-"} if alone else {}
 
     def checked(_ctx: click.Context, _param: click.Parameter, path: Path | None) -> Path | None:
-        if path is not None and path != Path("-"):
+        if path is not None:
             check_target(path)
         return path
 
@@ -29,7 +36,12 @@ def json_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]
         type=click.Path(path_type=Path, allow_dash=True),
         callback=checked,
         help=f"Write the {what}.",
+        **extra,
     )
+
+
+TEXT_OR_JSON = "result as JSON; to standard output instead of the text without a PATH"
+"""What commands of people's labels write."""
 
 
 def publish(text: str, json_path: Path | None, *tables: RenderableType) -> None:
@@ -43,12 +55,25 @@ def publish(text: str, json_path: Path | None, *tables: RenderableType) -> None:
         write_text(json_path, text + "\n")
 
 
+def write_json(found: Any, path: str | Path) -> None:
+    """What was found, as JSON; to standard output if the path is ``-``."""
+    from evalbudget.replay._rows import defined  # numpy takes its time: not for --help
+
+    text = json.dumps(defined(found), indent=2, allow_nan=False, ensure_ascii=False)
+    if str(path) == "-":
+        click.echo(text)
+    else:
+        write_text(Path(path), text + "\n")
+
+
 def check_target(path: Path, option: str = "--json") -> None:
-    """Refuse before the work rather than after it.
+    """Refuse before the work rather than after it; ``-`` is standard output.
 
     Raises:
         InvalidInputError: the path is a folder, or its folder does not exist.
     """
+    if path == Path("-"):
+        return
     if path.is_dir():
         raise InvalidInputError(f"{option} {path} is a folder; give a file")
     if not path.parent.is_dir():

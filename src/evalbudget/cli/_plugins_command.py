@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
+from pathlib import Path
 
 import click
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from evalbudget.cli._output import json_option, write_json
+from evalbudget.exit_codes import ExitCode
 from evalbudget.hooks._plugins import plugins
 
 
 @click.command(name="plugins", epilog="\b\nExamples:\n  evalbudget plugins\n  evalbudget plugins --json")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+@json_option("list as JSON; to standard output instead of the table without a PATH", alone=True)
 @click.pass_context
-def plugins_command(ctx: click.Context, as_json: bool) -> None:
-    """Show installed plugins, what they register, and which failed to load.
-
-    Exit code 1 if one of them failed.
-    """
+def plugins_command(ctx: click.Context, json_path: Path | None) -> None:
+    """Show installed plugins, what they register, and which failed to load; exit code 1 if one did."""
     found = plugins()
     root = ctx.find_root().command
     if isinstance(root, click.Group):
         root.list_commands(ctx)  # a plugin that fails to add its commands shows here too
-    if as_json:
-        click.echo(json.dumps([asdict(info) for info in found.found], indent=2))
+    if json_path is not None:
+        write_json([asdict(info) for info in found.found], json_path)
     else:
         table = Table(box=None, pad_edge=False)
         for column in ("plugin", "distribution", "version", "provides"):
@@ -41,4 +40,4 @@ def plugins_command(ctx: click.Context, as_json: bool) -> None:
             table.add_row(info.name, info.distribution, info.version, provides)
         Console().print(table)
     if any(info.error is not None for info in found.found):
-        ctx.exit(1)
+        ctx.exit(ExitCode.NO)

@@ -12,7 +12,8 @@ import click
 
 from evalbudget._version import __version__
 from evalbudget.cli._groups import LazyCommand, SuggestingGroup
-from evalbudget.errors import EvalbudgetError
+from evalbudget.errors import EvalbudgetError, innermost
+from evalbudget.exit_codes import ExitCode, codes_for_help
 from evalbudget.flags import renamed
 from evalbudget.hooks._plugins import plugins
 
@@ -28,7 +29,8 @@ Examples:
   evalbudget report logs/ --picture leaderboard.png
   evalbudget audit serve audit.sqlite
   evalbudget plugins
-"""
+
+""" + codes_for_help()
 
 
 class _Group(SuggestingGroup):
@@ -66,43 +68,48 @@ class _Group(SuggestingGroup):
         except EvalbudgetError as ex:
             raise Refusal(str(ex)) from ex
         except OSError as ex:
-            if ex.errno != errno.ENAMETOOLONG:
+            if ex.errno == errno.EPIPE:  # click's own affair
                 raise
+            if ex.errno != errno.ENAMETOOLONG:
+                raise _failed() from ex
             raise Refusal(f"{str(ex.filename)[:60]}... is too long for the name of a file") from ex
         except ImportError as ex:
             if not _is_ours(ex):  # a task's own, say: its author wants to see where
-                raise
+                raise _failed() from ex
             raise Refusal(
                 f"{ex}: another version is installed than evalbudget works with. See evalbudget plugins; "
                 "pip install --upgrade 'evalbudget[inspect]' or 'evalbudget[lm-eval]' gets one that fits"
             ) from ex
         except KeyboardInterrupt:
             click.echo("Interrupted.", err=True)
-            raise click.exceptions.Exit(INTERRUPTED) from None
+            raise click.exceptions.Exit(ExitCode.INTERRUPTED) from None
         except click.NoSuchOption as ex:
             told = renamed(ex.option_name)
             if told:
                 raise click.UsageError(f"{ex.option_name} {told}", ex.ctx) from None
             raise
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except Exception as ex:
+            raise _failed() from ex
+
+
+def _failed() -> click.exceptions.Exit:
+    """Show where; the exit code is not Python's own, 1, which has a meaning here."""
+    sys.excepthook(*cast("Any", sys.exc_info()))
+    return click.exceptions.Exit(ExitCode.FAILED)
 
 
 def _is_ours(error: ImportError) -> bool:
     """Whether the import that failed stands in evalbudget or in a plugin of it."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    name = trace.tb_frame.f_globals.get("__name__", "") if trace is not None else ""
-    return str(name).startswith("evalbudget")
-
-
-INTERRUPTED = 130
-"""Exit code after Ctrl-C or SIGTERM; 1 has other meanings."""
+    frame = innermost(error)
+    return frame is not None and str(frame.f_globals.get("__name__", "")).startswith("evalbudget")
 
 
 class Refusal(click.ClickException):
     """Bad input: the message, and exit code 2."""
 
-    exit_code = 2
+    exit_code = ExitCode.BAD_INPUT
 
 
 @click.group(cls=_Group, epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})

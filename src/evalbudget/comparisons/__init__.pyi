@@ -10,7 +10,6 @@ from ._config import GateConfig as GateConfig
 from ._config import read_baseline as read_baseline
 from ._evidence import GateEvidence as GateEvidence
 from ._evidence import Verdict as Verdict
-from ._gate import FAILED as FAILED
 from ._gate import Gate as Gate
 from ._gate_sampler import GateSampler as GateSampler
 from ._gating import gate as gate

@@ -8,15 +8,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from evalbudget.comparisons._evidence import GateEvidence, Verdict
+from evalbudget.exit_codes import ExitCode
 from evalbudget.missing import Missing
 from evalbudget.replay._rows import defined
 from evalbudget.report._missing import missing_words
 
-EXIT_CODES = {Verdict.NOT_WORSE: 0, Verdict.WORSE: 1, None: 3}
-"""Of ``evalbudget gate``, by verdict; bad input is 2."""
+_EXIT_CODES = {
+    Verdict.NOT_WORSE: ExitCode.DONE,
+    Verdict.WORSE: ExitCode.NO,
+    None: ExitCode.UNDECIDED,
+}
 OF_BASELINE = "the baseline: "
-FAILED = 4
-"""The candidate could not be evaluated."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -93,9 +95,10 @@ class Gate:
         return self.evidence.verdict
 
     @property
-    def exit_code(self) -> int:
+    def exit_code(self) -> ExitCode:
         """0 not worse, 1 worse, 3 undecided, 4 the candidate could not be evaluated."""
-        return FAILED if self.given_up and self.verdict is None else EXIT_CODES[self.verdict]
+        unknown = self.given_up or (self.spent and self.evidence.failed >= self.evidence.items)
+        return ExitCode.FAILED if unknown and self.verdict is None else _EXIT_CODES[self.verdict]
 
     @property
     def sentence(self) -> str:
@@ -234,7 +237,7 @@ class Gate:
         found: dict[str, Any] = defined(
             {
                 "verdict": self.verdict.value if self.verdict else "undecided",
-                "exit_code": self.exit_code,
+                "exit_code": int(self.exit_code),
                 "sentence": self.sentence,
                 "baseline": self.baseline,
                 "candidate": self.candidate,

@@ -12,6 +12,7 @@ from evalbudget._version import __version__
 from evalbudget.budget import Budget
 from evalbudget.design import Reading, Request
 from evalbudget.errors import BudgetError
+from evalbudget.exit_codes import ExitCode
 from evalbudget.journal import Event, Header, Journal, resume
 from evalbudget.outage import DOWN_AFTER
 from evalbudget.pairwise._answers import Answers
@@ -57,9 +58,11 @@ class PairwisePurchase:
     until_proved: bool = False
 
     @property
-    def exit_code(self) -> int:
-        """0 with verdicts to read, 4 if the judge gave none."""
-        return 0 if self.reading is not None else 4
+    def exit_code(self) -> ExitCode:
+        """0 with verdicts to read, 3 without the winner that was to be proved, 4 if the judge gave none."""
+        if self.reading is None:
+            return ExitCode.FAILED
+        return ExitCode.UNDECIDED if self.until_proved and self.reading.winner is None else ExitCode.DONE
 
     def to_dict(self) -> dict[str, Any]:
         """JSON values: the reading's, if there is one, and what it cost."""

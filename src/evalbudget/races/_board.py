@@ -7,7 +7,9 @@ from functools import cached_property
 from typing import Any, Self
 
 from evalbudget.budget import Unit
-from evalbudget.races._verdict import Status
+from evalbudget.exit_codes import ExitCode
+from evalbudget.races._verdict import Finding, Status
+from evalbudget.run import USED_UP
 
 
 @dataclass(frozen=True)
@@ -139,6 +141,16 @@ class Board:
     def leader(self) -> Standing:
         """The first one."""
         return self.standings[0]
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """0 with a leaderboard, 3 without what the race was to go on for, 4 if nobody could be evaluated."""
+        if all(standing.status is Status.LOST or standing.estimate is None for standing in self.standings):
+            return ExitCode.FAILED
+        if self.until_proved:
+            return ExitCode.UNDECIDED if self.outcome == Finding.UNDECIDED else ExitCode.DONE
+        too_wide = self.options.get("half_width") is not None and self.stop_reason == USED_UP
+        return ExitCode.UNDECIDED if too_wide else ExitCode.DONE
 
     def named(self, *statuses: Status) -> list[str]:
         """Names of the models that came out so, best first."""

@@ -11,7 +11,7 @@ from evalbudget import Budget, Cell, Design, Reading, Request
 from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.races._config import RaceConfig
 from evalbudget.races.prediction import FactorModel
-from evalbudget.run import RUN_AGAIN, UNANSWERED, Bill, Flight, Purchase, Tally
+from evalbudget.run import RUN_AGAIN, UNANSWERED, USED_UP, Bill, Flight, Purchase, Tally
 
 Key = tuple[str, int]
 """Item id, and epoch as hosts count, from 1."""
@@ -304,7 +304,7 @@ class RacePurchase:
         flight = self._land(self.lanes[arm], key)
         if flight is not None:
             self.purchase.withdraw(flight.request)
-        self.purchase.stop("budget used up")
+        self.purchase.stop(USED_UP)
 
     def leave(self, arm: int, reason: str) -> None:
         """Ask an arm nothing more: its task has ended. What it was running counts as paid."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from evalbudget.races._board import Board
 from evalbudget.races._verdict import Finding, Status, listed
+from evalbudget.run import USED_UP
 
 
 def closing_lines(board: Board) -> list[tuple[str, str]]:
@@ -38,7 +39,7 @@ def _spent(board: Board) -> str:
 def _stopped(board: Board) -> str:
     kind = board.stop_reason.removeprefix("decided: ")
     if kind == board.stop_reason:
-        return "the budget is used up" if kind == "budget used up" else kind
+        return "the budget is used up" if kind == USED_UP else kind
     # a sampler's own criterion, which is not the one of the sentence above
     margin = board.options.get("margin") or 0.0
     held = f"holds {board.leader.name} for the best"

@@ -10,6 +10,7 @@ import numpy as np
 from rich.cells import cell_len
 
 from evalbudget.budget import Unit, shown_amount
+from evalbudget.exit_codes import ExitCode
 from evalbudget.repeats._advice import next_steps
 from evalbudget.repeats._failing_items import FailingItems
 from evalbudget.repeats._mean_rows import BenchmarkMean, whole_counts
@@ -17,7 +18,7 @@ from evalbudget.repeats._plain_epochs import PlainEpochs, plain_epochs
 from evalbudget.repeats._sample_in_words import sample_in_words
 from evalbudget.repeats._wording import WIDTH, count, decimals, padded, shortened, wrapped
 from evalbudget.repeats.estimates import ItemReadings
-from evalbudget.run import BillRow
+from evalbudget.run import USED_UP, BillRow
 
 SHOWN = ("estimate", "lower", "upper", "readings")
 """Of every item's columns."""
@@ -307,6 +308,12 @@ class Summary:
             if text:
                 found += wrapped(text, width, first=f"{label:<10}", rest=" " * 10)
         return found
+
+    def exit_code(self, until: str | None) -> ExitCode:
+        """0 with an estimate, 3 where the budget did not do for what ``--until`` says, 4 without a score."""
+        if not self.readings:
+            return ExitCode.FAILED
+        return ExitCode.UNDECIDED if until and self.stop_reason == USED_UP else ExitCode.DONE
 
     def _amount(self, amount: float, *, short: bool = False) -> str:
         if self.unit in (Unit.USD, Unit.TOKENS):

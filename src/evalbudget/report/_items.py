@@ -99,7 +99,8 @@ class Items(Section):
     def tables(self) -> tuple[NotedTable, ...]:
         """The two histograms side by side."""
         table = new_table("items", self.label, ["variance", "", "items", "mean", " ", "items "])
-        table.columns[1].justify = table.columns[4].justify = "left"
+        for bar in (table.columns[1], table.columns[4]):  # they give way to numbers where there is no room
+            bar.justify, bar.no_wrap, bar.overflow = "left", False, "crop"
         for variance, mean in self._bins():
             table.add_row(*variance, *mean)
         return (table,)

@@ -14,6 +14,7 @@ from ._json_lines import read_line as read_line
 from ._json_lines import whole_lines as whole_lines
 from ._purchase import RUN_AGAIN as RUN_AGAIN
 from ._purchase import UNANSWERED as UNANSWERED
+from ._purchase import USED_UP as USED_UP
 from ._purchase import Flight as Flight
 from ._purchase import Purchase as Purchase
 from ._purchase import Tally as Tally

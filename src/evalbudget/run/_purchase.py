@@ -22,6 +22,9 @@ UNANSWERED = "cut off, or no reply that the host could read"
 ABANDONED = "abandoned by the host"
 """Why a request that was never sent has no score."""
 
+USED_UP = "budget used up"
+"""Why nothing more is asked, where nothing else ended it."""
+
 RUN_AGAIN = "run again by an operator: its first score counts"
 """Why a call that brought a score is not read."""
 
@@ -310,7 +313,7 @@ class Purchase:
     def stop_reason(self) -> str:
         """Why nothing more is asked."""
         reason = self.stopped or self.sampler.stop_reason
-        return reason or ("budget used up" if self.finished else "not finished")
+        return reason or (USED_UP if self.finished else "not finished")
 
 
 def check_promise(reading: Reading, promised: float) -> None:

@@ -9,11 +9,12 @@ from evalbudget.errors import InvalidInputError
 @pytest.mark.parametrize(
     ("text", "scale", "shown"),
     [
-        ("1..10", Scale(1, 10, 1), "whole numbers 1 to 10"),
-        ("0..1", Scale(0, 1, 1), "0 or 1"),
+        ("1..10", Scale(1, 10), "1 to 10"),
+        ("0..1 by 1", Scale(0, 1, 1), "0 or 1"),
         ("0.0..1.0", Scale(0, 1), "0 to 1"),
+        ("1..10 by 1", Scale(1, 10, 1), "whole numbers 1 to 10"),
         ("1..5 by 0.5", Scale(1, 5, 0.5), "1 to 5 in steps of 0.5"),
-        ("-2..2", Scale(-2, 2, 1), "whole numbers -2 to 2"),
+        ("-2..2 by 1", Scale(-2, 2, 1), "whole numbers -2 to 2"),
     ],
 )
 def test_reads_what_people_write(text: str, scale: Scale, shown: str) -> None:
@@ -22,10 +23,10 @@ def test_reads_what_people_write(text: str, scale: Scale, shown: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "10", "10..1", "a..b", "1..2 by x", "1..2 by 0.3", "1..2 by -1", "0..inf", "0..9999"]
+    "text", ["", "10", "10..1", "a..b", "1..2 by x", "1..2 by 0.3", "1..2 by -1", "0..inf", "0..9999 by 1"]
 )
 def test_refuses_what_is_no_scale(text: str) -> None:
-    with pytest.raises(InvalidInputError, match=r"scale|steps"):
+    with pytest.raises(InvalidInputError, match=r"scale|steps|range"):
         Scale.parse(text)
 
 

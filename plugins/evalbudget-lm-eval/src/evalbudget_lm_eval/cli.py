@@ -9,6 +9,7 @@ from itertools import pairwise
 import click
 
 from evalbudget.cli import SuggestingGroup
+from evalbudget.exit_codes import codes_for_help
 
 EXAMPLES = """\b
 Examples:
@@ -31,7 +32,8 @@ Examples:
   evalbudget lm-eval ls tasks
 
 All else is lm-eval's own: see lm-eval run --help, or evalbudget lm-eval run --help for both.
-"""
+
+""" + codes_for_help()
 
 _HOST = {
     "run": "lm-eval run, under a budget if --budget is given.",

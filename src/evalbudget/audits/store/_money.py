@@ -15,6 +15,7 @@ from evalbudget.audits.store._status import Stage, Standing
 from evalbudget.audits.store._store import AuditStore
 from evalbudget.budget import Budget, Unit
 from evalbudget.errors import AuditStoreError, BudgetError, InvalidInputError
+from evalbudget.exit_codes import ExitCode
 from evalbudget.prices import Tariff
 from evalbudget.run import Bill, spent_on
 from evalbudget.run._bill import spent_in
@@ -214,7 +215,7 @@ class _LinesInStore:
         return self._lines
 
 
-def used_up(standing: Standing, store: Address, cap: Budget, lacking: int) -> tuple[str, int]:
+def used_up(standing: Standing, store: Address, cap: Budget, lacking: int) -> tuple[str, ExitCode]:
     """What a run says whose budget ended before its batch did, and its exit code.
 
     Args:

@@ -6,8 +6,11 @@ import math
 from dataclasses import dataclass
 
 from evalbudget.errors import InvalidInputError
+from evalbudget.scale import STEP, parse_range
 
 _MOST_LEVELS = 1001
+DEFAULT_RANGE = "0..1 by 1"
+"""No or yes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,25 +51,21 @@ class Scale:
 
     @classmethod
     def parse(cls, text: str) -> Scale:
-        """Read ``1..10`` (whole numbers), ``0..1`` (no or yes), ``0.0..1.0`` (any number), ``1..5 by 0.5``.
+        """Read ``1..10`` (any number), ``1..10 by 1`` (whole numbers), ``0..1 by 1`` (no or yes).
 
         Raises:
             InvalidInputError: it is none of these.
         """
-        bounds, _, step = (part.strip() for part in text.partition(" by "))
-        low, dots, high = (part.strip() for part in bounds.partition(".."))
+        low, high = parse_range(text)
+        step = text.partition(STEP)[2].strip()
         try:
-            if not dots:
-                raise ValueError
-            values = float(low), float(high)
-            whole = not any(sign in part for part in (low, high) for sign in ".eE")
-            by = float(step) if step else (1.0 if whole else None)
-        except ValueError:
+            return cls(low, high, float(step) if step else None)
+        except ValueError as ex:
+            if isinstance(ex, InvalidInputError):
+                raise
             raise InvalidInputError(
-                f"scale {text!r} is not LOW..HIGH; write for example 1..10 (whole numbers), 0..1 (no or "
-                "yes), 0.0..1.0 (any number) or '1..5 by 0.5'"
+                f"score range {text!r} has steps of {step!r}; write for example '1..10 by 1' (whole numbers)"
             ) from None
-        return cls(*values, by)
 
     def __str__(self) -> str:
         if self.step is None:

@@ -9,7 +9,7 @@ from typing import Any
 from evalbudget.audits.flags import FLAGS
 from evalbudget.audits.policies import AuditPolicy, PolicyConfig
 from evalbudget.audits.store._design import AuditDesign
-from evalbudget.audits.store._scale import Scale
+from evalbudget.audits.store._scale import DEFAULT_RANGE, Scale
 from evalbudget.budget import Budget, Unit
 from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.hooks import plugins
@@ -102,7 +102,7 @@ class AuditSettings:
                     f"--sampler {policy.name} does not learn that; give it in scores of the judge (20)"
                 )
             given = {"judge_price": price / _SCORES, **given}
-        scale = Scale.parse(score_range or "0..1")
+        scale = Scale.parse(score_range or DEFAULT_RANGE)
         settings = cls(
             *(Address.parse(store), tuple(models), judge, scale, items, labels_from, policy, given),
             in_dollars=in_dollars,

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from evalbudget.audits.store._record_types import Progress
+from evalbudget.exit_codes import ExitCode
 from evalbudget.store import Address
 
 
@@ -24,9 +25,10 @@ class Stage(StrEnum):
     """The run draws and judges the next batch."""
 
     @property
-    def exit_code(self) -> int:
-        """Of commands that say it; 2 is bad input."""
-        return {Stage.VERDICT: 0, Stage.OVER: 1, Stage.LABELS: 3, Stage.DRAW: 4}[self]
+    def exit_code(self) -> ExitCode:
+        """Of commands that say it."""
+        done = {Stage.VERDICT: ExitCode.DONE, Stage.OVER: ExitCode.NO}
+        return done.get(self, ExitCode.UNDECIDED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ from evalbudget_inspect.audits.which_judge import find_judge, judge_identity, mo
 from evalbudget_inspect.host.private import host_cli as host
 from evalbudget_inspect.host.private import parse_cli_args, parse_cli_config
 from evalbudget_inspect.host.rewrite import host_arguments, parse
-from evalbudget_inspect.host.run_host import run_host
+from evalbudget_inspect.host.run_host import run_ours
 from evalbudget_inspect.host.tasks import load_alone, named_tasks
 from evalbudget_inspect.repeats.flags import FLAGS as REPEATS
 
@@ -155,9 +155,9 @@ def _go_on(
             return missing.stage.exit_code
         if money is not None and money.short:
             with AuditStore.open(settings.store) as store:
-                told, code = used_up(weigh(store), settings.store, money.budget.cap, len(missing.lacking))
+                told, ended = used_up(weigh(store), settings.store, money.budget.cap, len(missing.lacking))
             click.echo(f"{told}\n{money.text}")
-            return code
+            return ended
         if missing == before:
             raise InvalidInputError(
                 f"inspect has answered nothing of what the audit wants; see its logs in {folder}, then run "
@@ -302,5 +302,4 @@ def _run(
     rewritten = host_arguments(command, [*args, "--model", ",".join(models)], arguments, [ENTRY])
     if len(rewritten) != 1:
         raise InvalidInputError("an audit is of one task; name it: my_task.py@name")
-    click.echo(f"+ inspect {shown(['eval', *rewritten[0]])}", err=True)
-    return run_host(["eval", *rewritten[0]])
+    return run_ours(["eval", *rewritten[0]])

@@ -227,8 +227,8 @@ class _Labeller:
             self._stop(
                 f"the scorer {self._name!r} of --labels-from gave {self._model}'s answer to {item!r} "
                 f"{reply.score:g}, and the audit's scale is {self._store.design.scale}; nothing more was "
-                "asked. Begin an audit with its scale, for example --score-range 1..10 (whole numbers) or "
-                "1.0..10.0 (any number), or leave --labels-from out and have people label"
+                "asked. Begin an audit with its scale, for example --score-range 1..10 (any number) or "
+                "'1..10 by 1' (whole numbers), or leave --labels-from out and have people label"
             )
         elif reply.failure and not (account is not None and own in account.gave_up):
             self._silent.append(f"{item!r} ({reply.failure})")

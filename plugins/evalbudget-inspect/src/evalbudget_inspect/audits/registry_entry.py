@@ -21,6 +21,7 @@ from evalbudget_inspect.audits.labels_by_scorer import without_scorer
 from evalbudget_inspect.audits.money import AuditMoney
 from evalbudget_inspect.audits.scale_watch import ScaleWatch
 from evalbudget_inspect.audits.which_judge import find_judge, judge_identity, models_of_roles
+from evalbudget_inspect.host.listening import listen
 from evalbudget_inspect.host.models_asked import models_of_scorers
 from evalbudget_inspect.host.private import ModelName
 from evalbudget_inspect.host.refusals import refusing
@@ -136,6 +137,7 @@ def prepared(loaded: Task, settings: AuditSettings, given: Mapping[str, Any]) ->
 
 
 def _batch(loaded: Task, settings: AuditSettings) -> Task:
+    listen()
     found = prepared(loaded, settings, model_roles())
     samples, scorers, judge, design = found.samples, found.scorers, found.judge, found.design
     if plan.money is not None:

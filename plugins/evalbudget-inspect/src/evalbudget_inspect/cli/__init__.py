@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from evalbudget.cli import SuggestingGroup, show_gate
+from evalbudget.exit_codes import codes_for_help
 from evalbudget.flags import DRY_RUN
 from evalbudget_inspect.cli.audit import audit
 from evalbudget_inspect.cli.eval import budgeted_command
@@ -25,7 +26,8 @@ Examples:
   evalbudget inspect eval-retry logs/2026-01-01_my-task.eval
   evalbudget inspect eval-retry logs/2026-01-01_my-task.eval --dry-run
   evalbudget inspect view
-"""
+
+""" + codes_for_help()
 
 
 class _HostGroup(SuggestingGroup):
@@ -46,6 +48,12 @@ class _HostGroup(SuggestingGroup):
 
         theirs = host_cli.get_command(ctx, cmd_name)
         return None if theirs is None else _pass_through(cmd_name, theirs)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        from evalbudget_inspect.host.refusals import refused_as_ours
+
+        with refused_as_ours():
+            return super().invoke(ctx)
 
 
 @click.group(

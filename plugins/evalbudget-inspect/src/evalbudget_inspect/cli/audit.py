@@ -10,6 +10,7 @@ import click
 from evalbudget.audits.flags import FLAGS
 from evalbudget.cli.flags import options_of
 from evalbudget.errors import InvalidInputError
+from evalbudget.exit_codes import codes_for_help
 from evalbudget.flags import DRY_RUN, sampler_options
 from evalbudget.races.flags import FLAGS as RACES
 from evalbudget.repeats.flags import SHARE
@@ -26,8 +27,7 @@ Examples:
 
 Every other flag is inspect's own: see inspect eval --help.
 
-Exit codes: 0 a verdict; 1 over without one, or the budget is used up; 2 bad input; 3 labels are wanted.
-"""
+""" + codes_for_help(done="a verdict", no="over without one", undecided="labels are wanted")
 
 
 def _check_store(store: str) -> None:

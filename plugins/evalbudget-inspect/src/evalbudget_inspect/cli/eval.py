@@ -13,12 +13,12 @@ from evalbudget.audits.flags import FLAGS as AUDITS
 from evalbudget.budget import Budget, Unit, shown_amount
 from evalbudget.cli.flags import options_of
 from evalbudget.errors import BudgetError, InvalidInputError
+from evalbudget.exit_codes import codes_for_help
 from evalbudget.flags import DRY_RUN, JSON, SAMPLER_OPTION, sampler_options
 from evalbudget.judges.flags import FLAGS as JUDGES
 from evalbudget.races.flags import BATCH
 from evalbudget.races.flags import FLAGS as RACES
 from evalbudget.repeats.flags import CLUSTER, REPEAT, SHARE
-from evalbudget.run import shown
 from evalbudget.until import parse_until
 from evalbudget_inspect.cli.shared import PASSED_ON, refuse_misplaced
 from evalbudget_inspect.repeats.flags import FLAGS
@@ -34,7 +34,8 @@ Examples:
   evalbudget inspect {name} my_task.py --model a,b,c --sampler pulse --budget 5000
 
 Every other flag is inspect's own: see inspect {name} --help.
-"""
+
+""" + codes_for_help(no="", undecided="not known yet, with --until")
 
 
 def budgeted_command(name: str) -> click.Command:
@@ -61,9 +62,10 @@ def _run(name: str, args: Sequence[str], **given: Any) -> int:
     init_dotenv()  # models and log folder may stand in .env: known to us as they will be to inspect
     refuse_misplaced(
         args,
-        FLAGS,
+        (*FLAGS, SHARE),
         (RACES, f"is for races; use evalbudget inspect race in the place of {name}"),
         (AUDITS, f"is for audits; use evalbudget inspect audit STORE in the place of {name}"),
+        command=name,
     )
     options = sampler_options(given.pop("sampler_options"), FLAGS)
     typed = {name: value for name, value in given.items() if value is not None and value is not False}
@@ -111,7 +113,7 @@ def _repeat(name: str, args: Sequence[str], ours: dict[str, Any]) -> int:
     from evalbudget.repeats import DEFAULT_SAMPLER_OF_PANELS
     from evalbudget_inspect.host.private import host_cli
     from evalbudget_inspect.host.rewrite import host_arguments, parse, tasks_among
-    from evalbudget_inspect.host.run_host import run_host
+    from evalbudget_inspect.host.run_host import run_ours
     from evalbudget_inspect.judges.judge_names import judges_argument, read_judges
     from evalbudget_inspect.repeats.config import Config
     from evalbudget_inspect.repeats.shared_budget import shares, shares_of_money
@@ -156,11 +158,7 @@ def _repeat(name: str, args: Sequence[str], ours: dict[str, Any]) -> int:
         click.echo(f"evalbudget: {_shared(parts, len(models))}", err=True)
     elif "--help" not in args and config.budget is not None and len(runs) * len(models) > 1:
         click.echo(f"evalbudget: {_in_all(config.budget, len(runs), len(models))}", err=True)
-    codes = []
-    for rewritten in runs:
-        click.echo(f"+ inspect {shown([name, *rewritten])}", err=True)
-        codes.append(run_host([name, *rewritten]))
-    return max(codes)
+    return max([run_ours([name, *rewritten], config.until) for rewritten in runs])
 
 
 def _check_one(specs: Sequence[str], models: Sequence[str], share: bool) -> None:

@@ -8,9 +8,10 @@ from typing import Any
 
 import click
 
-from evalbudget.cli import check_target, guarded
+from evalbudget.cli import check_target
 from evalbudget.cli.flags import options_of
 from evalbudget.comparisons.flags import FLAGS, OUTPUT
+from evalbudget.exit_codes import codes_for_help
 from evalbudget.flags import DRY_RUN
 from evalbudget.races.flags import FLAGS as RACES
 from evalbudget_inspect.cli.shared import PASSED_ON, refuse_misplaced
@@ -22,10 +23,9 @@ Examples:
   evalbudget inspect gate my_task.py --model openai/new --baseline baseline.csv --margin 0.02 \\
       --budget '$5' --prices prices.yaml --markdown comment.md
 
-\b
-Exit codes: 0 not worse, 1 worse, 3 undecided, 4 the candidate could not be evaluated, 2 bad input.
 Every other flag is inspect's own: see inspect eval --help.
-"""
+
+""" + codes_for_help(done="not worse", no="worse")
 
 
 @click.command(name="gate", context_settings=PASSED_ON, epilog=_EXAMPLES)
@@ -52,4 +52,4 @@ def gate(args: tuple[str, ...], dry_run: bool, **given: Any) -> None:
         (REPEATS, "is for repeats of one model's items, not for gates; drop it"),
     )
     typed = {name: value for name, value in given.items() if value is not None and value is not False}
-    sys.exit(guarded(lambda: run_gate(args, typed, outputs, dry_run=dry_run)))
+    sys.exit(run_gate(args, typed, outputs, dry_run=dry_run))

@@ -28,6 +28,7 @@ def leaderboard(logs: tuple[Path, ...], json_path: str | None) -> None:
 
     read = [read_eval_log(log, header_only=True) for path in logs for log in list_eval_logs(str(path))]
     board = leaderboard(read)
-    click.echo(board.table())
+    if json_path != "-":
+        click.echo(board.table())
     if json_path is not None:
-        write_boards(Path(json_path), [board])
+        write_boards(json_path, [board])

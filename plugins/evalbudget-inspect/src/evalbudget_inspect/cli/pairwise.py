@@ -10,6 +10,7 @@ import click
 
 from evalbudget.cli import check_target
 from evalbudget.cli.flags import options_of
+from evalbudget.exit_codes import codes_for_help
 from evalbudget.flags import DRY_RUN, sampler_options
 from evalbudget.pairwise.flags import FLAGS, JUDGE, OUTPUT
 from evalbudget.races.flags import FLAGS as RACES
@@ -26,8 +27,8 @@ Examples:
 \b
 The same command again goes on where it was stopped; what was bought is kept beside the first log.
 Every other flag is inspect's own: see inspect eval --help.
-Exit codes: 0 there are verdicts to read, 4 the judge gave none, 2 bad input.
-"""
+
+""" + codes_for_help(done="there are verdicts to read", no="", undecided="no winner yet, with --until-proved")
 
 
 @click.command(name="pairwise", context_settings=PASSED_ON, epilog=_EXAMPLES)

@@ -12,6 +12,7 @@ import click
 from evalbudget.audits.flags import FLAGS as AUDITS
 from evalbudget.cli import check_target
 from evalbudget.cli.flags import options_of
+from evalbudget.exit_codes import codes_for_help
 from evalbudget.flags import DRY_RUN, sampler_options
 from evalbudget.races.flags import ARM, FLAGS
 from evalbudget.repeats.flags import SHARE
@@ -28,7 +29,8 @@ Examples:
   evalbudget inspect race my_task.py --model a,b --budget 5000 --eval-set --log-dir logs/race
 
 Every other flag is inspect's own: see inspect eval --help.
-"""
+
+""" + codes_for_help(no="", undecided="not known yet, with --until or --until-proved")
 
 _SETTING = replace(
     ARM,

@@ -21,7 +21,6 @@ from inspect_ai.hooks import (
     SampleAttemptEnd,
     SampleAttemptStart,
     TaskStart,
-    hooks,
 )
 from inspect_ai.log import EvalSample, EvalSpec
 from inspect_ai.model import GenerateConfig
@@ -30,6 +29,7 @@ from inspect_ai.solver import TaskState
 from evalbudget.errors import EvalbudgetError
 from evalbudget_inspect.host import bill, sent_again
 from evalbudget_inspect.host.attempt_notes import Attempt, add_to_note, folder_of
+from evalbudget_inspect.host.endings import note_endings
 from evalbudget_inspect.host.host_frames import held_by_caller
 from evalbudget_inspect.host.interrupts import interrupts
 from evalbudget_inspect.host.private import EvalSampleSource, get_eval_state, is_cancellation_message
@@ -147,9 +147,8 @@ def cannot_go_on(task_id: str, error: EvalbudgetError) -> None:
     _refusals[task_id] = error
 
 
-@hooks(name="evalbudget", description="Tells evalbudget's samplers which task and model they serve.")
 class RunHooks(Hooks):
-    """Leaves the running task's spec where its samples find it."""
+    """Leaves the running task's spec where its samples find it; ``listening`` registers it."""
 
     async def on_task_start(self, data: TaskStart) -> None:
         """Remember the run in the task's own context."""
@@ -217,8 +216,9 @@ class RunHooks(Hooks):
             watcher.run_starts(data.run_id, data.task_names)
 
     async def on_run_end(self, data: RunEnd) -> None:
-        """Let races know that nothing more comes."""
+        """Let races know that nothing more comes, and the command how it ended."""
         interrupts.release()
+        note_endings(data.logs)
         sent_again.forget_payers()
         bill.close_accounts()
         _leave()

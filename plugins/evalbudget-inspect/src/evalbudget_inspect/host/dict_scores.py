@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from inspect_ai.scorer import Metric, SampleScore, Value
+from inspect_ai.util import RegistryInfo
 
 from evalbudget_inspect.host.private import (
-    RegistryInfo,
     metric_create,
-    registry_add,
     registry_info,
     registry_log_name,
     registry_params,
     registry_tag,
 )
+from evalbudget_inspect.host.private_registry import registry_add
 
 PREFIX = "eb/"
 """Short, for the host puts four tables side by side; also an entry point, so that logs find the metrics."""

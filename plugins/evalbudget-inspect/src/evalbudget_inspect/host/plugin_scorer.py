@@ -7,7 +7,7 @@ from inspect_ai.solver import TaskState
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.hooks import plugins
-from evalbudget_inspect.host.private import registry_lookup
+from evalbudget_inspect.host.private_registry import registry_lookup
 
 _registered: set[str] = set()
 """Names of plugins' scorers that inspect knows by now."""

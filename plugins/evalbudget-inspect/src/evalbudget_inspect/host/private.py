@@ -34,9 +34,7 @@ try:
     from inspect_ai._util.error import is_cancellation_message as is_cancellation_message
     from inspect_ai._util.exception import TerminateSampleError as TerminateSampleError
     from inspect_ai._util.file import clean_filename_component as clean_filename_component
-    from inspect_ai._util.registry import RegistryInfo as RegistryInfo
     from inspect_ai._util.registry import is_registry_object as is_registry_object
-    from inspect_ai._util.registry import registry_add as registry_add
     from inspect_ai._util.registry import registry_info as registry_info
     from inspect_ai._util.registry import registry_log_name as registry_log_name
     from inspect_ai._util.registry import registry_lookup as registry_lookup
@@ -48,6 +46,7 @@ try:
     from inspect_ai._util.samples import parse_sample_id as parse_sample_id
     from inspect_ai._util.samples import parse_samples_limit as parse_samples_limit
     from inspect_ai._util.task import task_display_name as task_display_name
+    from inspect_ai.hooks._startup import init_hooks as init_hooks
     from inspect_ai.log import _samples
     from inspect_ai.log._recover import RecoveryNotAvailable as RecoveryNotAvailable
     from inspect_ai.log._recover._buffer import read_buffer_recovery_data as read_buffer_recovery_data

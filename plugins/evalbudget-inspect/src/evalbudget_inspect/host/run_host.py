@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, redirect_stdout
 
 import click
 from inspect_ai.util import display_type
 
-from evalbudget.errors import InvalidInputError
+from evalbudget.exit_codes import ExitCode
 from evalbudget.repeats import Summary
+from evalbudget.run import shown
+from evalbudget_inspect.host.endings import take_endings
 from evalbudget_inspect.host.interrupts import interrupts
-from evalbudget_inspect.host.private import PrerequisiteError, host_main
-from evalbudget_inspect.host.refusals import take_refusals
+from evalbudget_inspect.host.private import host_main
+from evalbudget_inspect.host.refusals import refused_as_ours, take_refusals, told_at_the_end
 
 
-def run_host(arguments: list[str]) -> int:
+def run_host(arguments: list[str], until: str | None = None) -> int:
     """Run it, and print what budgeted runs found.
 
+    Args:
+        arguments: its command, and what follows.
+        until: what the budgeted runs go on for, if for anything.
+
     Returns:
-        The host's exit code.
+        The exit code: the host's own, or one of ours that says more.
 
     Raises:
         EvalbudgetError: evalbudget refused its input.
@@ -29,24 +35,42 @@ def run_host(arguments: list[str]) -> int:
     before = sys.argv
     sys.argv = ["inspect", *arguments]  # inspect reads it again for --detach
     take_refusals()
+    take_endings()
     interrupts.ended_a_run = False
     code = 0
     try:
-        with noting() as noted:
+        with noting() as noted, told_at_the_end(), refused_as_ours():
             host_main()
     except SystemExit as ex:
         code = ex.code if isinstance(ex.code, int) else int(ex.code is not None)
-    except PrerequisiteError as ex:
-        raise next(iter(take_refusals()), InvalidInputError(str(ex.message))) from None
     finally:
         sys.argv = before
     refusals = take_refusals()
     if refusals:
         raise refusals[0]
-    show(noted)
+    summaries = [summary for summarize in noted.values() if (summary := summarize()) is not None]
+    show(summaries)
     if interrupts.ended_a_run:
         raise KeyboardInterrupt
-    return code
+    for ending in take_endings():
+        if ending.told:
+            click.echo(f"evalbudget: {ending.told}", err=True)
+        code = max(code, ending.exit_code)
+    return max(code, *(summary.exit_code(until) for summary in summaries), ExitCode.DONE)
+
+
+def run_ours(arguments: list[str], until: str | None = None, *, quiet: bool = False) -> int:
+    """As :func:`run_host`, with a task of ours in the arguments, which are shown.
+
+    Args:
+        arguments: its command, and what follows.
+        until: what the budgeted runs go on for, if for anything.
+        quiet: what the host prints goes to standard error; the command prints something else.
+    """
+    click.echo(f"+ inspect {shown(arguments)}", err=True)
+    with redirect_stdout(sys.stderr) if quiet else nullcontext():
+        code = run_host(arguments, until)
+    return ExitCode.FAILED if code == 1 else code  # of the host, which has one for everything
 
 
 Summarize = Callable[[], Summary | None]
@@ -65,14 +89,12 @@ def noting() -> Iterator[Mapping[str, Summarize]]:
         _runs = before
 
 
-def show(noted: Mapping[str, Summarize]) -> None:
+def show(summaries: list[Summary]) -> None:
     """Print what the runs found; nothing where the user wants no display."""
-    if not noted or display_type() == "none":
+    if display_type() == "none":
         return
-    for summarize in noted.values():
-        summary = summarize()
-        if summary is not None:
-            click.echo("\n".join(["", *summary.lines()]))
+    for summary in summaries:
+        click.echo("\n".join(["", *summary.lines()]))
 
 
 def note(task_id: str, summarize: Summarize) -> None:

@@ -19,13 +19,13 @@ from evalbudget_inspect.host.private import (
     SCORER_METRICS,
     registry_info,
     registry_log_name,
-    registry_lookup,
     registry_params,
     scorer_metrics,
     set_registry_info,
     set_registry_params,
     unique_scorer_name,
 )
+from evalbudget_inspect.host.private_registry import registry_lookup
 
 METADATA = "evalbudget"
 """Key of our entries in a host's metadata."""

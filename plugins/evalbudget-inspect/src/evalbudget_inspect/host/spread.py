@@ -16,7 +16,7 @@ from inspect_ai.log import EvalLog, EvalLogInfo, list_eval_logs
 
 from evalbudget.errors import InvalidInputError
 from evalbudget_inspect.host.attempt_notes import folder_of
-from evalbudget_inspect.host.current_run import ANY_TASK, asks_itself, before_runs, cannot_go_on
+from evalbudget_inspect.host.current_run import ANY_TASK, asks_itself, cannot_go_on
 from evalbudget_inspect.host.earlier_attempts import header_of, holds_paid
 from evalbudget_inspect.host.host_frames import held_as, held_by_caller
 from evalbudget_inspect.host.private import (
@@ -139,6 +139,3 @@ def _is_of_another(info: EvalLogInfo, task: ResolvedTask) -> bool:
     if not os.environ.get(_PATTERN, "{task}_").startswith("{task}_"):
         return False
     return bool(info.task_id) and info.task != clean_filename_component(task_display_name(task.task.name))
-
-
-before_runs(go_on)

@@ -14,8 +14,8 @@ from evalbudget_inspect.host.private import (
     PrerequisiteError,
     load_file_tasks,
     load_task_spec,
-    registry_lookup,
 )
+from evalbudget_inspect.host.private_registry import registry_lookup
 
 _MODEL = "INSPECT_EVAL_MODEL"
 """By this variable the host is told a model where no run has one."""

@@ -21,7 +21,6 @@ from inspect_ai.log import (
 )
 
 from evalbudget.errors import InvalidInputError
-from evalbudget_inspect.host.current_run import before_eval_sets
 from evalbudget_inspect.host.earlier_attempts import attempts_in, header_of, is_begun
 from evalbudget_inspect.host.how_bought import metric_names
 from evalbudget_inspect.host.private import RecoveryNotAvailable
@@ -150,6 +149,3 @@ def _with_buffer(logs: Sequence[EvalLog]) -> str:
 def _cells(log: EvalLog) -> dict[Key, bool]:
     """Cells of a log, and whether they were cut off on the way."""
     return {(s.id, s.epoch): is_begun(s) for s in read_eval_log_sample_summaries(log.location)}
-
-
-before_eval_sets(join_logs)

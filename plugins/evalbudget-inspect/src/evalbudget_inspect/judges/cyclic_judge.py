@@ -20,6 +20,7 @@ from evalbudget.judges import DEFAULT_ROTATION, check_seed
 from evalbudget.statistics import known_mean
 from evalbudget_inspect.host.current_run import current_run, scored_state
 from evalbudget_inspect.host.dict_scores import by_row
+from evalbudget_inspect.host.listening import listen
 from evalbudget_inspect.host.live_metadata import LiveMetadata
 from evalbudget_inspect.host.private import (
     SCORER_METRICS,
@@ -159,6 +160,7 @@ def rotate(
 def _rotating(
     turns: Turns, scorers: list[Scorer], factory: Callable[..., Scorer], arguments: dict[str, Any]
 ) -> Scorer:
+    listen()
     panel = turns.panel
     own = scorer_metrics(scorers[0])
     if panel.calls_per_generation > 1 and _by_key(own):

@@ -10,11 +10,11 @@ import click
 
 from evalbudget.cli import show_pairwise
 from evalbudget.errors import InvalidInputError
+from evalbudget.exit_codes import ExitCode
 from evalbudget.pairwise import PairwiseConfig, foreseen, read_template
-from evalbudget.run import shown
 from evalbudget_inspect.host.private import host_cli as host
 from evalbudget_inspect.host.rewrite import argument, parse, without_tasks
-from evalbudget_inspect.host.run_host import run_host
+from evalbudget_inspect.host.run_host import run_ours
 from evalbudget_inspect.pairwise.answers import read_answers
 from evalbudget_inspect.pairwise.task import record_beside, take_purchases
 
@@ -77,8 +77,7 @@ def run_pairwise(
         given["record"] = str(Path(given["record"]).resolve())
     given["logs"] = [log if "://" in log else str(Path(log).resolve()) for log in logs]
     rewritten = ["eval", ENTRY, "-T", argument(given), "--model", judge, *rest]
-    click.echo(f"+ inspect {shown(rewritten)}", err=True)
     take_purchases()
-    code = run_host(rewritten)
+    code = run_ours(rewritten, quiet=outputs["json_path"] == "-")
     bought = take_purchases()
-    return show_pairwise(bought[0], **outputs) if bought else code or 4
+    return show_pairwise(bought[0], **outputs) if bought else code or ExitCode.FAILED

@@ -20,6 +20,7 @@ from evalbudget.pairwise import (
     read_template,
     record_name,
 )
+from evalbudget_inspect.host.listening import listen
 from evalbudget_inspect.host.refusals import refused
 from evalbudget_inspect.host.sent_again import paying
 from evalbudget_inspect.pairwise.answers import COMPARING, read_answers
@@ -77,6 +78,7 @@ def pairwise(
         (log,) = eval(pairwise(["a.eval", "b.eval"], budget=400), model="openai/gpt-5")
         log.samples[0].metadata["evalbudget"]["sentence"]
     """
+    listen()
     config = PairwiseConfig.of(
         budget=budget,
         until_proved=until_proved,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,16 +11,16 @@ from typing import Any
 import click
 from rich.console import Console
 
-from evalbudget.cli import write_text
+from evalbudget.cli import write_json
 from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.races import Leaderboard, RaceConfig, RaceProgress
-from evalbudget.run import shown
+from evalbudget_inspect.host.entries import entry_of_arm
 from evalbudget_inspect.host.private import host_cli as host
 from evalbudget_inspect.host.rewrite import host_arguments, parse, tasks_among
-from evalbudget_inspect.host.run_host import run_host
+from evalbudget_inspect.host.run_host import run_ours
 from evalbudget_inspect.races.all_races import report_to, take_boards
 from evalbudget_inspect.races.dry_run import foreseen
-from evalbudget_inspect.races.registry_entry import check_arms, entry_of_arm
+from evalbudget_inspect.races.registry_entry import check_arms
 
 ENTRY = "evalbudget_inspect/race"
 
@@ -46,7 +45,7 @@ def run_race(
         dry_run: only say what would be bought.
 
     Returns:
-        The host's exit code.
+        The exit code.
     """
     given = dict(ours)
     config = RaceConfig.of(**given)  # refuse bad values before inspect starts
@@ -80,20 +79,21 @@ def run_race(
     take_boards()
     codes, boards = [], []
     for rewritten in host_arguments(command, [*args, *extra], given, entries):
-        click.echo(f"+ inspect {shown([name, *rewritten])}", err=True)
         progress = RaceProgress(Console(stderr=True), monotonic)
         report_to(progress if shows_itself else None)
         try:
-            codes.append(run_host([name, *rewritten]))
+            codes.append(run_ours([name, *rewritten], quiet=json_path == "-"))
         finally:
             progress.close()
             report_to(None)
         boards += take_boards()
-    for board in boards:
-        click.echo(f"\n{board.table()}Logs:    {parsed.get('log_dir') or 'logs'}")
+    if json_path != "-":
+        for board in boards:
+            click.echo(f"\n{board.table()}Logs:    {parsed.get('log_dir') or 'logs'}")
     if json_path is not None and boards:
-        write_boards(Path(json_path), boards)
-    return max(codes)
+        write_boards(json_path, boards)
+    # an arm that was lost stands on the board; the log of its task ends with an error
+    return max([board.exit_code for board in boards] if len(boards) == len(codes) else codes)
 
 
 def _foresee(config: RaceConfig, specs: Sequence[str], arms: Sequence[str], parsed: Mapping[str, Any]) -> int:
@@ -139,7 +139,7 @@ def _tasks_at_once(
     return []
 
 
-def write_boards(path: Path, boards: Sequence[Leaderboard]) -> None:
-    """As JSON: one leaderboard, or a list of them."""
+def write_boards(path: str, boards: Sequence[Leaderboard]) -> None:
+    """As JSON: one leaderboard, or a list of them; to standard output if the path is ``-``."""
     found = [board.as_json for board in boards]
-    write_text(path, json.dumps(found[0] if len(found) == 1 else found, indent=2) + "\n")
+    write_json(found[0] if len(found) == 1 else found, path)

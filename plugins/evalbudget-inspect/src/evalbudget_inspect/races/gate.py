@@ -11,12 +11,12 @@ import click
 from rich.console import Console
 
 from evalbudget.cli import show_gate
-from evalbudget.comparisons import FAILED, GateConfig, GateProgress
+from evalbudget.comparisons import GateConfig, GateProgress
 from evalbudget.errors import InvalidInputError
-from evalbudget.run import shown
+from evalbudget.exit_codes import ExitCode
 from evalbudget_inspect.host.private import host_cli as host
 from evalbudget_inspect.host.rewrite import host_arguments, parse, tasks_among
-from evalbudget_inspect.host.run_host import run_host
+from evalbudget_inspect.host.run_host import run_ours
 from evalbudget_inspect.races.all_races import report_to, take_gates
 from evalbudget_inspect.races.command import chose_display, models_among
 from evalbudget_inspect.races.dry_run import foreseen
@@ -69,15 +69,14 @@ def run_gate(
     rewritten = host_arguments(command, [*args, *extra], given, [ENTRY])
     if len(rewritten) > 1:
         raise InvalidInputError(f"a gate is of one task, and there are {len(rewritten)}; name one")
-    click.echo(f"+ inspect {shown(['eval', *rewritten[0]])}", err=True)
     progress = GateProgress(Console(stderr=True), monotonic)
     report_to(progress if shows_itself else None)
     try:
-        code = run_host(["eval", *rewritten[0]])
+        code = run_ours(["eval", *rewritten[0]], quiet=outputs["json_path"] == "-")
     finally:
         progress.close()
         report_to(None)
     gates = take_gates()
     if not gates:
-        return code if code in (0, 2) and "--help" in args else FAILED
+        return code if "--help" in args else code or ExitCode.FAILED
     return show_gate(gates[0], **outputs)

@@ -15,14 +15,12 @@ from evalbudget.errors import InvalidInputError, did_you_mean
 from evalbudget.flags import names_of
 from evalbudget.races import RaceConfig
 from evalbudget.races.flags import FLAGS
+from evalbudget_inspect.host.entries import MOST_ARMS, entry_of_arm
 from evalbudget_inspect.host.private import parse_cli_args
 from evalbudget_inspect.host.refusals import refusing
 from evalbudget_inspect.host.tasks import arguments_of_task, load_one
 from evalbudget_inspect.races.task import name_of_arm, one_arm
 from evalbudget_inspect.repeats.registry_entry import split_arguments, take_spec
-
-MOST_ARMS = 64
-"""Settings of one race by command: inspect knows a task by its name, so that each setting needs one."""
 
 _OURS = ("task", *names_of(FLAGS))
 
@@ -59,11 +57,6 @@ def gate_entry(**args: Any) -> Task:
                 ours[name] = str(Path(ours[name]).resolve())
         arguments = json.dumps([spec, inner], sort_keys=True, default=str)
         return one_arm(load_one(spec, inner), GateConfig.of(**ours), arguments=arguments)
-
-
-def entry_of_arm(number: int) -> str:
-    """The registered name of a setting's task; numbers begin with 1."""
-    return f"race_arm_{number}"
 
 
 def _register(number: int) -> None:

@@ -18,6 +18,7 @@ from evalbudget.races import RaceConfig
 from evalbudget_inspect.host.chosen_samples import emptied, number_samples
 from evalbudget_inspect.host.dict_scores import by_row
 from evalbudget_inspect.host.how_bought import RACE
+from evalbudget_inspect.host.listening import listen
 from evalbudget_inspect.host.live_metadata import LiveMetadata
 from evalbudget_inspect.host.models_asked import models_of_scorers
 from evalbudget_inspect.host.scoring import require_key, scorer_names, with_metrics
@@ -224,6 +225,7 @@ def one_arm(
         labels: of all versions, by the names of their tasks.
         arguments: whatever else tells this race from others with the same names.
     """
+    listen()
     _check_worker(config)
     scorers = check_task(task, "raced")
     names = scorer_names(scorers)

@@ -17,6 +17,7 @@ from evalbudget.repeats import Repeat, jointly
 from evalbudget_inspect.host.chosen_samples import emptied, number_samples, strata_of_items
 from evalbudget_inspect.host.dict_scores import by_row
 from evalbudget_inspect.host.how_bought import ALLOCATION, BUDGET, FIXED_REPEATS
+from evalbudget_inspect.host.listening import listen
 from evalbudget_inspect.host.live_metadata import LiveMetadata
 from evalbudget_inspect.host.plugin_scorer import plugin_scorer
 from evalbudget_inspect.host.private import registry_log_name
@@ -120,6 +121,7 @@ def budgeted(
         def my_eval():
             return budgeted(base_task(), budget=2000)
     """
+    listen()
     if scorer is not None:
         task.scorer = [plugin_scorer(scorer)]
     scorers = check_task(task, "budgeted")

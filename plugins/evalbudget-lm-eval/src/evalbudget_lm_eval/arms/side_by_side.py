@@ -22,7 +22,7 @@ from typing import Any, Generic, Self, TypeVar
 
 from evalbudget_lm_eval.host.halt import Halt, halt_of_all
 from evalbudget_lm_eval.host.home import at_home
-from evalbudget_lm_eval.host.wire import interrupted, signals
+from evalbudget_lm_eval.host.wire import signals
 
 log = logging.getLogger(__name__)
 
@@ -168,11 +168,11 @@ class SideBySide(Generic[T]):
                     raise
                 self._halt.error = ex  # Ctrl-C, which judges take note of by themselves
 
-    def _stop(self, number: int) -> None:
+    def _stop(self) -> None:
         self._given_up = self._halt.error is not None
         if self._halt.error is not None or self._breakable or not self.running:
-            raise interrupted(number)
-        self._halt.error = interrupted(number)
+            raise KeyboardInterrupt
+        self._halt.error = KeyboardInterrupt()
         log.warning(
             "evalbudget: calls of %d arms are on their way, and are waited for since they are paid; Ctrl-C "
             "again to give them up",

@@ -13,12 +13,13 @@ from evalbudget.audits.flags import FLAGS as OF_AUDITS
 from evalbudget.audits.flags import JUDGE, LABELS_FROM
 from evalbudget.cli.flags import options_of
 from evalbudget.errors import InvalidInputError
+from evalbudget.exit_codes import ExitCode, codes_for_help
 from evalbudget.flags import DRY_RUN, SAMPLER_OPTION, refuse_elsewhere, refuse_renamed
 from evalbudget.flags import sampler_options as read_options
 from evalbudget.races.flags import FLAGS as OF_RACES
 from evalbudget_lm_eval.arms.flags import ARM, KEEP
 from evalbudget_lm_eval.arms.spelled_command import TYPED, SpelledCommand
-from evalbudget_lm_eval.host.flag_spelling import spelled
+from evalbudget_lm_eval.host.flag_spelling import refuse_misspelled_flags, spelled
 from evalbudget_lm_eval.repeats.flags import FLAGS as OF_REPEATS
 
 EXAMPLES = """\b
@@ -35,8 +36,7 @@ Every other flag is lm-eval's own and holds for all arms: see lm-eval run --help
 Every answer is kept beside STORE, in a file .answers.jsonl, or in its database: after a kill the same command
 goes on, and what was answered is not asked again.
 
-Exit codes: 0 a verdict; 1 over without one, or the budget is used up; 2 bad input; 3 labels are wanted.
-"""
+""" + codes_for_help(done="a verdict", no="over without one", undecided="labels are wanted")
 _JUDGE = replace(JUDGE, help="Score to check; needed if the task has several.", metavar="METRIC[,FILTER]")
 FLAGS = (
     ARM,
@@ -109,6 +109,7 @@ def _run(
     others = [flag for flag in (*OF_REPEATS, *OF_RACES) if flag.name not in names]
     refuse_elsewhere(args, others, "has no meaning in an audit; drop it")
     refuse_renamed(args, "lm-eval")
+    refuse_misspelled_flags(args, FLAGS)
     from evalbudget.audits.store import AuditBudget, AuditSettings, used_up
     from evalbudget.run import shown
 
@@ -134,7 +135,7 @@ def _run(
         found = go_on(order, flags.manager)
     except KeyboardInterrupt:
         click.echo("interrupted; the same command goes on where it stopped", err=True)
-        return 130
+        return ExitCode.INTERRUPTED
     told, code = found.standing.told(settings.store), found.standing.stage.exit_code
     if found.lacking and budget is not None:
         told, code = used_up(found.standing, settings.store, budget.cap, found.lacking)

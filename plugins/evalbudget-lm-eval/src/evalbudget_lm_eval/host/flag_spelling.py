@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from evalbudget.flags import Flag
+from evalbudget.flags import Flag, refuse_misspelled
 
 
 def spelled(flag: Flag) -> str:
@@ -20,6 +20,21 @@ def as_spelled(arguments: Sequence[str], flags: Iterable[Flag]) -> list[str]:
         name, equals, value = argument.partition("=")
         changed.append(f"{ours.get(name, name)}{equals}{value}")
     return changed
+
+
+def refuse_misspelled_flags(arguments: Sequence[str], flags: Iterable[Flag]) -> None:
+    """Refuse what is most like one of these flags, and is no option of the host's ``run``.
+
+    Raises:
+        InvalidInputError: there is one.
+    """
+    from evalbudget_lm_eval.host.private import HarnessCLI
+
+    theirs = HarnessCLI()._subparsers.choices["run"]._option_string_actions
+    names = [argument.partition("=")[0] for argument in arguments]
+    # the host takes the beginning of an option for the option
+    begun = [name for name in names if any(option.startswith(name) for option in theirs)]
+    refuse_misspelled(names, map(spelled, flags), [*theirs, *begun])
 
 
 def is_one_of(argument: str, flags: Iterable[Flag]) -> bool:

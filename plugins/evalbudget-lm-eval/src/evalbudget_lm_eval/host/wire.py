@@ -46,8 +46,7 @@ def wired(lm: Any, payer: Payer, *, alone: bool = False) -> Iterator[Wire]:
         alone: the round has one cell; when it fails, the caller counts it as paid.
 
     Raises:
-        KeyboardInterrupt: Ctrl-C was pressed; what was on its way has been waited for.
-        SystemExit: the same, for SIGTERM.
+        KeyboardInterrupt: Ctrl-C or SIGTERM came; what was on its way has been waited for.
     """
     lm = getattr(lm, "lm", lm)  # behind the host's cache
     wire = Wire(lm, payer, alone=alone)
@@ -125,9 +124,9 @@ class Wire:
         if not self._unread:
             self.check()
 
-    def stop(self, number: int) -> None:
+    def stop(self) -> None:
         """A signal came: send nothing more, and wait for what is on its way; at the second, do not wait."""
-        again, self._halt.error = self._halt.error, interrupted(number)
+        again, self._halt.error = self._halt.error, KeyboardInterrupt()
         if again is not None or not (self._under_way or self._unread):
             raise self._halt.error
         log.warning(
@@ -292,30 +291,25 @@ class _Free:
 def signals_raise() -> Iterator[None]:
     """Within this block SIGTERM raises, as Ctrl-C does: what is being waited for is kept."""
 
-    def stop(number: int) -> None:
-        raise interrupted(number)
+    def stop() -> None:
+        raise KeyboardInterrupt
 
     with signals(stop):
         yield
 
 
 @contextmanager
-def signals(stop: Callable[[int], None]) -> Iterator[None]:
-    """Within this block Ctrl-C and SIGTERM call ``stop`` with their number, where this thread may say so."""
+def signals(stop: Callable[[], None]) -> Iterator[None]:
+    """Within this block Ctrl-C and SIGTERM call ``stop``, where this thread may say so."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     before: dict[int, Any] = {}
     for one in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(one) not in (signal.SIG_IGN, None):  # whoever ignores it has a reason
-            before[one] = signal.signal(one, lambda number, frame: stop(number))
+            before[one] = signal.signal(one, lambda number, frame: stop())
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def interrupted(number: int) -> BaseException:
-    """What a signal raises where nothing catches it."""
-    return KeyboardInterrupt() if number == signal.SIGINT else SystemExit(128 + number)

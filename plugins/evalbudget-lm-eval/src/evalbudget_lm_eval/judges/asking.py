@@ -24,7 +24,7 @@ from evalbudget_lm_eval.host.halt import halt_of_all
 from evalbudget_lm_eval.host.identity import is_api
 from evalbudget_lm_eval.host.judge_calls import counted
 from evalbudget_lm_eval.host.used_up import UsedUpError
-from evalbudget_lm_eval.host.wire import Final, interrupted, signals
+from evalbudget_lm_eval.host.wire import Final, signals
 from evalbudget_lm_eval.judges.judge_models import JudgeSpec
 from evalbudget_lm_eval.judges.panel import JudgePanel
 from evalbudget_lm_eval.judges.readings import Reading
@@ -113,8 +113,7 @@ class Asking:
 
         Raises:
             InvalidInputError: no judge can be loaded.
-            KeyboardInterrupt: Ctrl-C was pressed; calls under way have been waited for, and told.
-            SystemExit: the same, for SIGTERM.
+            KeyboardInterrupt: Ctrl-C or SIGTERM came; calls under way have been waited for, and told.
         """
         if (halt := halt_of_all.get()) is not None:
             halt.check()
@@ -243,9 +242,9 @@ class Asking:
                 dropped = True
         return dropped
 
-    def _stop(self, number: int) -> None:
+    def _stop(self) -> None:
         """A signal came: calls under way are paid for and waited for."""
-        again, self._interrupt = self._interrupt, interrupted(number)
+        again, self._interrupt = self._interrupt, KeyboardInterrupt()
         self._over = True
         if again is not None:
             raise self._interrupt

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from evalbudget.errors import InvalidInputError
+from evalbudget.scale import parse_range
 from evalbudget_lm_eval.host.private import apply_template
 
 TEMPLATE = """\
@@ -63,11 +64,11 @@ class Grading:
                 "(document, response)"
             )
         try:
-            low, high = (float(end) for end in scale)  # type: ignore[attr-defined]
-        except (TypeError, ValueError):
-            low = high = 0.0
-        if not low < high:
-            raise InvalidInputError(f"scale is {scale!r}; give its two ends, for example scale: [1, 5]")
+            low, high = parse_range(scale if isinstance(scale, str | Sequence) else ())
+        except InvalidInputError:
+            raise InvalidInputError(
+                f"scale is {scale!r}; give its two ends, for example scale: 1..5"
+            ) from None
         try:
             found = re.compile(PATTERN if pattern is None else str(pattern))
         except re.error as ex:

@@ -10,6 +10,7 @@ import click
 from evalbudget.cli import check_target, show_pairwise
 from evalbudget.cli.flags import options_of
 from evalbudget.errors import InvalidInputError
+from evalbudget.exit_codes import codes_for_help
 from evalbudget.flags import DRY_RUN, sampler_options
 from evalbudget.pairwise.flags import FLAGS as OF_PAIRS
 from evalbudget.pairwise.flags import JUDGE, OUTPUT
@@ -27,8 +28,8 @@ Examples:
 \b
 LOG is what lm-eval wrote with --log_samples: a folder, or one samples_*.jsonl.
 The same command again goes on where it was stopped; what was bought is kept beside the first log.
-Exit codes: 0 there are verdicts to read, 4 the judge gave none, 2 bad input.
-"""
+
+""" + codes_for_help(done="there are verdicts to read", no="", undecided="no winner yet, with --until_proved")
 
 FLAGS = (JUDGE, *OF_PAIRS, DRY_RUN)
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import nullcontext, redirect_stdout
 from typing import Protocol
 
 import click
 from lm_eval.tasks import TaskManager
 
+from evalbudget.exit_codes import ExitCode
 from evalbudget_lm_eval.races.api import Order, run_order
 from evalbudget_lm_eval.races.output import RaceResult
 from evalbudget_lm_eval.races.run import Progress
@@ -22,20 +25,29 @@ class Shown(Progress, Protocol):
         """Take it away."""
 
 
-def run_at_the_prompt(order: Order, manager: TaskManager, progress: Shown) -> RaceResult | int:
+def run_at_the_prompt(
+    order: Order, manager: TaskManager, progress: Shown, *, quiet: bool = False
+) -> RaceResult | int:
     """Run it.
+
+    Args:
+        order: what to run.
+        manager: the host's.
+        progress: is told how it goes.
+        quiet: what the host prints goes to standard error; the command prints something else.
 
     Returns:
         What came out; the exit code, where nothing did.
     """
     try:
-        return run_order(order, manager, progress)
+        with redirect_stdout(sys.stderr) if quiet else nullcontext():
+            return run_order(order, manager, progress)
     except Foreseen as ex:
         click.echo(f"{ex.forecast}\n\nNo call was made.")
         return 0
     except KeyboardInterrupt:
         progress.close()
         click.echo(f"interrupted{progress.so_far}; the same command goes on where it stopped", err=True)
-        return 130
+        return ExitCode.INTERRUPTED
     finally:
         progress.close()

@@ -10,15 +10,16 @@ from typing import Any
 import click
 from rich.console import Console
 
-from evalbudget.cli import check_target, write_text
+from evalbudget.cli import check_target, write_json
 from evalbudget.cli.flags import options_of
+from evalbudget.exit_codes import codes_for_help
 from evalbudget.flags import DRY_RUN, SAMPLER_OPTION, refuse_elsewhere, refuse_renamed
 from evalbudget.flags import sampler_options as read_options
 from evalbudget.races.flags import FLAGS as OF_RACES
 from evalbudget.races.flags import SCORE
 from evalbudget_lm_eval.arms.flags import ARM, AT_ONCE, KEEP
 from evalbudget_lm_eval.arms.spelled_command import SpelledCommand
-from evalbudget_lm_eval.host.flag_spelling import spelled
+from evalbudget_lm_eval.host.flag_spelling import refuse_misspelled_flags, spelled
 from evalbudget_lm_eval.repeats.flags import FLAGS as OF_REPEATS
 from evalbudget_lm_eval.repeats.flags import JOURNAL
 
@@ -49,8 +50,8 @@ Every other flag is lm-eval's own and holds for all arms: see lm-eval run --help
 The same command again, with the same --output_path or --journal, goes on where it was stopped: what was
 answered is not asked again.
 
-Exit codes: 0 the race ran; 1 no arm could be evaluated; 2 bad input.
-"""
+
+""" + codes_for_help(no="", undecided="not known yet, with --until or --until_proved")
 
 
 _SCORE = replace(SCORE, help="Score that decides; needed if the task has several.", metavar="METRIC[,FILTER]")
@@ -104,7 +105,8 @@ def _run(
     of_repeats = [flag for flag in OF_REPEATS if flag.name not in names]
     refuse_elsewhere(args, of_repeats, "is of evalbudget lm-eval run; drop it, or use that command")
     refuse_renamed(args, "lm-eval")
-    from evalbudget.races import RaceConfig, RaceProgress, Status
+    refuse_misspelled_flags(args, FLAGS)
+    from evalbudget.races import RaceConfig, RaceProgress
 
     options = read_options(sampler_options, FLAGS, spelled(SAMPLER_OPTION))
     config = RaceConfig.of(**given, **options)
@@ -114,7 +116,6 @@ def _run(
     from evalbudget_lm_eval.arms.settings import is_setting, parse_setting
     from evalbudget_lm_eval.races.api import Order
     from evalbudget_lm_eval.races.at_the_prompt import run_at_the_prompt
-    from evalbudget_lm_eval.races.output import board_text
 
     models = [parse_arm(text) for text in arms if not is_setting(text)]
     settings = [parse_setting(text) for text in arms if is_setting(text)]
@@ -131,10 +132,12 @@ def _run(
         devices=devices,
         arms_on=arms_on,
     )
-    result = run_at_the_prompt(order, flags.manager, RaceProgress(Console(stderr=True), monotonic))
+    progress = RaceProgress(Console(stderr=True), monotonic)
+    result = run_at_the_prompt(order, flags.manager, progress, quiet=json_path == "-")
     if isinstance(result, int):
         return result
-    click.echo(f"\n{result.leaderboard.table()}")
+    if json_path != "-":
+        click.echo(f"\n{result.leaderboard.table()}")
     if json_path is not None:
-        write_text(Path(json_path), board_text(result.leaderboard))
-    return int(all(standing.status is Status.LOST for standing in result.leaderboard.standings))
+        write_json(result.leaderboard.as_json, json_path)
+    return result.leaderboard.exit_code

@@ -10,16 +10,17 @@ from typing import Any
 import click
 from rich.console import Console
 
-from evalbudget.cli import check_target, guarded, show_gate
+from evalbudget.cli import check_target, show_gate
 from evalbudget.cli.flags import options_of
 from evalbudget.comparisons.flags import FLAGS as OF_GATES
 from evalbudget.comparisons.flags import OUTPUT
+from evalbudget.exit_codes import codes_for_help
 from evalbudget.flags import DRY_RUN, refuse_elsewhere
 from evalbudget.races.flags import FLAGS as OF_RACES
 from evalbudget.races.flags import SCORE
 from evalbudget_lm_eval.arms.flags import ARMS_AT_ONCE, AT_ONCE
 from evalbudget_lm_eval.arms.spelled_command import SpelledCommand
-from evalbudget_lm_eval.host.flag_spelling import spelled
+from evalbudget_lm_eval.host.flag_spelling import refuse_misspelled_flags, spelled
 from evalbudget_lm_eval.repeats.flags import FLAGS as OF_REPEATS
 from evalbudget_lm_eval.repeats.flags import JOURNAL
 
@@ -34,8 +35,7 @@ Examples:
 Every other flag is lm-eval's own: see lm-eval run --help. The same command again, with the same
 --output_path or --journal, goes on where it was stopped.
 
-Exit codes: 0 not worse, 1 worse, 3 undecided, 4 the candidate could not be evaluated, 2 bad input.
-"""
+""" + codes_for_help(done="not worse", no="worse")
 
 _SCORE = replace(SCORE, help="Score that decides; needed if the task has several.", metavar="METRIC[,FILTER]")
 _AT_ONCE = (
@@ -61,7 +61,7 @@ def gate_command(ctx: click.Context, /, **given: Any) -> None:
     The baseline's scores cost nothing; the candidate is asked its documents in random order. A verdict is
     wrong with a probability of at most 5%, however often you look.
     """
-    ctx.exit(guarded(lambda: _run(**given)))
+    ctx.exit(_run(**given))
 
 
 def _run(
@@ -83,6 +83,7 @@ def _run(
     of_repeats = [flag for flag in OF_REPEATS if flag.name not in names]
     refuse_elsewhere(args, of_races, "is for races of several models; a gate compares one: drop it")
     refuse_elsewhere(args, of_repeats, "is of evalbudget lm-eval run; drop it, or use that command")
+    refuse_misspelled_flags(args, FLAGS)
     from evalbudget.comparisons import GateConfig, GateProgress
 
     config = GateConfig.of(**given)
@@ -103,7 +104,8 @@ def _run(
         devices=devices,
         arms_on=arms_on,
     )
-    result = run_at_the_prompt(order, flags.manager, GateProgress(Console(stderr=True), monotonic))
+    progress = GateProgress(Console(stderr=True), monotonic)
+    result = run_at_the_prompt(order, flags.manager, progress, quiet=outputs["json_path"] == "-")
     if isinstance(result, int):
         return result
     assert result.gate is not None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -107,11 +106,6 @@ def write_results(stable: Stable, results: dict[str, dict[str, Any]], *, log_sam
         tracker.save_results_aggregated(results=written, samples=samples)
         for task, own in (samples or {}).items():
             tracker.save_results_samples(task_name=task, samples=own)
-
-
-def board_text(board: Leaderboard) -> str:
-    """A leaderboard as a JSON file's content."""
-    return json.dumps(board.as_json, indent=2) + "\n"
 
 
 def _block(

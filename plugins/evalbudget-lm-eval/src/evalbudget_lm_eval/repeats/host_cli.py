@@ -10,12 +10,13 @@ from typing import Any
 
 import click
 
-from evalbudget.errors import BudgetError
+from evalbudget.errors import BudgetError, InvalidInputError, UnknownNameError, innermost
+from evalbudget.exit_codes import ExitCode, codes_for_help
 from evalbudget.flags import SAMPLER_OPTION, refuse_elsewhere, refuse_renamed, sampler_options
 from evalbudget.races.flags import FLAGS as OF_RACES
 from evalbudget.repeats import Summary
 from evalbudget.repeats.flags import SAMPLER, SHARE
-from evalbudget_lm_eval.host.flag_spelling import as_spelled, is_one_of, spelled
+from evalbudget_lm_eval.host.flag_spelling import as_spelled, is_one_of, refuse_misspelled_flags, spelled
 from evalbudget_lm_eval.host.identity import run_args
 from evalbudget_lm_eval.repeats.budgeted import check_typed, evaluate_replaced
 from evalbudget_lm_eval.repeats.config import Config
@@ -42,31 +43,40 @@ def run_host(arguments: Sequence[str], answers: Answers | None = None) -> int:
     sys.argv = ["lm-eval", *arguments]
     code: Any = 0
     try:
-        execute(arguments, answers)
+        code = execute(arguments, answers)
     except SystemExit as ex:
         code = ex.code
     except KeyboardInterrupt:
         click.echo("interrupted", err=True)
-        return 130
+        return ExitCode.INTERRUPTED
     finally:
         sys.argv = before
     return code if isinstance(code, int) else int(code is not None)
 
 
-def execute(arguments: Sequence[str], answers: Answers | None = None) -> None:
+def execute(arguments: Sequence[str], answers: Answers | None = None) -> ExitCode:
     """Run the host's command line on these arguments, which are in ``sys.argv`` too.
 
     Args:
         arguments: its command and flags, ours among them.
         answers: of a finished run, to be scored in place of asking the model.
+
+    Returns:
+        How it ended, if it was not the host that said so.
     """
     asks_help = arguments[:1] == ["run"] and any(a in ("-h", "--help") for a in arguments)
+    if arguments[:1] == ["run"] and not asks_help:
+        refuse_misspelled_flags(
+            [each for each in arguments if not is_one_of(each, (*OF_RACES, SHARE))], FLAGS
+        )
     if not asks_help and not any(is_one_of(a, FLAGS) for a in arguments):
         from lm_eval.__main__ import cli_evaluate
 
         cli_evaluate()
-        return
+        return ExitCode.DONE
 
+    import lm_eval.models  # noqa: F401  (the host's models register themselves)
+    from lm_eval.api.registry import model_registry
     from lm_eval.utils import setup_logging
 
     from evalbudget_lm_eval.host.private import HarnessCLI
@@ -85,6 +95,8 @@ def execute(arguments: Sequence[str], answers: Answers | None = None) -> None:
     parsed = cli.parse_args()
     config = _take(parsed)
     check_typed(config)
+    if parsed.model not in (None, *model_registry.keys()):
+        raise UnknownNameError("model", parsed.model, model_registry.keys())
     told: list[Summary] = []
     about = _about(parsed)
     with evaluate_replaced(
@@ -94,14 +106,22 @@ def execute(arguments: Sequence[str], answers: Answers | None = None) -> None:
             cli.execute(parsed)
         except Foreseen as ex:
             click.echo(f"{ex.forecast}\n\nNo call was made.")
-            return
+            return ExitCode.DONE
+        except ValueError as ex:
+            frame = innermost(ex)
+            if frame is None or frame.f_code.co_name != "process_tasks":
+                raise
+            raise InvalidInputError(f"lm-eval refuses --tasks: {ex}") from None
     for summary in told:  # below the host's table
         click.echo(f"{summary}\n")
+    return max((summary.exit_code(config.until) for summary in told), default=ExitCode.DONE)
 
 
 def _add_flags(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group(
-        "evalbudget", "buy repeats where they teach most, within a budget; needs --budget or --judges"
+        "evalbudget",
+        "buy repeats where they teach most, within a budget; needs --budget or --judges. "
+        + codes_for_help(no="", undecided="not known yet, with --until"),
     )
     for flag in FLAGS:
         settings: dict[str, Any] = {"dest": _PREFIX + flag.name, "default": None, "help": flag.help}

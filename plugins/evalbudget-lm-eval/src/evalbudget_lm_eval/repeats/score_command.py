@@ -11,6 +11,7 @@ import click
 
 from evalbudget.cli.flags import options_of
 from evalbudget.errors import InvalidInputError
+from evalbudget.exit_codes import codes_for_help
 from evalbudget_lm_eval.arms.spelled_command import TYPED, SpelledCommand
 from evalbudget_lm_eval.host.flag_spelling import spelled
 from evalbudget_lm_eval.repeats.flags import FLAGS as OF_RUNS
@@ -27,7 +28,8 @@ Examples:
 PATH is what lm-eval wrote with --log_samples: a folder, or one samples_*.jsonl. The model is not asked.
 Without --budget every answer is scored once; with one, answers are scored again where that teaches most.
 Every other flag is lm-eval's own: see lm-eval run --help.
-"""
+
+""" + codes_for_help(no="", undecided="not known yet, with --until")
 
 _GIVEN = ("--model", "--model_args", "--tasks", "--samples", "--limit", "--predict_only", "--repeat")
 FLAGS = tuple(flag for flag in OF_RUNS if flag.name not in ("repeat", "scorer", "store", VARY_SEED.name))

@@ -1,0 +1,131 @@
+"""How commands on inspect end without what they were asked for, and what is on standard output."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from tests.host_inspect.worlds import UNWATCHED
+
+from evalbudget.cli.main import cli
+
+QUIZ = str(Path(__file__).parents[2] / "examples" / "race_quiz.py")
+MODELS = ("--model", "simulated/alder,simulated/elm", "-M", "bernoulli=true")
+TASKS = """
+from inspect_ai import Epochs, Task, task
+from inspect_ai.dataset import Sample
+from inspect_ai.scorer import Score, accuracy, score_reducer, scorer
+from inspect_ai.solver import generate, solver
+
+@score_reducer
+def only_one():
+    def reduce(scores):
+        if len(scores) > 1:
+            raise ValueError("one score [only]")
+        return scores[0]
+    return reduce
+
+@scorer(metrics=[accuracy()])
+def coin():
+    async def score(state, target):
+        return Score(value=float(state.epoch % 2))
+    return score
+
+@solver
+def nothing():
+    async def solve(state, generate):
+        return state
+    return solve
+
+@solver
+def fails():
+    async def solve(state, generate):
+        if state.sample_id % 2:
+            raise RuntimeError("sandbox timeout")
+        return state
+    return solve
+
+def made(**options):
+    given = {"solver": nothing(), "scorer": coin(), **options}
+    return Task([Sample(input="?", id=i) for i in range(8)], **given)
+
+@task
+def once():
+    return made(epochs=Epochs(1, only_one()))
+
+@task
+def plain():
+    return made()
+
+@task
+def asks():
+    return made(solver=generate())
+
+@task
+def failing():
+    return made(solver=fails())
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tasks.py").write_text(TASKS)
+    return "tasks.py"
+
+
+def run(*words: str) -> Result:
+    return CliRunner(env=UNWATCHED).invoke(cli, ["inspect", *words, "--log-dir", "logs"])
+
+
+def test_a_run_that_inspect_ends_in_an_error_is_not_done(file: str) -> None:
+    done = run("eval", f"{file}@once", "--model", "mockllm/model", "--budget", "24", "--display", "none")
+    assert done.exit_code == 4
+    assert "once with mockllm/model ended with status error: ValueError('one score [only]')" in done.stderr
+    assert done.stdout == ""
+
+
+def test_samples_that_failed_too_often_for_fail_on_error_are_said(file: str) -> None:
+    flags = ("--model", "mockllm/model", "--budget", "8", "--fail-on-error", "0.1", "--display", "none")
+    done = run("eval", f"{file}@failing", *flags)
+    assert done.exit_code == 4
+    assert "failing with mockllm/model ended with status error: 4 of 8 samples ended in" in done.stderr
+    assert run("eval", f"{file}@failing", *flags[:4], "--no-fail-on-error", *flags[6:]).exit_code == 0
+
+
+def test_no_model_is_not_done_and_an_unknown_one_is_refused(file: str) -> None:
+    assert run("eval", f"{file}@asks", "--budget", "8", "--display", "none").exit_code == 4
+    for command in (("eval", "--model", "nobody/a"), ("race", "--model", "nobody/a,nobody/b")):
+        done = run(command[0], f"{file}@asks", *command[1:], "--budget", "8")
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert "nobody" in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_a_goal_that_the_budget_did_not_do_for_is_undecided() -> None:
+    race = ("race", QUIZ, *MODELS, "--budget", "30", "--json", "-")
+    assert run(*race).exit_code == 0
+    assert run(*race, "--until-proved").exit_code == 3
+    known = ("eval", QUIZ, *MODELS, "--limit", "4", "--budget", "16", "--display", "none")
+    known += ("--score-range", "0..1")
+    assert run(*known).exit_code == 0
+    assert run(*known, "--until", "item±0.01").exit_code == 3
+
+
+@pytest.mark.parametrize("display", [(), ("--display", "rich")])
+def test_json_on_standard_output_is_json_alone(display: tuple[str, ...]) -> None:
+    race = run("race", QUIZ, *MODELS, "--budget", "30", "--json", "-", *display)
+    assert json.loads(race.stdout)["spent"] == 30
+    gate = ("gate", QUIZ, "--model", "simulated/elm", *MODELS[2:], "--baseline-model", "simulated/alder")
+    gated = run(*gate, "--margin", "0.5", "--budget", "40", "--json", "-", *display)
+    assert json.loads(gated.stdout)["exit_code"] == gated.exit_code
+
+
+def test_a_refusal_in_the_run_is_printed_once(file: str) -> None:
+    (Path(file)).write_text(TASKS.replace("float(state.epoch % 2)", "{'a': 1.0, 'b': 0.0}"))
+    done = run("eval", f"{file}@plain", "--model", "mockllm/model", "--budget", "8")
+    assert done.exit_code == 2
+    assert (done.stdout.count("several values"), done.stderr.count("several values")) == (0, 1)
+    assert "Traceback" not in done.output
