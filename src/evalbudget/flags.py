@@ -151,7 +151,7 @@ def refuse_misspelled(arguments: Sequence[str], own: Iterable[str], theirs: Coll
         name = argument.partition("=")[0]
         if not name.startswith("--") or name in ("--", *ours, *theirs):
             continue
-        near = difflib.get_close_matches(name, [*ours, *theirs], n=1)
+        near = difflib.get_close_matches(name, [*ours, *theirs], n=1, cutoff=0.7)
         if near and near[0] in ours:
             raise InvalidInputError(f"there is no option {name}. Did you mean {near[0]}?")
 

@@ -11,13 +11,11 @@ import click
 from evalbudget.cli._output import json_option, publish
 from evalbudget.cli._sources import opened, sources
 from evalbudget.cli.flags import options_of
+from evalbudget.exit_codes import ExitCode
 from evalbudget.flags import MISSING
 from evalbudget.missing import as_missing
 from evalbudget.races.flags import SCORE_RANGE
 from evalbudget.scale import parse_range
-
-_OPEN = 3
-"""Exit code of verdicts that missing answers keep open."""
 
 EXAMPLES = """\b
 Examples:
@@ -105,4 +103,4 @@ def compare(
     )
     publish(found.to_json(), json_path, found.sentence, found.table())
     if found.is_open_by_missing:
-        sys.exit(_OPEN)
+        sys.exit(ExitCode.UNDECIDED)
