@@ -48,6 +48,39 @@ def test_a_sweep_of_a_task_argument_is_two_models(tmp_path: Path) -> None:
     assert {rest["hint"] for rest in found.declared.settings} == {"false", "true"}
 
 
+@task
+def versioned(version: str, temperature: float) -> Task:
+    return quiz(3, lambda state: (version, number(state)) > ("a", temperature))
+
+
+def test_arguments_that_are_called_as_other_settings_are_named_apart(tmp_path: Path) -> None:
+    for version, warmth in (("a", 0.5), ("b", 0.5), ("b", 1.0)):
+        logged(versioned(version=version, temperature=warmth), tmp_path, temperature=1.0)
+    assert sorted(read(tmp_path).models) == [
+        "mockllm/model (task.version=a, task.temperature=0.5)",
+        "mockllm/model (task.version=b, task.temperature=0.5)",
+        "mockllm/model (task.version=b, task.temperature=1.0)",
+    ]
+
+
+def test_what_a_scorer_was_told_names_models_apart(tmp_path: Path) -> None:
+    for scorers in ([match(location="end")], [match(location="exact"), includes()], [includes()]):
+        logged(quiz(4, lambda state: number(state) > 1, scorer=scorers), tmp_path)
+    assert sorted(read(tmp_path).models) == [
+        "mockllm/model (match.location=default)",  # the log that does not have it
+        "mockllm/model (match.location=end)",
+        "mockllm/model (match.location=exact)",
+    ]
+
+
+def test_a_scorer_that_some_logs_lack_is_no_setting(tmp_path: Path) -> None:
+    for scorers in ([match(location="end")], [match(location="end"), includes()], [includes()]):
+        logged(quiz(4, lambda state: number(state) > 1, scorer=scorers), tmp_path)
+    found = read(tmp_path)
+    assert found.models == ("mockllm/model",)
+    assert found.counts.sum(axis=(0, 1)).tolist() == [8, 8]
+
+
 def test_an_argument_at_its_default_is_no_setting_of_a_budgeted_run(tmp_path: Path) -> None:
     """A run of ours logs those arguments only that were given."""
     plain = logged(hinted(), tmp_path)
@@ -185,7 +218,7 @@ def test_ranges_are_known_of_grades_and_of_accuracies(tmp_path: Path) -> None:
         numbers("points", lambda state: 3.0 * number(state), accuracy()),
     ]
     found = read_log(quiz(4, lambda state: True, scorer=scorers), tmp_path)
-    assert found.declared.ranges == ((0.0, 1.0), (0.0, 1.0), None, None)
+    assert found.declared.ranges == ((0.0, 1.0), (0.0, 1.0), (0.0, 1.0), None)
 
 
 def test_a_declared_range_is_read(tmp_path: Path) -> None:

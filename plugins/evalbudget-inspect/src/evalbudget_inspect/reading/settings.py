@@ -72,7 +72,7 @@ def settings_of(headers: Sequence[EvalLog], judges: Sequence[Sequence[str]]) -> 
     """Of each log, what its model was evaluated with.
 
     Arguments of a task that have the value that they have where nobody gave one are left out: a run of ours
-    logs those only that were given.
+    logs those only that were given. Options of a scorer are settings where logs that have it differ in them.
 
     Args:
         headers: of the logs, all of one task.
@@ -83,14 +83,27 @@ def settings_of(headers: Sequence[EvalLog], judges: Sequence[Sequence[str]]) -> 
         if not _is_ours(header):
             passed = header.eval.task_args_passed
             usual |= {k: _text(v) for k, v in header.eval.task_args.items() if k not in passed}
-    return [_settings(header, usual, own) for header, own in zip(headers, judges, strict=True)]
+    found = [_settings(header, usual, own) for header, own in zip(headers, judges, strict=True)]
+    scorers = [_scorers(header, own) for header, own in zip(headers, judges, strict=True)]
+    for name in dict.fromkeys(name for own in scorers for name in own):
+        having = [own[name] for own in scorers if name in own]
+        if any(options != having[0] for options in having):
+            for settings, own in zip(found, scorers, strict=True):
+                settings |= own.get(name, {})
+    return found
+
+
+def _scorers(header: EvalLog, judges: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Options of each scorer; of none where judges took turns, who are raters."""
+    return {
+        scorer.name: {f"{scorer.name}.{key}": _text(value) for key, value in (scorer.options or {}).items()}
+        for scorer in (header.eval.scorers or [] if not judges else [])
+    }
 
 
 def _settings(header: EvalLog, usual: Mapping[str, str], judges: Sequence[str]) -> dict[str, str]:
     spec = header.eval
-    arguments = {name: _text(value) for name, value in _task_arguments(header).items()}
-    found = {name: value for name, value in arguments.items() if usual.get(name) != value}
-    found["version"] = str(spec.task_version)
+    found = {"version": str(spec.task_version)}
     found["solver"] = " > ".join(step.solver for step in _steps(header))
     for step in _steps(header):
         own = {f"{step.solver}.{name}": value for name, value in step.params.items() if name != "cache"}
@@ -103,7 +116,11 @@ def _settings(header: EvalLog, usual: Mapping[str, str], judges: Sequence[str]) 
         if not {one.model for one in several} <= set(judges):
             found[role] = ", ".join(map(_role, several))
     limits = {name: getattr(spec.config, name, None) for name in _LIMITS}
-    return found | {name: _text(value) for name, value in limits.items() if value is not None}
+    found |= {name: _text(value) for name, value in limits.items() if value is not None}
+    arguments = {name: _text(value) for name, value in _task_arguments(header).items()}
+    given = {name: value for name, value in arguments.items() if usual.get(name) != value}
+    # an argument may be called as another setting is
+    return {(f"task.{name}" if name in found else name): value for name, value in given.items()} | found
 
 
 def _is_ours(header: EvalLog) -> bool:
