@@ -19,7 +19,7 @@ from evalbudget.judges._backtest import RotationResult, RotationRow, backtest_ro
 from evalbudget.races.backtest._compare_samplers import backtest_race
 from evalbudget.races.backtest._history import factors_of, history_of
 from evalbudget.races.backtest._result_table import RaceResult, RaceRow
-from evalbudget.recorded._declared import Declared, digest_of, names_by_settings
+from evalbudget.recorded._declared import Declared, digest_of, few, names_by_settings
 from evalbudget.recorded._how_bought import HowBought
 from evalbudget.recorded._log_columns import Bought, LogColumns, Ordinals, as_written_by
 from evalbudget.recorded._questions import match_questions
@@ -57,6 +57,7 @@ __all__ = [
     "backtest_rotation",
     "digest_of",
     "factors_of",
+    "few",
     "history_of",
     "match_questions",
     "names_by_settings",

@@ -158,6 +158,17 @@ def test_a_log_that_was_cut_short_says_so(tmp_path: Path, whole: EvalLog, status
     assert "after 20 of 40 samples, in the order of the dataset. What it says is not of all" in notes(found)
 
 
+def test_many_logs_that_were_cut_short_are_said_in_few_sentences(tmp_path: Path, whole: EvalLog) -> None:
+    for n in range(20):
+        spec = whole.eval.model_copy(update={"task_id": f"task {n}", "model": f"mockllm/{n}"})
+        own = [s.model_copy(update={"uuid": f"{n} {s.id}"}) for s in whole.samples[:20]]
+        rewritten(whole, tmp_path / f"{n}.eval", samples=own, status="cancelled", results=None, eval=spec)
+    found = read(tmp_path)
+    assert len(found.models) == 20
+    assert len(found.declared.notes) == 4
+    assert found.declared.notes[-1] == "17 more logs are not whole."
+
+
 def test_samples_that_the_header_has_and_the_file_lacks_are_missing(tmp_path: Path, whole: EvalLog) -> None:
     found = read(_cut(whole, tmp_path / "lacking.eval", 30))
     assert len(found.items) == 40

@@ -154,12 +154,44 @@ def test_two_questions_that_begin_alike_are_two(tmp_path: Path) -> None:
 
 def test_messages_and_choices_are_questions_too(tmp_path: Path) -> None:
     for choices in (["a", "b"], ["b", "a"]):
-        sample = Sample(input=[ChatMessageUser(content="which?")], target="A", choices=choices, id=1)
+        right = "AB"[choices.index("a")]
+        sample = Sample(input=[ChatMessageUser(content="which?")], target=right, choices=choices, id=1)
         logged(Task(dataset=MemoryDataset([sample]), solver=saying(bool), scorer=match(), name="q"), tmp_path)
     assert read(tmp_path).declared.notes == ()
 
 
 # scorers
+
+
+def test_choices_in_another_order_have_the_same_right_answer(tmp_path: Path) -> None:
+    for seed in (1, 2):
+        samples = [Sample(input=f"question {n}", choices=["x", "y", "z"], target="A", id=n) for n in range(9)]
+        dataset = MemoryDataset(samples)
+        dataset.shuffle_choices(seed=seed)
+        logged(quiz(9, lambda state: number(state) > 3, dataset=dataset), tmp_path)
+    found = read(tmp_path)
+    assert notes(found) == ""
+    assert found.counts.sum() == 18
+
+
+def test_another_right_answer_is_said(tmp_path: Path) -> None:
+    for right in ("yes", "no"):
+        samples = [Sample(input=f"question {n}", target=right if n < 2 else "yes", id=n) for n in range(9)]
+        logged(quiz(9, lambda state: number(state) > 3, dataset=MemoryDataset(samples)), tmp_path)
+    assert "2 of 9 ids of " in notes(read(tmp_path))
+    assert "have another right answer than elsewhere; paired." in notes(read(tmp_path))
+
+
+def test_a_part_of_the_dataset_is_said(tmp_path: Path) -> None:
+    made = quiz(9, lambda state: number(state) > 3)
+    logged(made, tmp_path, limit=4)
+    logged(made, tmp_path, sample_id=[1, 7, 8])
+    logged(made, tmp_path)
+    found = read(tmp_path)
+    assert sorted(found.declared.notes) == [
+        "mockllm/model: 3 of the 9 samples of the dataset were asked.",
+        "mockllm/model: 4 of the 9 samples of the dataset were asked.",
+    ]
 
 
 def test_every_scorer_and_key_has_a_row_and_none_is_a_judge(tmp_path: Path) -> None:

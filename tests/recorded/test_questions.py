@@ -38,6 +38,13 @@ def test_other_words_for_the_same_answers_are_the_same_items() -> None:
     assert found.notes == ("5 of 5 ids of b ask for the same answer in other words; paired.",)
 
 
+def test_another_right_answer_to_the_same_question_is_said() -> None:
+    other = ASKED | {"4": digest_of("question 4", "not that")}
+    found = match_questions([("a", ASKED), ("b", other)])
+    assert found.names[1] == {i: i for i in ASKED}
+    assert found.notes == ("1 of 5 ids of b have another right answer than elsewhere; paired.",)
+
+
 def test_ids_count_where_a_person_says_so() -> None:
     other = {i: digest_of(f"other {i}", i) for i in ASKED}
     found = match_questions([("a", ASKED), ("b", other)], trust_ids=True)

@@ -182,6 +182,22 @@ def _unshortened(names: list[str], models: Sequence[str], settings: Sequence[Set
     return names
 
 
+_TOLD = 3
+"""Sentences of one kind."""
+
+
+def few(sentences: Sequence[str], more: str) -> list[str]:
+    """The first of many sentences of one kind, and how many more there are.
+
+    Args:
+        sentences: of the kind.
+        more: what the others say, after their number.
+    """
+    every = list(dict.fromkeys(sentences))
+    rest = len(every) - _TOLD
+    return every if rest < 2 else [*every[:_TOLD], f"{rest:,} more {more}."]
+
+
 def columns_not_read(columns: Sequence[str]) -> list[str]:
     """A note on columns of a table that nothing reads; none if there is none."""
     return [f"Columns that were not read: {', '.join(columns)}."] if columns else []

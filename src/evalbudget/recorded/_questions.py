@@ -55,6 +55,10 @@ def match_questions(sources: Sequence[tuple[str, Mapping[str, str]]], *, trust_i
                 f"{_of(len(changed), shared)} of {label} hold another question than elsewhere: paired by "
                 f"question{rest}."
             )
+        if n := sum(_another_answer(own[id_], digest.get(name, "")) for id_, name in found.items()):
+            notes.append(
+                f"{_of(n, len(own))} of {label} have another right answer than elsewhere; paired."
+            )
         for id_, name in found.items():
             if name not in digest or not digest[name]:
                 digest[name] = own[id_]
@@ -62,6 +66,11 @@ def match_questions(sources: Sequence[tuple[str, Mapping[str, str]]], *, trust_i
                     holders.setdefault(_text(own[id_]), []).append(name)
         names.append(found)
     return Matched(tuple(names), tuple(notes))
+
+
+def _another_answer(digest: str, known: str) -> bool:
+    """Whether two digests are of the same text, and of different right answers."""
+    return _text(digest) == _text(known) != "" and _target(digest) != _target(known)
 
 
 def _text(digest: str) -> str:

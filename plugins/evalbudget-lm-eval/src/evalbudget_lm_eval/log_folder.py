@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from evalbudget.backtest import Declared, RaceRecord, RecordedScores, TaskName, as_written_by
+from evalbudget.backtest import Declared, RaceRecord, RecordedScores, TaskName, as_written_by, few
 from evalbudget.errors import InvalidInputError
 from evalbudget_lm_eval.host.logfiles import (
     SamplesFile,
@@ -22,7 +22,7 @@ from evalbudget_lm_eval.logs.documents import Documents
 from evalbudget_lm_eval.logs.log import Log, read_logs
 from evalbudget_lm_eval.logs.metrics import Metrics, direction, reducer, score_range
 from evalbudget_lm_eval.logs.missing import missing_from
-from evalbudget_lm_eval.logs.notes import Notes, few
+from evalbudget_lm_eval.logs.notes import Notes
 from evalbudget_lm_eval.logs.race import board_of
 from evalbudget_lm_eval.logs.readings import Readings
 from evalbudget_lm_eval.logs.settings import named_by_settings

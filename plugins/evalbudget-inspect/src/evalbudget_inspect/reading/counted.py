@@ -11,6 +11,7 @@ from inspect_ai.event import ModelEvent
 from inspect_ai.log import EvalSample, EvalSampleSummary
 from inspect_ai.model import ChatMessageAssistant
 
+from evalbudget.backtest import few
 from evalbudget_inspect.host.earlier_attempts import is_begun
 from evalbudget_inspect.reading.logs import Key, Log, read_samples, several
 
@@ -52,7 +53,7 @@ def _latest(logs: Sequence[Log]) -> tuple[list[Log], list[str]]:
         first = next(iter(reversed(double)))
         where = first.name if len(double) == 1 else f"{first.name} and {len(double) - 1:,} more"
         notes.append(
-            f"{several(sum(double.values()), 'sample')} of {where} stand in a later log too, of a retry or a "
+            f"Of {where}, {several(sum(double.values()), 'sample')} are in a later log too, of a retry or a "
             "later scoring: they count once, as that has them."
         )
     return found[::-1], notes
@@ -78,7 +79,7 @@ def _valid(logs: Sequence[Log]) -> tuple[list[Log], list[str]]:
                 f"({log.header.eval.model}) were marked invalid, and are left out."
             )
         found.append(log.without(invalid))
-    return found, notes
+    return found, few(notes, "logs have samples that were marked invalid")
 
 
 def without_copies(logs: Sequence[Log], models: Sequence[str]) -> tuple[list[Log], list[str]]:

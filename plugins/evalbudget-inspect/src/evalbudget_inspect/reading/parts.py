@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from evalbudget.backtest import match_questions, names_by_settings
+from evalbudget.backtest import few, match_questions, names_by_settings
 from evalbudget_inspect.reading.counted import without_copies
 from evalbudget_inspect.reading.logs import Log, several
 from evalbudget_inspect.reading.planned import Planned, plans_of
@@ -61,19 +61,20 @@ def parts_of(logs: Sequence[Log], run_of: Mapping[str, str]) -> tuple[list[Part]
     digests = [digests_of(log) for log in logs]
     matched = match_questions([(log.name, own) for log, own in zip(logs, digests, strict=True)])
     plans = plans_of(logs)
-    notes += [*matched.notes, *(note for plan in plans for note in plan.notes)]
+    notes += few(matched.notes, "logs hold other questions under the same ids")
+    notes += few([note for plan in plans for note in plan.notes], "logs are not whole")
+    notes += few(_limits(logs, models), "logs are of a part of their dataset")
     columns = zip(logs, models, settings, turns, plans, matched.names, digests, strict=True)
-    parts = [Part(*known) for known in columns]
-    return parts, [*notes, *_other_answers(parts)]
+    return [Part(*known) for known in columns], notes
 
 
-def _other_answers(parts: Sequence[Part]) -> Iterator[str]:
-    """Notes on logs in which other answers than elsewhere are right."""
-    right: dict[str, str] = {}
-    for part in parts:
-        own = {part.item(id_): digest.partition("-")[2] for id_, digest in part.digests.items()}
-        if n := sum(right.setdefault(item, answer) != answer for item, answer in own.items()):
-            yield (
-                f"{several(n, 'question')} of {part.log.name} have another right answer than elsewhere; "
-                "paired all the same."
-            )
+def _limits(logs: Sequence[Log], models: Sequence[str]) -> list[str]:
+    """Notes on datasets of which a part was asked, as ``--limit`` and ``--sample-id`` say."""
+    found = []
+    for log, model in zip(logs, models, strict=True):
+        spec = log.header.eval
+        asked, every = len(spec.dataset.sample_ids or ()), spec.dataset.samples or 0
+        chosen = spec.config.limit is not None or spec.config.sample_id is not None
+        if chosen and 0 < asked < every:
+            found.append(f"{model}: {asked:,} of the {several(every, 'sample')} of the dataset were asked.")
+    return found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from string import ascii_uppercase
+
 from inspect_ai.log import EvalSampleSummary
 
 from evalbudget.backtest import digest_of
@@ -29,7 +31,7 @@ def digests_of(log: Log) -> dict[str, str]:
 
 
 def _digest(summary: EvalSampleSummary) -> str:
-    """Of all messages, choices in whatever order, and of the right answer.
+    """Of all messages, choices in whatever order, and of the right answer: its text where it is a choice.
 
     A text that the summary cuts short is told from another one by its right answer as well.
     """
@@ -37,5 +39,14 @@ def _digest(summary: EvalSampleSummary) -> str:
     said = [asked] if isinstance(asked, str) else [f"{m.role}: {m.text}" for m in asked]
     question = [*said, *sorted(summary.choices or [])]
     if any(part.endswith(_CUT) for part in question):
-        question.append(str(summary.target))
-    return digest_of(question[0] if len(question) == 1 else question, summary.target)
+        question.append(str(_right(summary)))
+    return digest_of(question[0] if len(question) == 1 else question, _right(summary))
+
+
+def _right(summary: EvalSampleSummary) -> str | list[str]:
+    """The right answer; choices stand in another order elsewhere, and so under other letters."""
+    targets = [summary.target] if isinstance(summary.target, str) else list(summary.target)
+    choices = dict(zip(ascii_uppercase, summary.choices or (), strict=False))
+    if choices and all(target in choices for target in targets):
+        return sorted(choices[target] for target in targets)
+    return summary.target

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from evalbudget.backtest import few
 from evalbudget_lm_eval.logs.log import Log
 from evalbudget_lm_eval.logs.metrics import Metrics
 from evalbudget_lm_eval.logs.missing import Missing
-
-_TOLD = 3
-"""Sentences of one kind."""
 
 
 @dataclass(slots=True)
@@ -22,7 +20,7 @@ class Notes:
     """
 
     group: frozenset[str] | None
-    _limits: dict[tuple[str, str], list[tuple[str, int, int]]] = field(default_factory=dict)
+    _limits: dict[tuple[str, str], dict[str, tuple[int, int]]] = field(default_factory=dict)
     _left_out: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     _missing: list[str] = field(default_factory=list)
     _contradicted: list[str] = field(default_factory=list)
@@ -41,7 +39,7 @@ class Notes:
         if missing.limit is not None:
             how = log.file.config.get("limit")
             told = f" (--limit {how:g})" if isinstance(how, int | float) else ""
-            self._limits.setdefault((name, told), []).append((task, *missing.limit))
+            self._limits.setdefault((name, told), {})[task] = missing.limit
         if log.judged:
             return
         averaged = {key.partition(",")[0] for key in self.group or ()}
@@ -61,8 +59,8 @@ class Notes:
         """All of them."""
         limits = []
         for (name, how), own in self._limits.items():
-            asked, every = sum(each[1] for each in own), sum(each[2] for each in own)
-            where = _listed(task for task, *_ in own)
+            asked, every = (sum(counted) for counted in zip(*own.values(), strict=True))
+            where = _listed(own)
             limits.append(f"{name}: {asked:,} of the {every:,} documents of {where} were evaluated{how}.")
         left_out = [
             f"{metric} of {_listed(tasks)} is not read: {why}."
@@ -74,18 +72,6 @@ class Notes:
             *few(self._missing, "logs lack documents"),
             *few(self._contradicted, "totals differ from the samples"),
         ]
-
-
-def few(sentences: Sequence[str], more: str) -> list[str]:
-    """The first of many sentences of one kind, and how many more there are.
-
-    Args:
-        sentences: of the kind.
-        more: what the others say, after their number.
-    """
-    every = list(dict.fromkeys(sentences))
-    rest = len(every) - _TOLD
-    return every if rest < 2 else [*every[:_TOLD], f"{rest:,} more {more}."]
 
 
 def _listed(tasks: Iterable[str]) -> str:
