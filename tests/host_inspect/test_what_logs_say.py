@@ -110,9 +110,10 @@ def test_whatever_else_was_evaluated_names_models_apart(tmp_path: Path) -> None:
         "mockllm/model", config=GenerateConfig(top_p=0.4), base_url="http://x", memoize=False
     )
     one("top", model=of_model)
+    one("elsewhere", model=get_model("mockllm/model", base_url="http://y", memoize=False))
     found = read(tmp_path)
-    assert len(found.models) == 6
-    assert sorted(found.counts.sum(axis=(1, 2)).tolist()) == [2, 2, 2, 2, 2, 4]  # one run was repeated
+    assert len(found.models) == 7
+    assert sorted(found.counts.sum(axis=(1, 2)).tolist()) == [2, 2, 2, 2, 2, 2, 4]  # one run was repeated
     (warm,) = [name for name in found.models if "temperature=0.5" in name]
     assert "grader=default" in warm
 

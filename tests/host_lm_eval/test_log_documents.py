@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from tests.host_lm_eval.log_worlds import DATE, declared, mean, notes, read, sample, write_log
+from tests.host_lm_eval.log_worlds import DATE, NAN, declared, mean, notes, read, sample, write_log
 
 from evalbudget.cli.main import cli
 from evalbudget.errors import InvalidInputError, UnknownNameError
@@ -85,6 +85,22 @@ def test_a_limit_is_said_and_nothing_of_it_is_missing(tmp_path: Path) -> None:
     assert "a: 4 of the 100 documents of toy were evaluated (--limit 4)." in notes(recorded)
     assert declared(recorded).complete == (True, True)
     assert (missing_shares(recorded) > 0.0).sum() == 0
+
+
+def test_two_runs_with_one_limit_are_of_the_same_documents(tmp_path: Path) -> None:
+    for day, answer in ((2, "a"), (3, "b")):
+        samples = [sample(i, {"acc": 1.0}, resps=[[answer]]) for i in range(4)]
+        date = f"2026-01-0{day}T03-04-05.000000"
+        write_log(tmp_path, samples, model="a", date=date, asked=(100, 4), config={"limit": 4})
+    recorded = read(tmp_path)
+    assert recorded.counts.sum() == 8
+    assert notes(recorded) == "a: 4 of the 100 documents of toy were evaluated (--limit 4)."
+
+
+def test_scores_that_are_all_missing_are_no_damage(tmp_path: Path) -> None:
+    write_log(tmp_path, [NAN] * 4)
+    with pytest.raises(InvalidInputError, match="holds no score: all 4 that should be there are missing"):
+        read(tmp_path)
 
 
 def test_a_cut_under_a_limit_is_of_its_documents(tmp_path: Path) -> None:

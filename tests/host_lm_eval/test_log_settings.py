@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.host_lm_eval.log_worlds import declared, notes, read, sample, write_log
+from tests.host_lm_eval.log_worlds import averages, declared, notes, read, sample, write_log
 
 LATER = "2026-01-03T03-04-05.000000"
 
@@ -62,6 +62,11 @@ LATER = "2026-01-03T03-04-05.000000"
             {"chat_template_sha": None},
             {"chat_template_sha": "0123456789abcdef"},
             ["chat_template=none", "chat_template=0123456789ab"],
+        ),
+        (
+            {"metrics": [*averages("acc"), {"metric": "exact_match", "ignore_case": True}]},
+            {"metrics": [*averages("acc"), {"metric": "exact_match"}]},
+            ["exact_match.ignore_case=True", "exact_match.ignore_case=default"],
         ),
         (
             {"task_config": {"process_results": "def process(doc, results):\n    return 1\n"}},

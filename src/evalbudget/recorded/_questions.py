@@ -56,9 +56,7 @@ def match_questions(sources: Sequence[tuple[str, Mapping[str, str]]], *, trust_i
                 f"question{rest}."
             )
         if n := sum(_another_answer(own[id_], digest.get(name, "")) for id_, name in found.items()):
-            notes.append(
-                f"{_of(n, len(own))} of {label} have another right answer than elsewhere; paired."
-            )
+            notes.append(f"{_of(n, len(own))} of {label} have another right answer than elsewhere; paired.")
         for id_, name in found.items():
             if name not in digest or not digest[name]:
                 digest[name] = own[id_]

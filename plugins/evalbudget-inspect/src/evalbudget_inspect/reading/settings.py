@@ -12,6 +12,7 @@ from inspect_ai.log import EvalLog
 from evalbudget.comparisons.flags import FLAGS as GATE_FLAGS
 from evalbudget.flags import names_of
 from evalbudget.races.flags import FLAGS as RACE_FLAGS
+from evalbudget.run import without_secrets
 from evalbudget_inspect.repeats.flags import FLAGS
 from evalbudget_inspect.repeats.registry_entry import split_arguments
 
@@ -42,7 +43,6 @@ _OF_THE_CALL = frozenset(
 _OF_THE_MACHINE = frozenset(
     {
         "api_key",
-        "base_url",
         "client",
         "client_timeout",
         "timeout",
@@ -111,6 +111,8 @@ def _settings(header: EvalLog, usual: Mapping[str, str], judges: Sequence[str]) 
     config = _given(spec.model_generate_config) | _given(header.plan.config)
     found |= {name: _text(value) for name, value in config.items() if name not in _OF_THE_CALL}
     found |= {f"model.{name}": text for name, text in _model_arguments(spec.model_args).items()}
+    if spec.model_base_url:
+        found["model.base_url"] = without_secrets(spec.model_base_url)
     for role, models in (spec.model_roles or {}).items():
         several = models if isinstance(models, list) else [models]
         if not {one.model for one in several} <= set(judges):

@@ -24,6 +24,7 @@ _OF_THE_MACHINE = frozenset(
         "enforce_eager",
         "max_cpu_memory",
         "max_memory_per_gpu",
+        "max_num_seqs",
         "mem_fraction_static",
         "offload_folder",
         "parallelize",
@@ -189,12 +190,24 @@ def _options(log: Log) -> dict[str, str]:
     if config.get("dataset_name"):
         found["dataset_name"] = config["dataset_name"]
     if not log.judged:
+        found |= _metric_options(config)
         hashed = all(record.get("prompt_hash") for record in log.records)
         keys = _OF_THE_SCORING if hashed else (*_OF_THE_SCORING, *_OF_THE_PROMPT)
         found |= {key: config[key] for key in keys if config.get(key)}
         if any(reducer(log, name) for name in log.filters):
             found["repeats"] = config.get("repeats")
     return {key: _text(value) for key, value in found.items()}
+
+
+def _metric_options(config: Mapping[str, Any]) -> dict[str, Any]:
+    """What metrics were told beside how to average them, such as ``ignore_case``."""
+    entries = [entry for entry in config.get("metric_list") or () if isinstance(entry, Mapping)]
+    return {
+        f"{entry.get('metric')}.{key}": value
+        for entry in entries
+        for key, value in entry.items()
+        if key not in ("metric", "aggregation", "higher_is_better")
+    }
 
 
 def _metadata(file: SamplesFile) -> dict[str, Any]:
