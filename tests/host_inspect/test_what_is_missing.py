@@ -158,6 +158,15 @@ def test_a_log_that_was_cut_short_says_so(tmp_path: Path, whole: EvalLog, status
     assert "after 20 of 40 samples, in the order of the dataset. What it says is not of all" in notes(found)
 
 
+def test_results_that_contradict_the_samples_are_said(tmp_path: Path, whole: EvalLog) -> None:
+    assert not read(path_of(whole)).declared.notes
+    results = whole.results.model_copy(deep=True)
+    results.scores[0].metrics["accuracy"].value = 0.9
+    found = read(rewritten(whole, tmp_path / "told.eval", results=results))
+    assert means(found) == {"match": 0.25}
+    assert "told.eval say accuracy 0.9 by match, and its samples average 0.25: the samples" in notes(found)
+
+
 def test_many_logs_that_were_cut_short_are_said_in_few_sentences(tmp_path: Path, whole: EvalLog) -> None:
     for n in range(20):
         spec = whole.eval.model_copy(update={"task_id": f"task {n}", "model": f"mockllm/{n}"})

@@ -11,13 +11,14 @@ import pytest
 from tests.cli.commands import typed
 
 from evalbudget import Allocation
-from evalbudget.backtest import HowBought, RecordedScores
+from evalbudget.backtest import Declared, HowBought, RecordedScores
 from evalbudget.doctor import diagnose
 from evalbudget.errors import InvalidInferenceError
 from evalbudget.frames import Scores
 from evalbudget.hooks._plugins import plugins
 from evalbudget.recorded._race_record import RaceRecord, RaceRow
 from evalbudget.report import report
+from evalbudget.report._metrics import Metrics
 
 CASES = Path(__file__).parent.parent / "cases"
 
@@ -65,6 +66,16 @@ def test_metrics_have_a_row_each() -> None:
         typed("report")(CASES / "metrics_flag.csv", "--rater", "context_recall", "--json", "-").stdout
     )
     assert boards["context_recall"] == alone["leaderboard"]["rows"]
+
+
+def test_metrics_of_clustered_items_say_so() -> None:
+    scores = np.random.default_rng(0).random((1, 12, 2, 1))
+    two = RecordedScores(scores, ("m",), tuple(map(str, range(12))), ("a", "b"), one_measure=False)
+    labels = {item: str(int(item) // 3) for item in two.items}
+    declared = Declared.of(two.models, two.items, two.raters, clusters=labels, cluster="document")
+    sections = report(replace(two, declared=declared)).sections
+    (metrics,) = (section for section in sections if isinstance(section, Metrics))
+    assert "clusters of items (document; sampled, independent)" in metrics.tables()[0].note
 
 
 def test_notes_of_sources_stand_in_every_result(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from evalbudget.report._leaderboard import Leaderboard, Standing
-from evalbudget.report._numbers import CLAIM, decimals, name_cell, new_table, number, span
+from evalbudget.report._numbers import decimals, name_cell, new_table, number, span
 from evalbudget.report._section import Section
 from evalbudget.report._study import Study
 from evalbudget.tables import NotedTable
@@ -21,12 +21,14 @@ class Metrics(Section):
     Attributes:
         boards: the standings by metric, the best model first.
         level: of each interval by itself.
+        claim: exactly what the intervals take for random.
     """
 
     name: ClassVar[str] = "metrics"
 
     boards: tuple[tuple[str, tuple[Standing, ...]], ...]
     level: float
+    claim: str
 
     @classmethod
     def of(cls, study: Study) -> Self | None:
@@ -43,11 +45,11 @@ class Metrics(Section):
             part = part.part(scored)
             board = Leaderboard.of(Study.of(part, level=study.level, missing=study.missing))
             boards.append((metric, () if board is None else board.rows))
-        return cls(tuple(boards), study.level)
+        return cls(tuple(boards), study.level, study.claim)
 
     def tables(self) -> tuple[NotedTable, ...]:
         """One row per metric and model."""
-        note = f"{CLAIM} Each interval by itself. Everything on one of them: --rater NAME."
+        note = f"{self.claim} Each interval by itself. Everything on one of them: --rater NAME."
         columns = ["metric", "model", "estimate", "s.e.", f"{self.level:.0%} interval", "items"]
         table = new_table("metrics", note, columns)
         for metric, rows in self.boards:

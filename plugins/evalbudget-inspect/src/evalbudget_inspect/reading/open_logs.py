@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from evalbudget.backtest import Declared, RecordedScores, TaskName, as_written_by
+from evalbudget.backtest import Declared, RecordedScores, TaskName, as_written_by, few
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget_inspect.reading.counted import count_once
 from evalbudget_inspect.reading.declared import clusters_of, is_one_measure, ranges_of, reducers_of, strata_of
@@ -19,6 +19,7 @@ from evalbudget_inspect.reading.races import record_of, task_of
 from evalbudget_inspect.reading.readings import read_readings
 from evalbudget_inspect.reading.scores import Series
 from evalbudget_inspect.reading.shared_runs import SharedRuns
+from evalbudget_inspect.reading.totals import contradicted
 
 _NAMED = 3
 
@@ -91,7 +92,8 @@ def _read(
     recorded = columns.recorded(purchases)
     headers, models = [part.log.header for part in parts], [part.model for part in parts]
     race, of_race = record_of(headers, models)
-    declared = _declared(recorded, parts, series, [*notes, *missing, *of_race])
+    wrong = few(list(contradicted(parts)), "totals differ from the samples")
+    declared = _declared(recorded, parts, series, [*notes, *missing, *wrong, *of_race])
     tasks = {(task_of(h).rpartition("/")[2], str(h.eval.task_version)) for h in headers}
     texts, labels = _texts(parts), _categories(parts, category)
     return replace(
