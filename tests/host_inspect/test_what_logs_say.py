@@ -189,9 +189,9 @@ def test_a_part_of_the_dataset_is_said(tmp_path: Path) -> None:
     logged(made, tmp_path, sample_id=[1, 7, 8])
     logged(made, tmp_path)
     found = read(tmp_path)
-    assert sorted(found.declared.notes) == [
-        "mockllm/model: 3 of the 9 samples of the dataset were asked.",
-        "mockllm/model: 4 of the 9 samples of the dataset were asked.",
+    assert sorted(note.partition(" ")[2] for note in found.declared.notes) == [
+        "(mockllm/model) is of 3 of the 9 samples of the dataset.",
+        "(mockllm/model) is of 4 of the 9 samples of the dataset.",
     ]
 
 

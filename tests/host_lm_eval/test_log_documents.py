@@ -97,6 +97,14 @@ def test_two_runs_with_one_limit_are_of_the_same_documents(tmp_path: Path) -> No
     assert notes(recorded) == "a: 4 of the 100 documents of toy were evaluated (--limit 4)."
 
 
+def test_runs_of_other_chosen_documents_add_up(tmp_path: Path) -> None:
+    for day, chosen in ((2, (0, 1, 2)), (3, (2, 8, 9))):
+        date = f"2026-01-0{day}T03-04-05.000000"
+        samples = [sample(i, {"acc": 1.0}, resps=[[f"{day}"]]) for i in chosen]
+        write_log(tmp_path, samples, model="a", date=date, asked=(100, 3))
+    assert notes(read(tmp_path)) == "a: 5 of the 100 documents of toy were evaluated."
+
+
 def test_scores_that_are_all_missing_are_no_damage(tmp_path: Path) -> None:
     write_log(tmp_path, [NAN] * 4)
     with pytest.raises(InvalidInputError, match="holds no score: all 4 that should be there are missing"):

@@ -63,18 +63,19 @@ def parts_of(logs: Sequence[Log], run_of: Mapping[str, str]) -> tuple[list[Part]
     plans = plans_of(logs)
     notes += few(matched.notes, "logs hold other questions under the same ids")
     notes += few([note for plan in plans for note in plan.notes], "logs are not whole")
-    notes += few(_limits(logs, models), "logs are of a part of their dataset")
+    notes += few(_limits(logs), "logs are of a part of their dataset")
     columns = zip(logs, models, settings, turns, plans, matched.names, digests, strict=True)
     return [Part(*known) for known in columns], notes
 
 
-def _limits(logs: Sequence[Log], models: Sequence[str]) -> list[str]:
+def _limits(logs: Sequence[Log]) -> list[str]:
     """Notes on datasets of which a part was asked, as ``--limit`` and ``--sample-id`` say."""
     found = []
-    for log, model in zip(logs, models, strict=True):
+    for log in logs:
         spec = log.header.eval
         asked, every = len(spec.dataset.sample_ids or ()), spec.dataset.samples or 0
         chosen = spec.config.limit is not None or spec.config.sample_id is not None
         if chosen and 0 < asked < every:
-            found.append(f"{model}: {asked:,} of the {several(every, 'sample')} of the dataset were asked.")
+            of = f"{asked:,} of the {several(every, 'sample')} of the dataset"
+            found.append(f"{log.name} ({spec.model}) is of {of}.")
     return found

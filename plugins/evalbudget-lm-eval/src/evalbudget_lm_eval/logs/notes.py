@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from evalbudget.backtest import few
 from evalbudget_lm_eval.logs.log import Log
 from evalbudget_lm_eval.logs.metrics import Metrics
 from evalbudget_lm_eval.logs.missing import Missing
+
+_Part = tuple[set[int], int, int]
+"""Of one log: its documents, how many were evaluated, and how many there are."""
 
 
 @dataclass(slots=True)
@@ -20,7 +23,7 @@ class Notes:
     """
 
     group: frozenset[str] | None
-    _limits: dict[tuple[str, str], dict[str, tuple[int, int]]] = field(default_factory=dict)
+    _limits: dict[tuple[str, str], dict[str, list[_Part]]] = field(default_factory=dict)
     _left_out: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     _missing: list[str] = field(default_factory=list)
     _contradicted: list[str] = field(default_factory=list)
@@ -39,7 +42,8 @@ class Notes:
         if missing.limit is not None:
             how = log.file.config.get("limit")
             told = f" (--limit {how:g})" if isinstance(how, int | float) else ""
-            self._limits.setdefault((name, told), {})[task] = missing.limit
+            here = {int(record["doc_id"]) for record in log.records}
+            self._limits.setdefault((name, told), {}).setdefault(task, []).append((here, *missing.limit))
         if log.judged:
             return
         averaged = {key.partition(",")[0] for key in self.group or ()}
@@ -59,7 +63,8 @@ class Notes:
         """All of them."""
         limits = []
         for (name, how), own in self._limits.items():
-            asked, every = (sum(counted) for counted in zip(*own.values(), strict=True))
+            asked = sum(map(_evaluated, own.values()))
+            every = sum(max(each for *_, each in parts) for parts in own.values())
             where = _listed(own)
             limits.append(f"{name}: {asked:,} of the {every:,} documents of {where} were evaluated{how}.")
         left_out = [
@@ -72,6 +77,12 @@ class Notes:
             *few(self._missing, "logs lack documents"),
             *few(self._contradicted, "totals differ from the samples"),
         ]
+
+
+def _evaluated(parts: Sequence[_Part]) -> int:
+    """How many documents several runs of a task evaluated, some of them in more than one."""
+    different = set().union(*(here for here, *_ in parts))
+    return max(len(different), *(asked for _, asked, _ in parts))
 
 
 def _listed(tasks: Iterable[str]) -> str:
