@@ -11,7 +11,7 @@ import pytest
 from inspect_ai.model import get_model
 from inspect_ai.scorer import mean
 from inspect_ai.solver import TaskState
-from tests.host_inspect.log_worlds import logged, number, questions, quiz, read
+from tests.host_inspect.log_worlds import logged, notes, number, questions, quiz, read
 from tests.host_inspect.worlds import entry_of, rows_of, scoring
 
 import evalbudget
@@ -87,7 +87,9 @@ def test_a_run_with_failures_gives_its_own_rows(options: dict[str, Any], tmp_pat
     log = logged(made, tmp_path, fail_on_error=False)
     check(rows_of(log, "s"), tmp_path)
     assert entry_of(log)["failed"] > 0
-    assert not read(tmp_path).failed.any()  # all were asked again
+    found = read(tmp_path)
+    assert not found.failed.any()  # all were asked again
+    assert f"{entry_of(log)['failed']} of 70 answers of mockllm/model failed and were asked" in notes(found)
 
 
 def test_an_entry_of_a_dict_gives_its_own_rows(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def read_readings(
         shared: which logs belong to one run.
     """
     columns, paid, purchases = LogColumns(), PaidSamples(), Purchases()
-    asked, errors, unscored = Counter[str](), Counter[str](), Counter[str]()
+    asked, errors, unscored, again = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
     for part in parts:
         log = part.log
         name, expected = shared.log(log.header, log.file), series.of_log(log)
@@ -52,10 +52,12 @@ def read_readings(
                 asked[part.model] += 1
                 if not every or any(math.isnan(reading.value) for reading in found):
                     (unscored if sample.error is None else errors)[part.model] += 1
+                elif len(found) < len(every):
+                    again[part.model] += 1
             for reading, cell in _lacking(part, expected):
                 _add(columns, part, name, cell, reading)
                 columns.costs.append(math.nan)
-    return columns, purchases, list(_notes(asked, errors, unscored))
+    return columns, purchases, list(_notes(asked, errors, unscored, again))
 
 
 def _asked_again(
@@ -106,7 +108,17 @@ def _add(columns: LogColumns, part: Part, log: str, cell: Cell, reading: Reading
     columns.weights.append(weight_of(reading.entry))
 
 
-def _notes(asked: Counter[str], errors: Counter[str], unscored: Counter[str]) -> Iterator[str]:
-    for counts, what in ((errors, "ended in an error"), (unscored, "came back without a score")):
+def _notes(
+    asked: Counter[str], errors: Counter[str], unscored: Counter[str], again: Counter[str]
+) -> Iterator[str]:
+    told = (
+        (errors, "ended in an error: missing."),
+        (unscored, "came back without a score: missing."),
+        (
+            again,
+            "failed and were asked again: if wrong ones fail more often, scores are too high.",
+        ),
+    )
+    for counts, what in told:
         for model, n in counts.items():
-            yield f"{n:,} of {several(asked[model], 'answer')} of {model} {what}: missing."
+            yield f"{n:,} of {several(asked[model], 'answer')} of {model} {what}"
