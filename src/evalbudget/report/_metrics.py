@@ -21,12 +21,14 @@ class Metrics(Section):
     Attributes:
         boards: the standings by metric, the best model first.
         level: of each interval by itself.
+        notes: what to beware of, of each metric.
     """
 
     name: ClassVar[str] = "metrics"
 
     boards: tuple[tuple[str, tuple[Standing, ...]], ...]
     level: float
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, study: Study) -> Self | None:
@@ -34,7 +36,7 @@ class Metrics(Section):
         recorded = study.recorded
         if recorded.one_measure or len(recorded.raters) < 2:
             return None
-        boards = []
+        boards, notes = [], []
         for number_, metric in enumerate(recorded.raters):
             part = recorded.part(raters=np.array([number_]))
             scored = np.flatnonzero(part.counts.any(axis=(1, 2)))
@@ -42,14 +44,18 @@ class Metrics(Section):
                 continue
             part = part.part(scored)
             board = Leaderboard.of(Study.of(part, level=study.level, missing=study.missing))
-            boards.append((metric, () if board is None else board.rows))
-        return cls(tuple(boards), study.level)
+            if board is None:
+                continue
+            boards.append((metric, board.rows))
+            lower = ("lower is better.",) * board.lower_is_better
+            notes += [f"{metric}: {note}" for note in (*lower, *board.notes)]
+        return cls(tuple(boards), study.level, tuple(notes))
 
     def tables(self) -> tuple[NotedTable, ...]:
         """One row per metric and model."""
-        note = f"{CLAIM} Each interval by itself. Everything on one of them: --rater NAME."
+        parts = (CLAIM, "Each interval by itself. Everything on one of them: --rater NAME.", *self.notes)
         columns = ["metric", "model", "estimate", "s.e.", f"{self.level:.0%} interval", "items"]
-        table = new_table("metrics", note, columns)
+        table = new_table("metrics", " ".join(parts), columns)
         for metric, rows in self.boards:
             places = decimals(row.standard_error for row in rows)
             for row in rows:
@@ -64,5 +70,6 @@ class Metrics(Section):
         return (table,)
 
     def to_dict(self) -> dict[str, Any]:
-        """The rows by metric."""
-        return {metric: [asdict(row) for row in rows] for metric, rows in self.boards}
+        """The rows by metric, and the notes."""
+        boards = {metric: [asdict(row) for row in rows] for metric, rows in self.boards}
+        return {"boards": boards, "notes": list(self.notes)}
