@@ -142,7 +142,11 @@ class Comparisons:
             decided = len(self.rows) - open_ones
             sure = f"with {_percent(self.level)} confidence in all" + ("" if self.guaranteed else ", about")
             missing = sum(row.is_open_by_missing for row in self.rows)
-            of_them = f" {missing} are open since answers are missing." if missing else ""
+            of_them = (
+                f" {missing} {'is' if missing == 1 else 'are'} open since answers are missing."
+                if missing
+                else ""
+            )
             return f"{decided} of {len(self.rows)} comparisons are decided, {sure}.{of_them}"
         (row,) = self.rows
         places = decimals([row.standard_error])
