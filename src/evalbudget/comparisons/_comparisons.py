@@ -211,7 +211,7 @@ class Comparisons:
         """Items that are compared, where they are the same in all rows, and their clusters."""
         few, many = (end(row.clusters for row in self.rows) for end in (min, max))
         clusters = f"{few:,}" if few == many else f"{few:,} to {many:,}"
-        clusters = "" if self.cluster is None else f" in {clusters} clusters"
+        clusters = "" if self.cluster is None else f" in {clusters} cluster{'s' * (many != 1)}"
         items = f"{self.rows[0].items:,} items" if same else "Items"
         return (f"{items}{clusters}.",) if same or clusters else ()
 
