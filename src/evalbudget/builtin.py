@@ -98,8 +98,8 @@ def evalbudget_register_checks() -> Sequence[type[Check]]:
 
 
 @hookimpl(trylast=True)
-def evalbudget_open_scores(path: Path, category: str | None) -> RecordedScores | None:
+def evalbudget_open_scores(path: Path, task: str | None, category: str | None) -> RecordedScores | None:
     """The recorded-scores layout as .npz, and long tables: .csv, .jsonl and .parquet."""
     from evalbudget.recorded._files import open_scores
 
-    return open_scores(path, category)
+    return open_scores(path, category, task)

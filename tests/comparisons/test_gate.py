@@ -296,10 +296,8 @@ def test_items_of_two_categories_are_refused(tmp_path: Path, text: str, told: st
         plugins().open_scores(path)
 
 
-def test_tables_of_several_tasks_are_of_none(tmp_path: Path) -> None:
+def test_tables_that_name_no_task_are_of_none(tmp_path: Path) -> None:
     path = tmp_path / "scores.csv"
-    path.write_text("item,score,task,version\na,1,x,7\nb,0,y,\n")
-    assert plugins().open_scores(path).task is None
     path.write_text("item,score,task\na,1,\nb,0,\n")
     assert plugins().open_scores(path).task is None
 

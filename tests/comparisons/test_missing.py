@@ -55,6 +55,26 @@ def test_a_candidate_whose_wrong_answers_crash_is_not_called_good() -> None:
     assert "Did you mean 'worst'?" in run(*asked, "--missing", "wurst").output
 
 
+def test_rows_that_a_candidate_lacks_count_as_what_is_said(tmp_path: Path) -> None:
+    """No row, and not only one without a score, where nothing says that the item was not asked."""
+    base, short = tmp_path / "base.csv", tmp_path / "short.csv"
+    base.write_text("item,score,model\n" + "".join(f"q{i},1,old\n" for i in range(200)))
+    short.write_text("item,score,model\n" + "".join(f"q{i},1,new\n" for i in range(150)))
+    asked = ("gate", "--baseline", str(base), "--candidate", str(short), "--margin", "0.1")
+    zero, dropped = run(*asked, "--missing", "zero"), run(*asked, "--missing", "drop")
+    assert (zero.exit_code, dropped.exit_code) == (1, 0)
+    assert "Difference -0.25 " in zero.output
+    assert "on 200 items. 50 of new's answers are missing, and counted as the worst score." in zero.output
+    assert "on 150 items. 50 of new's answers are missing, and left out." in dropped.output
+    assert "not asked" not in zero.output + dropped.output
+    lower = run(*asked, "--missing", "zero", "--lower-is-better")
+    assert "Difference +0.00 " in lower.output
+    short.write_text("item,score,model,complete\n" + "".join(f"q{i},1,new,1\n" for i in range(150)))
+    whole = run(*asked, "--missing", "zero")
+    assert whole.exit_code == 0
+    assert "50 items of the baseline were not asked of the candidate." in whole.output
+
+
 def test_a_model_without_a_score_on_the_hard_items_is_not_better() -> None:
     found = run("compare", str(TABLES / "crash.csv"))
     assert found.exit_code == 3

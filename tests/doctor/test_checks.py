@@ -21,6 +21,7 @@ from evalbudget.doctor.checks._repeats import Repeats
 from evalbudget.doctor.checks._savings import AuditSaving, RaceSaving, RepeatSaving, RotationSaving
 from evalbudget.doctor.checks._sources import MissingScores, SourcesCheck
 from evalbudget.errors import InvalidInferenceError
+from evalbudget.recorded._direction import with_lower_better
 from evalbudget.recorded._how_bought import HowBought
 from evalbudget.sampler import Allocation
 
@@ -323,3 +324,24 @@ def test_missing_scores_and_what_is_unknown_are_said() -> None:
     assert by(MissingScores, recorded(scores[:1])) == ()
     unknown = one(SourcesCheck, recorded(scores))
     assert "higher is taken for better" in unknown.text
+
+
+def test_what_leads_is_ahead_where_lower_is_better() -> None:
+    rng = np.random.default_rng(8)
+    scores = recorded(passes(rng, [0.1, 0.3, 0.7], 200))
+    mirrored = with_lower_better(scores)
+    found = one(Gap, mirrored)
+    assert found.title == "who is best is proved"
+    assert found.text.startswith("m0 is 0.")
+    assert "ahead of m1" in found.text
+    assert found.numbers["low"] > 0.0
+    assert one(Gap, replace(scores, scores=1.0 - scores.scores)).numbers == pytest.approx(found.numbers)
+    raced = [one(RaceSaving, each) for each in (mirrored, replace(scores, scores=1.0 - scores.scores))]
+    assert raced[0].text == raced[1].text
+
+
+def test_a_lead_that_missing_answers_leave_open() -> None:
+    rng = np.random.default_rng(9)
+    table = passes(rng, [0.7, 0.65], 200)
+    table[0, table[0, :, 0, 0] == 0.0] = np.nan
+    assert one(Gap, recorded(table)).title == "answers are missing, which leaves the lead open"

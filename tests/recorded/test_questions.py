@@ -83,3 +83,15 @@ def test_a_name_is_one_question_and_stands_once_in_a_log(logs: list[dict[str, in
         for i, name in names.items():
             if log[i]:
                 assert asked.setdefault(name, log[i]) == log[i]
+
+
+def test_questions_under_new_ids_are_paired_where_they_stand_once() -> None:
+    renumbered = {f"x{i}": told for i, told in ASKED.items()}
+    found = match_questions([("a", ASKED), ("b", renumbered)])
+    assert found.names[1] == {f"x{i}": i for i in ASKED}
+    assert found.notes == ("5 questions of b have other ids elsewhere: paired by question.",)
+    alike = [{f"{name}{i}": digest_of("Solve it.", "") for i in range(3)} for name in "ab"]
+    found = match_questions([("a", alike[0]), ("b", alike[1])])
+    assert (found.names[1], found.notes) == ({f"b{i}": f"b{i}" for i in range(3)}, ())
+    longer = ASKED | {"9": ASKED["0"]}
+    assert match_questions([("a", ASKED), ("b", longer)]).names[1] == {i: i for i in longer}

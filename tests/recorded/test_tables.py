@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 import evalbudget
 from evalbudget.backtest import RecordedScores
-from evalbudget.errors import InvalidInputError
+from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.recorded._missing import missing_answers
 
 CASES = Path(__file__).parent.parent / "cases"
@@ -83,3 +84,64 @@ def test_directions_and_ranges_are_read(tmp_path: Path) -> None:
     path.write_text("item,score,better\nq1,1,lower\nq2,0,higher\n")
     with pytest.raises(InvalidInputError, match="differs from that in other rows"):
         read(path)
+
+
+def test_tasks_of_a_table_are_read_one_by_one(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    rows = [f"{i},{m},{t},{score}" for m in "ab" for t, score in (("easy", 1), ("hard", 0)) for i in range(9)]
+    path.write_text("\n".join(["item,model,task,score", *rows]))
+    with pytest.raises(InvalidInputError, match=r"2 tasks in the column task \(easy, hard\).*--task easy"):
+        read(path)
+    hard = evalbudget.read(path, task="hard").recorded
+    assert (hard.scores.shape, hard.scores.max()) == ((2, 9, 1, 1), 0.0)
+    assert str(hard.task) == "hard"
+    with pytest.raises(UnknownNameError, match="Did you mean 'hard'"):
+        evalbudget.read(path, task="hrd")
+    with pytest.raises(InvalidInputError, match="no column task, so there is no 'easy'; leave --task out"):
+        evalbudget.read(CASES / "tab.tsv", task="easy")
+    path.write_text("item,score,task,version\nq1,1,easy,1\nq2,0,easy,2\n")
+    with pytest.raises(InvalidInputError, match="task easy has the versions 1 and 2"):
+        read(path)
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "told"),
+    [
+        ("failed", ("timeout", "no"), "Column failed was not read: "),
+        ("complete", ("yes", "partial"), "Column complete was not read: "),
+        ("complete", (1, 0), "Column complete was not read: line 2: complete of model 'model' differs"),
+        ("score_high", (2, 3), "Column score_high was not read: line 2: score_high of rater"),
+        ("better", ("a", "b"), "Columns that were not read: better."),
+        ("cluster", ("eu", ""), "Column cluster was not read: some items have none."),
+    ],
+)
+@pytest.mark.parametrize("suffix", ["csv", "json"])
+def test_columns_of_others_under_names_of_ours_are_named_and_left(
+    column: str, values: tuple[object, object], told: str, suffix: str, tmp_path: Path
+) -> None:
+    path = tmp_path / f"t.{suffix}"
+    if suffix == "json":
+        told = told.partition(": line ")[0]
+        path.write_text(json.dumps([{"item": f"q{i}", "score": i, column: v} for i, v in enumerate(values)]))
+    else:
+        path.write_text(f"item,score,{column}\nq0,0,{values[0]}\nq1,1,{values[1]}\n")
+    found = read(path)
+    (note,) = notes(found)
+    assert note.startswith(told)
+    assert found.scores.ravel().tolist() == [0.0, 1.0]
+    assert found.declared is not None
+    assert (found.declared.complete, found.declared.lower_is_better) == ((False,), (None,))
+    assert (found.declared.ranges, found.declared.clusters) == ((None,), None)
+
+
+def test_a_direction_that_is_misspelled_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("item,score,better\nq1,1,lwer\nq2,0,lwer\n")
+    with pytest.raises(UnknownNameError, match="Did you mean 'lower'"):
+        read(path)
+
+
+def test_a_table_that_says_what_was_not_asked_is_quoted(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("item,model,score,complete\nq1,a,1,true\nq2,a,1,true\nq1,b,0,true\n")
+    assert notes(read(path)) == ("By the column complete, b was not asked 1 of the 2 items.",)

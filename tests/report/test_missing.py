@@ -154,3 +154,18 @@ def test_declared_clusters_are_counted_as_the_draws() -> None:
         if (row.first, row.second) in theirs:
             other = theirs[row.first, row.second]
             assert (other.low, other.high) == pytest.approx((row.low, row.high))
+
+
+def test_a_panel_of_which_one_judge_lacks_scores() -> None:
+    rng = np.random.default_rng(4)
+    truth = rng.random((2, 60)) < [[0.3], [0.5]]
+    table = (truth[:, :, None] ^ (rng.random((2, 60, 2)) < 0.1)).astype(float)
+    table[1, :10, 1] = np.nan
+    lost = np.isnan(table).astype(np.int64)
+    scores = recorded(table[..., None], raters=("j1", "j2"), failed=lost)
+    found = board(scores)
+    assert "10 of m1's answers are missing" in " ".join(found.notes)
+    whole = board(scores, Missing.DROP)
+    for row, dropped in zip(found.rows, whole.rows, strict=True):
+        assert 0.0 <= row.low <= dropped.low < dropped.high <= row.high <= 1.0
+        assert (row.high - row.low > dropped.high - dropped.low) == (row.model == "m1")

@@ -57,7 +57,7 @@ def test_frames_and_doctor_repeat_it() -> None:
 
 def test_metrics_have_a_row_each() -> None:
     found = json.loads(typed("report")(CASES / "metrics_flag.csv", "--json", "-").stdout)
-    boards = found["metrics"]
+    boards = found["metrics"]["boards"]
     assert {metric: [row["model"] for row in rows] for metric, rows in boards.items()} == {
         "faithfulness": ["a", "b"],
         "context_recall": ["b", "a"],
@@ -76,6 +76,20 @@ def test_metrics_of_clustered_items_say_so() -> None:
     sections = report(replace(two, declared=declared)).sections
     (metrics,) = (section for section in sections if isinstance(section, Metrics))
     assert "clusters of items (document; sampled, independent)" in metrics.tables()[0].note
+
+
+def test_metrics_say_what_is_missing_and_which_way_is_better(tmp_path: Path) -> None:
+    rows = [f"q{i},{m},acc,{i % 2},higher\n" for i in range(10) for m in "ab"]
+    rows += [
+        f"q{i},{m},errors,{'' if m + str(i) == 'b0' else i % 3 % 2},lower\n" for i in range(10) for m in "ab"
+    ]
+    (path := tmp_path / "t.csv").write_text("item,model,metric,score,better\n" + "".join(rows))
+    notes = json.loads(typed("report")(path, "--json", "-").stdout)["metrics"]["notes"]
+    assert notes[0] == "errors: lower is better."
+    assert notes[1].startswith("errors: 1 of b's answers is missing: ")
+    assert len(notes) == 2
+    shown = " ".join(typed("report")(path).stdout.split())
+    assert all(note in shown for note in notes)
 
 
 def test_notes_of_sources_stand_in_every_result(tmp_path: Path) -> None:

@@ -9,7 +9,9 @@ import click
 if TYPE_CHECKING:
     from evalbudget.statistics._bounds import FloatArray
 
-TASK = click.option("--task", metavar="NAME", help="Of a folder with logs of several tasks, only this one's.")
+TASK = click.option(
+    "--task", metavar="NAME", help="Of several tasks in a folder of logs or a table, this one."
+)
 
 
 def panel_prices(text: str, judges: tuple[str, ...]) -> FloatArray:

@@ -11,6 +11,7 @@ import numpy as np
 from evalbudget.backtest import RecordedScores
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.missing import Missing
+from evalbudget.recorded._missing import missing_shares
 from evalbudget.recorded._questions import match_questions
 from evalbudget.recorded._task_name import TaskName
 from evalbudget.report._study import Study
@@ -92,7 +93,7 @@ class Baseline:
             raise InvalidInputError(
                 f"{name} holds {len(recorded.models)} models ({', '.join(recorded.models[:4])}); a "
                 "gate compares "
-                "one with one: give the log of one, or --model"
+                "one with one: give the log of one"
             )
         known_as = next((each for each in series if each in recorded.raters), None)
         wanted = [name for name in (score, *series) if name is not None]
@@ -112,11 +113,14 @@ class Baseline:
                 f"{name} has the scores {', '.join(recorded.raters)}; name the one that decides, for example "
                 f"--score {recorded.raters[0]}"
             )
+        declared = recorded.declared
         study = Study.of(recorded, missing=missing)
         if study.is_panel and study.bounds is None:
             study.require_one_scale("--score")
-        recorded, means, shares = study.recorded, study.item_means(0), study.shares[0]
-        declared = recorded.declared
+        shares = study.shares[0]
+        if missing is Missing.DROP:  # what is left out was asked all the same
+            shares = (missing_shares(recorded)[0] == 1.0) * 1.0
+        recorded, means = study.recorded, study.item_means(0)
         known = {
             item: float(value)
             for item, value in zip(recorded.items, means.tolist(), strict=True)
@@ -174,22 +178,10 @@ class Baseline:
             )
         return found
 
-    def compared_with(self, other: Baseline, *, drop: bool) -> list[str]:
-        """Items that were asked of both, or of which nobody says that they were not.
-
-        Args:
-            other: the candidate.
-            drop: only those that both have a score on.
-        """
-        if drop:
-            return [item for item in self.scores if item in other.scores]
+    def compared_with(self, other: Baseline) -> list[str]:
+        """Items that were asked of both, or of which nobody says that the other was not asked."""
         asked = set(other.items)
         return [item for item in self.items if item in asked or not other.complete]
-
-    @property
-    def _told(self) -> dict[str, str]:
-        """What was asked under each item's id."""
-        return {item: self.digests.get(item, "") for item in self.items}
 
     def by_question_of(self, other: Baseline) -> tuple[Baseline, tuple[str, ...]]:
         """The same with the items named as the other one names these questions; and notes on it."""

@@ -142,7 +142,11 @@ class Comparisons:
             decided = len(self.rows) - open_ones
             sure = f"with {_percent(self.level)} confidence in all" + ("" if self.guaranteed else ", about")
             missing = sum(row.is_open_by_missing for row in self.rows)
-            of_them = f" {missing} are open since answers are missing." if missing else ""
+            of_them = (
+                f" {missing} {'is' if missing == 1 else 'are'} open since answers are missing."
+                if missing
+                else ""
+            )
             return f"{decided} of {len(self.rows)} comparisons are decided, {sure}.{of_them}"
         (row,) = self.rows
         places = decimals([row.standard_error])
@@ -207,7 +211,7 @@ class Comparisons:
         """Items that are compared, where they are the same in all rows, and their clusters."""
         few, many = (end(row.clusters for row in self.rows) for end in (min, max))
         clusters = f"{few:,}" if few == many else f"{few:,} to {many:,}"
-        clusters = "" if self.cluster is None else f" in {clusters} clusters"
+        clusters = "" if self.cluster is None else f" in {clusters} cluster{'s' * (many != 1)}"
         items = f"{self.rows[0].items:,} items" if same else "Items"
         return (f"{items}{clusters}.",) if same or clusters else ()
 

@@ -68,7 +68,7 @@ class Gate:
     @property
     def difference(self) -> float:
         """Mean of candidate less baseline, as scored; nan before the first item."""
-        return -self.evidence.difference if self.lower_is_better else self.evidence.difference
+        return 0.0 - self.evidence.difference if self.lower_is_better else self.evidence.difference
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -228,7 +228,8 @@ class Gate:
         remedy = "take a larger --margin, or --these-items for a verdict on these items as scored once each."
         if needed is None:
             return "" if left else f"All items are read: {remedy}"
-        told = f"Were there no difference, about {needed:,} items would prove it not worse"
+        whole = " and no answer missing" if self.evidence.failed else ""
+        told = f"Were there no difference{whole}, about {needed:,} items would prove it not worse"
         return f"{told}." if needed <= self.n_items else f"{told}, and there are {self.n_items:,}: {remedy}"
 
     def to_dict(self) -> dict[str, Any]:

@@ -65,9 +65,13 @@ def gate(
     baseline, other = baseline.within(score_range), other.within(score_range)
     if cluster is None and baseline.cluster is not None:
         baseline, cluster = replace(baseline, clusters=baseline.sampled), baseline.cluster
-    drop = missing is Missing.DROP
-    items = baseline.compared_with(other, drop=drop)
-    low, high = score_range
+    asked = baseline.compared_with(other)
+    absent = len(asked) - len(set(asked).intersection(other.items))
+    items, (low, high) = asked, score_range
+    if missing is Missing.DROP:
+        items = [item for item in asked if item in baseline.scores and item in other.scores]
+    elif missing is Missing.ZERO:
+        other = replace(other, scores=dict.fromkeys(asked, high if lower else low) | dict(other.scores))
     code = baseline.codes(items) if cluster is not None and not these_items else np.arange(len(items))
     order = np.argsort(code, kind="stable")
     ordered = [items[k] for k in order.tolist()]
@@ -84,13 +88,12 @@ def gate(
         span=high - low,
         unordered=True,
     )
-    absent = len(items) - sum(item in set(other.items) for item in items)
     return Gate(
         *(baseline.name, other.name, baseline.score, margin, evidence, len(items)),
         these_items=these_items,
         cluster=None if these_items else cluster,
         missing=(baseline.answers_missing, other.answers_missing + absent),
-        not_asked=len(baseline.items) - len(items),
+        not_asked=len(baseline.items) - len(asked),
         handled=missing,
         lower_is_better=lower,
         is_kept=True,

@@ -13,7 +13,7 @@ from evalbudget.comparisons._compare import compared_pair
 from evalbudget.comparisons._comparisons import Comparison, Outcome
 from evalbudget.errors import UnknownNameError
 from evalbudget.report._charts import Bar, Chart
-from evalbudget.report._numbers import CLAIM, decimals, name_cell, new_table, number, span
+from evalbudget.report._numbers import CLAIM, MISSING, NOTHING, decimals, name_cell, new_table, number, span
 from evalbudget.report._section import Section
 from evalbudget.report._study import Study
 from evalbudget.tables import NotedTable
@@ -221,7 +221,7 @@ _NEEDED = (
 def _numbers(row: Comparison, places: int) -> tuple[str, str, str]:
     return (
         number(row.difference, places, sign=True),
-        number(row.standard_error, places),
+        number(row.standard_error, places) if row.standard_error > NOTHING else MISSING,
         span(row.low, row.high, places, sign=True),
     )
 

@@ -275,7 +275,7 @@ def read(
     Args:
         path: of a log, a file or a folder.
         more: the same.
-        task: of a folder with logs of several tasks, the one to read.
+        task: of several in a folder of logs or in a table, the one to read.
         category: field of an item that says what it belongs to; None for the usual one.
         across_tasks: take logs of tasks of different names or versions for one task.
 

@@ -72,6 +72,9 @@ TEXTS = tuple(column.name for column in READINGS if column.kind is Kind.TEXT or 
 TRUTHS = ("score", *(column.name for column in READINGS if column.kind is Kind.FLAG))
 """Those that may hold true and false."""
 
+OFTEN_OTHERS = ("failed", "complete", "score_low", "score_high")
+"""Numbers whose names tables of others have, too; read only where they are what they are here."""
+
 FLAGS = {"true": 1.0, "false": 0.0}
 
 FILLED = ("item", "model", "rater", "repeat", "category")

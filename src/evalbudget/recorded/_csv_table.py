@@ -9,15 +9,15 @@ from pathlib import Path
 import numpy as np
 
 from evalbudget.errors import InvalidInputError
-from evalbudget.recorded._columns import FLAGS, TEXTS, TRUTHS
-from evalbudget.recorded._long_table import LongTable, columns_in
+from evalbudget.recorded._columns import FLAGS, OFTEN_OTHERS, TEXTS, TRUTHS
+from evalbudget.recorded._long_table import LongTable, columns_in, unless_of_others
 from evalbudget.recorded._scores import RecordedScores
 
 _LAYOUT = "a header with item, score and optionally model, rater, repeat, cost, then one reading per row"
 _TAB = "\t"
 
 
-def read_csv(path: Path, *, category: str | None = None) -> RecordedScores:
+def read_csv(path: Path, *, category: str | None = None, task: str | None = None) -> RecordedScores:
     """Read a ``.csv`` with the columns item and score, and optionally those of a table of readings.
 
     A ``.tsv`` is the same with tabs. An empty score or ``nan`` is a reading that failed; ``True`` and
@@ -29,9 +29,12 @@ def read_csv(path: Path, *, category: str | None = None) -> RecordedScores:
         path: of the file.
         category: the column that says what category an item belongs to; None for ``category``, if there is
             one.
+        task: of several in the column ``task``, the one to read.
 
     Raises:
-        InvalidInputError: not text, columns missing, or a row that cannot be used, with its line number.
+        UnknownNameError: no such task.
+        InvalidInputError: several tasks, not text, columns missing, or a row that cannot be used, with its
+            line number.
     """
     tabs = path.suffix.lower() == ".tsv"
     texts: dict[str, list[str]] = {}
@@ -43,9 +46,13 @@ def read_csv(path: Path, *, category: str | None = None) -> RecordedScores:
             header = next(rows, [])
             layout = f"{_LAYOUT}, separated by {'tabs' if tabs else 'commas'}"
             used = columns_in(f"{path}", header or ["an empty file"], category, layout)
+            others: dict[str, list[str]] = {name: [] for name in OFTEN_OTHERS if name in used.at}
             words = [(texts.setdefault(name, []), at) for name, at in used.at.items() if name in TEXTS]
+            words += [(column, used.at[name]) for name, column in others.items()]
             values = [
-                (name, numbers.setdefault(name, []), at) for name, at in used.at.items() if name not in TEXTS
+                (name, numbers.setdefault(name, []), at)
+                for name, at in used.at.items()
+                if name not in TEXTS and name not in others
             ]
             for row in rows:
                 if not row:
@@ -69,14 +76,21 @@ def read_csv(path: Path, *, category: str | None = None) -> RecordedScores:
         raise InvalidInputError(f"{path}, line {rows.line_num}: {ex}; a table of scores is {_LAYOUT}") from ex
     if not lines:
         raise InvalidInputError(f"{path} has a header but no rows; a table of scores is {_LAYOUT}")
+    notes: list[str] = []
+    for name, column in others.items():
+        with unless_of_others(name, notes):
+            numbers[name] = [
+                _number(path, line, name, text) for line, text in zip(lines, column, strict=True)
+            ]
     table = LongTable(
         texts,
-        {name: np.array(column) for name, column in numbers.items()},
+        {name: np.array(values) for name, values in numbers.items()},
         lambda row: f"line {lines[row]}",
         used.metrics,
         used.not_read,
+        notes,
     )
-    return table.recorded_in(f"{path}")
+    return table.recorded_in(f"{path}", task)
 
 
 def _number(path: Path, line: int, name: str, text: str) -> float:

@@ -31,18 +31,22 @@ def narwhals() -> ModuleType:
         raise InvalidInputError(f"frames need narwhals 2 or newer, which is not installed: {EXTRA}") from ex
 
 
-def read_frame(frame: object, *, category: str | None = None, source: str = "the frame") -> RecordedScores:
+def read_frame(
+    frame: object, *, category: str | None = None, task: str | None = None, source: str = "the frame"
+) -> RecordedScores:
     """From a frame with the columns of a table of readings; other columns are named in its notes.
 
     Args:
         frame: of pandas, polars, pyarrow, duckdb or another library that narwhals knows.
         category: the column that says what category an item belongs to; None for ``category``, if there is
             one.
+        task: of several in the column ``task``, the one to read.
         source: names the frame, for messages.
 
     Raises:
-        InvalidInputError: narwhals is not installed, it is no frame, columns are missing, or a row cannot be
-            used, with its number from 0.
+        UnknownNameError: no such task.
+        InvalidInputError: narwhals is not installed, it is no frame, several tasks, columns are missing, or a
+            row cannot be used, with its number from 0.
     """
     nw = narwhals()
     try:
@@ -60,10 +64,12 @@ def read_frame(frame: object, *, category: str | None = None, source: str = "the
     if not len(table):
         raise InvalidInputError(f"{source} has no rows; give one per reading")
     found = {name: _values(nw, table[header[at]]) for name, at in used.at.items()}
-    return long_table(found, used, lambda row: f"row {row} (from 0)", _REMEDY, source).recorded_in(source)
+    return long_table(found, used, lambda row: f"row {row} (from 0)", _REMEDY, source).recorded_in(
+        source, task
+    )
 
 
-def read_parquet(path: Path, *, category: str | None = None) -> RecordedScores:
+def read_parquet(path: Path, *, category: str | None = None, task: str | None = None) -> RecordedScores:
     """Read a ``.parquet`` file with the columns of a table of readings, by pyarrow or polars.
 
     Raises:
@@ -83,7 +89,7 @@ def read_parquet(path: Path, *, category: str | None = None) -> RecordedScores:
         raise InvalidInputError(
             f"{path} is damaged, or no Parquet file ({told}); write or download it again"
         ) from ex
-    return read_frame(frame, category=category, source=f"{path}")
+    return read_frame(frame, category=category, task=task, source=f"{path}")
 
 
 def _values(nw: ModuleType, column: Any) -> Any:

@@ -17,7 +17,7 @@ _LAYOUT = f"one object per reading, such as {_EXAMPLE}, optionally with model, r
 _REMEDY = "give null if it is missing"
 
 
-def read_jsonl(path: Path, *, category: str | None = None) -> RecordedScores:
+def read_jsonl(path: Path, *, category: str | None = None, task: str | None = None) -> RecordedScores:
     """Read a ``.jsonl`` file whose lines are objects with the columns of a table of readings.
 
     A field that a line leaves out is missing there, as if it were null.
@@ -26,9 +26,12 @@ def read_jsonl(path: Path, *, category: str | None = None) -> RecordedScores:
         path: of the file.
         category: the field that says what category an item belongs to; None for ``category``, if there is
             one.
+        task: of several in the field ``task``, the one to read.
 
     Raises:
-        InvalidInputError: not JSON lines, fields missing, or a line that cannot be used, with its number.
+        UnknownNameError: no such task.
+        InvalidInputError: several tasks, not JSON lines, fields missing, or a line that cannot be used, with
+            its number.
     """
     rows: list[dict[str, Any]] = []
     lines: list[int] = []
@@ -38,10 +41,10 @@ def read_jsonl(path: Path, *, category: str | None = None) -> RecordedScores:
                 continue
             rows.append(_object(path, line, text))
             lines.append(line)
-    return _table(path, rows, lambda row: f"line {lines[row]}", category)
+    return _table(path, rows, lambda row: f"line {lines[row]}", category, task)
 
 
-def read_json(path: Path, *, category: str | None = None) -> RecordedScores:
+def read_json(path: Path, *, category: str | None = None, task: str | None = None) -> RecordedScores:
     """Read a ``.json`` file that holds one array of such objects.
 
     Raises:
@@ -65,7 +68,7 @@ def read_json(path: Path, *, category: str | None = None) -> RecordedScores:
                 f"{path}, entry {number} (from 0): a {type(row).__name__} and not an object; a table of "
                 f"scores is an array of objects such as {_EXAMPLE}"
             )
-    return _table(path, rows, lambda row: f"entry {row} (from 0)", category)
+    return _table(path, rows, lambda row: f"entry {row} (from 0)", category, task)
 
 
 @contextmanager
@@ -80,7 +83,11 @@ def _opened(path: Path) -> Iterator[TextIO]:
 
 
 def _table(
-    path: Path, rows: Sequence[dict[str, Any]], where: Callable[[int], str], category: str | None
+    path: Path,
+    rows: Sequence[dict[str, Any]],
+    where: Callable[[int], str],
+    category: str | None,
+    task: str | None,
 ) -> RecordedScores:
     header = list(dict.fromkeys(name for row in rows for name in row))
     used = columns_in(f"{path}", header, category, _LAYOUT)
@@ -91,7 +98,7 @@ def _table(
         _REMEDY,
         f"{path}",
     )
-    return table.recorded_in(f"{path}")
+    return table.recorded_in(f"{path}", task)
 
 
 def _object(path: Path, line: int, text: str) -> dict[str, Any]:

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evalbudget.errors import InvalidInputError, UnknownNameError, did_you_mean
-from evalbudget.recorded._columns import FILLED, FLAGS, NAMES, NEEDED, OTHER_NAMES, TEXTS, TRUTHS
+from evalbudget.recorded._columns import (
+    FILLED,
+    FLAGS,
+    NAMES,
+    NEEDED,
+    OFTEN_OTHERS,
+    OTHER_NAMES,
+    TEXTS,
+    TRUTHS,
+)
 from evalbudget.recorded._declared import Declared, columns_not_read
 from evalbudget.recorded._how_bought import HowBought
 from evalbudget.recorded._places import Places
@@ -35,6 +45,7 @@ class LongTable:
         where: names a row, for messages.
         metrics: the raters are metrics, whose mean means nothing, unless the table says otherwise.
         not_read: columns that nothing reads.
+        notes: on those that are somebody else's, under a name of ours.
     """
 
     texts: Mapping[str, Sequence[str]]
@@ -42,15 +53,45 @@ class LongTable:
     where: Callable[[int], str]
     metrics: bool = False
     not_read: Sequence[str] = ()
+    notes: Sequence[str] = ()
 
-    def recorded_in(self, source: str) -> RecordedScores:
-        """:meth:`recorded`, with messages that name where the table stands."""
+    def recorded_in(self, source: str, task: str | None = None) -> RecordedScores:
+        """:meth:`recorded`, with messages that name where the table stands.
+
+        Args:
+            source: where.
+            task: of several, the one to read; None for the only one.
+        """
         try:
-            return self.recorded()
+            return self._of_task(task).recorded()
         except UnknownNameError as ex:
             raise UnknownNameError(f"{ex.kind.rstrip(':')} of {source}:", ex.name, ex.known) from None
         except InvalidInputError as ex:
             raise InvalidInputError(f"{source}: {ex}") from None
+
+    def _of_task(self, task: str | None) -> LongTable:
+        """The rows of one task: several have no mean, and each may have items of the same names."""
+        column = self.texts.get("task", ())
+        known = list(dict.fromkeys(name for name in column if name))
+        if task is None:
+            if len(known) > 1:
+                raise InvalidInputError(
+                    f"there are {len(known):,} tasks in the column task ({', '.join(known[:4])}"
+                    f"{', ...' if len(known) > 4 else ''}), which have no mean together; name one of them, "
+                    f"for example --task {known[0]}, or give the column another name if they are parts of one"
+                )
+            return self
+        if not known:
+            raise InvalidInputError(f"there is no column task, so there is no {task!r}; leave --task out")
+        if task not in known:
+            raise UnknownNameError("task", task, known)
+        kept = [row for row, name in enumerate(column) if name == task]
+        return replace(
+            self,
+            texts={name: [words[row] for row in kept] for name, words in self.texts.items()},
+            numbers={name: values[kept] for name, values in self.numbers.items()},
+            where=lambda row: self.where(kept[row]),
+        )
 
     def recorded(self) -> RecordedScores:
         """As an array, with what the table says of task, categories and how scores were bought.
@@ -108,9 +149,30 @@ class LongTable:
     def _declared(self, places: Places, texts: Mapping[str, Sequence[str]]) -> Declared | None:
         """None where the table declares nothing."""
         models, items, raters = places.names
-        low, high = (self._of(places, 2, name, self._column(name)) for name in ("score_low", "score_high"))
-        better = self._of(places, 2, "better", _ways(texts.get("better", ()), len(texts["item"]), self.where))
-        complete = self._of(places, 0, "complete", self._column("complete"))
+        notes = [*columns_not_read(self.not_read), *self.notes]
+        ranges = []
+        for name in ("score_low", "score_high"):
+            ranges.append(np.full(len(raters), np.nan))
+            with unless_of_others(name, notes):
+                ranges[-1] = self._of(places, 2, name, self._column(name))
+        low, high = ranges
+        ways = [text.lower() for text in texts.get("better", ())]
+        if not any(did_you_mean(way, _WAYS).startswith(" Did") for way in set(ways)):
+            notes += columns_not_read(["better"] if ways else [])
+            ways = []
+        better = self._of(places, 2, "better", _ways(ways, len(texts["item"]), self.where))
+        complete = np.full(len(models), np.nan)
+        with unless_of_others("complete", notes):
+            complete = self._of(places, 0, "complete", self._column("complete"))
+        notes += self._not_asked(places, complete == 1.0)
+        of_items: dict[str, dict[str, str] | None] = {}
+        for name in ("digest", "cluster"):
+            with unless_of_others(name, notes):
+                of_items[name] = self._of_items(name, texts)
+        clusters = of_items.get("cluster")
+        if clusters is not None and not all(clusters.values()):
+            clusters = None
+            notes.append("Column cluster was not read: some items have none.")
         known = zip(raters, low.tolist(), high.tolist(), strict=True)
         found = Declared.of(
             models,
@@ -121,12 +183,25 @@ class LongTable:
                 name: bool(way) for name, way in zip(raters, better.tolist(), strict=True) if way == way
             },
             ranges={name: (a, b) for name, a, b in known if a < b},
-            digests=self._of_items("digest", texts),
-            clusters=self._of_items("cluster", texts),
+            digests=of_items.get("digest"),
+            clusters=clusters,
             cluster="cluster",
-            notes=columns_not_read(self.not_read),
+            notes=notes,
         )
         return None if found == Declared.of(models, items, raters) else found
+
+    def _not_asked(self, places: Places, complete: NDArray[np.bool_]) -> list[str]:
+        """Which models were not asked everything, as the table says itself."""
+        models, items, _ = places.names
+        row = ~np.isnan(self.numbers["score"]) | (self._column("failed") != 0.0)
+        asked = np.zeros(places.shape[:2], dtype=bool)
+        asked[places.index[0][row], places.index[1][row]] = True
+        lacks = np.where(complete, (~asked).sum(axis=1), 0)
+        return [
+            f"By the column complete, {model} was not asked {n:,} of the {len(items):,} items."
+            for model, n in zip(models, lacks.tolist(), strict=True)
+            if n
+        ]
 
     def _of_items(self, name: str, texts: Mapping[str, Sequence[str]]) -> dict[str, str] | None:
         """The one label of each item, by its name; None where there is no such column."""
@@ -324,10 +399,24 @@ def long_table(
     def named(row: int) -> str:
         return f"{source}, {where(row)}"
 
-    numbers = {
-        name: _numbers(name, values, named, remedy) for name, values in columns.items() if name not in TEXTS
-    }
-    return LongTable(texts, numbers, where, used.metrics, used.not_read)
+    notes: list[str] = []
+    numbers: dict[str, FloatArray] = {}
+    for name, values in columns.items():
+        if name in OFTEN_OTHERS:
+            with unless_of_others(name, notes):
+                numbers[name] = _numbers(name, values, where, remedy)
+        elif name not in TEXTS:
+            numbers[name] = _numbers(name, values, named, remedy)
+    return LongTable(texts, numbers, where, used.metrics, used.not_read, notes)
+
+
+@contextmanager
+def unless_of_others(name: str, notes: list[str]) -> Iterator[None]:
+    """A column of a name that others use, too: where it is not what it is here, that is said of it."""
+    try:
+        yield
+    except InvalidInputError as ex:
+        notes.append(f"Column {name} was not read: {str(ex).partition(';')[0]}.")
 
 
 def _ways(texts: Sequence[str], n: int, where: Callable[[int], str]) -> FloatArray:
@@ -389,8 +478,19 @@ def _shown(value: float) -> str:
 
 
 def _task(texts: Mapping[str, Sequence[str]], n: int) -> TaskName | None:
-    """Of the whole table; None where it says nothing of one task."""
+    """Of the whole table; None where it says nothing of one task.
+
+    Raises:
+        InvalidInputError: it is of several versions.
+    """
     names, versions = set(texts.get("task", [""] * n)), set(texts.get("version", [""] * n))
-    if len(names) != 1 or len(versions) != 1 or "" in names:
+    if len(names) != 1 or "" in names:
+        return None
+    if len(versions - {""}) > 1:
+        raise InvalidInputError(
+            f"task {names.pop()} has the versions {' and '.join(sorted(versions - {''})[:4])}, whose items "
+            "may differ under the same names; keep the rows of one"
+        )
+    if len(versions) != 1:
         return None
     return TaskName(names.pop(), versions.pop() or None)

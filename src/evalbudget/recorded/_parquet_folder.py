@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from evalbudget.errors import InvalidInputError
 from evalbudget.recorded._blocks import blocks
 from evalbudget.recorded._columns import NAMES
+from evalbudget.recorded._declared import Declared, columns_not_read
 from evalbudget.recorded._frame_table import EXTRA, LAYOUT, read_frame
 from evalbudget.recorded._long_table import columns_in, texts_of
 from evalbudget.recorded._places import counted, ranked
@@ -40,7 +41,9 @@ def is_parquet_folder(path: Path) -> bool:
     return path.is_dir() and next(path.rglob("*.parquet"), None) is not None
 
 
-def read_parquet_folder(path: Path, *, category: str | None = None) -> RecordedScores:
+def read_parquet_folder(
+    path: Path, *, category: str | None = None, task: str | None = None
+) -> RecordedScores:
     """Read all ``.parquet`` files of a folder as one table of readings.
 
     A large one is written to arrays in a temporary folder, which are mapped and go with the scores.
@@ -59,8 +62,11 @@ def read_parquet_folder(path: Path, *, category: str | None = None) -> RecordedS
         table = dataset.dataset(path, format="parquet", partitioning="hive")
         _same_columns(table)
         if table.count_rows() <= STREAMED:
-            return read_frame(table.to_table(), category=category, source=f"{path}")
-        return _Streamed(table, path, category).recorded()
+            return read_frame(table.to_table(), category=category, task=task, source=f"{path}")
+        streamed = _Streamed(table, path, category)
+        if task is not None:
+            raise InvalidInputError(f"{path} has no column task, so there is no {task!r}; leave --task out")
+        return streamed.recorded()
     except InvalidInputError:
         raise
     except (pa.ArrowException, OSError) as ex:
@@ -105,7 +111,8 @@ class _Streamed:
     def __init__(self, table: Any, path: Path, category: str | None) -> None:
         self._table, self._path = table, path
         header: list[str] = table.schema.names
-        found = columns_in(f"{path}", header, category, LAYOUT).at
+        used = columns_in(f"{path}", header, category, LAYOUT)
+        found, self._metrics, self._not_read = used.at, used.metrics, used.not_read
         more = sorted(set(found) - set(_KNOWN))
         if more:
             raise InvalidInputError(
@@ -127,6 +134,9 @@ class _Streamed:
             name: {} for name in (*_AXES, "repeat", "category") if name in self._columns
         }
 
+    def _declared(self, names: Mapping[str, Sequence[str]]) -> Declared:
+        return Declared.of(*(names[axis] for axis in _AXES), notes=columns_not_read(self._not_read))
+
     def recorded(self) -> RecordedScores:
         """The scores, in a temporary folder that is removed when nothing uses them any more."""
         for _ in self._batches(("model", "item", "rater", "repeat"), grow=True):
@@ -147,6 +157,8 @@ class _Streamed:
             names["rater"],
             categories=self._categories(names["item"]),
             costs=costs,
+            one_measure=not self._metrics,
+            declared=self._declared(names) if self._not_read else None,
         )
 
     def _batches(self, columns: Sequence[str], *, grow: bool = False) -> Iterator[_Rows]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -25,7 +26,8 @@ def match_questions(sources: Sequence[tuple[str, Mapping[str, str]]], *, trust_i
     The first source that has a question names it by its id. Where a later source has another question under
     that id, it goes by the name that its own question has; a question that no other source has goes by its id
     and the source's name, and so is paired with nothing. Where all texts under the same ids differ and all
-    right answers agree, the questions were asked in other words, and ids count.
+    right answers agree, the questions were asked in other words, and ids count. Under a new id, a question
+    that stands once goes by the name that it has elsewhere.
 
     Args:
         sources: the name of each, for people, and the digest (``digest_of``; empty: unknown) of each id.
@@ -54,6 +56,11 @@ def match_questions(sources: Sequence[tuple[str, Mapping[str, str]]], *, trust_i
             notes.append(
                 f"{_of(len(changed), shared)} of {label} hold another question than elsewhere: paired by "
                 f"question{rest}."
+            )
+        elif not trust_ids and (renamed := _renamed(own, digest, holders)):
+            found |= renamed
+            notes.append(
+                f"{len(renamed):,} questions of {label} have other ids elsewhere: paired by question."
             )
         if n := sum(_another_answer(own[id_], digest.get(name, "")) for id_, name in found.items()):
             notes.append(f"{_of(n, len(own))} of {label} have another right answer than elsewhere; paired.")
@@ -93,6 +100,19 @@ def _reworded(
     return not any(_text(own[id_]) in holders for id_ in changed) and all(
         _target(own[id_]) == _target(digest[id_]) for id_ in changed
     )
+
+
+def _renamed(
+    own: Mapping[str, str], digest: Mapping[str, str], holders: Mapping[str, Sequence[str]]
+) -> dict[str, str]:
+    """The names of those of a source's new ids whose question stands once here and once elsewhere."""
+    times = Counter(own.values())
+    found: dict[str, str] = {}
+    for id_, told in own.items():
+        names = holders.get(_text(told), ()) if told and id_ not in digest and times[told] == 1 else ()
+        if len(names) == 1 and names[0] not in own and digest[names[0]] == told:
+            found[id_] = names[0]
+    return found
 
 
 def _moved(

@@ -22,6 +22,7 @@ class Metrics(Section):
         boards: the standings by metric, the best model first.
         level: of each interval by itself.
         claim: exactly what the intervals take for random.
+        notes: what to beware of, of each metric.
     """
 
     name: ClassVar[str] = "metrics"
@@ -29,6 +30,7 @@ class Metrics(Section):
     boards: tuple[tuple[str, tuple[Standing, ...]], ...]
     level: float
     claim: str
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, study: Study) -> Self | None:
@@ -36,7 +38,7 @@ class Metrics(Section):
         recorded = study.recorded
         if recorded.one_measure or len(recorded.raters) < 2:
             return None
-        boards = []
+        boards, notes = [], []
         for number_, metric in enumerate(recorded.raters):
             part = recorded.part(raters=np.array([number_]))
             scored = np.flatnonzero(part.counts.any(axis=(1, 2)))
@@ -44,14 +46,18 @@ class Metrics(Section):
                 continue
             part = part.part(scored)
             board = Leaderboard.of(Study.of(part, level=study.level, missing=study.missing))
-            boards.append((metric, () if board is None else board.rows))
-        return cls(tuple(boards), study.level, study.claim)
+            if board is None:
+                continue
+            boards.append((metric, board.rows))
+            lower = ("lower is better.",) * board.lower_is_better
+            notes += [f"{metric}: {note}" for note in (*lower, *board.notes)]
+        return cls(tuple(boards), study.level, study.claim, tuple(notes))
 
     def tables(self) -> tuple[NotedTable, ...]:
         """One row per metric and model."""
-        note = f"{self.claim} Each interval by itself. Everything on one of them: --rater NAME."
+        parts = (self.claim, "Each interval by itself. Everything on one of them: --rater NAME.", *self.notes)
         columns = ["metric", "model", "estimate", "s.e.", f"{self.level:.0%} interval", "items"]
-        table = new_table("metrics", note, columns)
+        table = new_table("metrics", " ".join(parts), columns)
         for metric, rows in self.boards:
             places = decimals(row.standard_error for row in rows)
             for row in rows:
@@ -66,5 +72,6 @@ class Metrics(Section):
         return (table,)
 
     def to_dict(self) -> dict[str, Any]:
-        """The rows by metric."""
-        return {metric: [asdict(row) for row in rows] for metric, rows in self.boards}
+        """The rows by metric, and the notes."""
+        boards = {metric: [asdict(row) for row in rows] for metric, rows in self.boards}
+        return {"boards": boards, "notes": list(self.notes)}

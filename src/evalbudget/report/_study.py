@@ -240,9 +240,9 @@ class Study(Scored):
             np.arange(value.size), np.zeros(value.size, np.int64), value, n_items=value.size
         )
         clusters = None if self.clusters is None else self.clusters[~np.isnan(means)]
-        found = mean_over_sampled_items(
-            once, allocation=Allocation.FIXED, bounds=self.bounds, clusters=clusters
-        )
+        # less their judges' biases, means of a panel may be outside
+        bounds = None if self.is_panel else self.bounds
+        found = mean_over_sampled_items(once, allocation=Allocation.FIXED, bounds=bounds, clusters=clusters)
         added, degrees = (float(of_each[model]) for of_each in self.judge_errors)
         if added > 0.0 and found.standard_error > NOTHING:
             error, freedom = summed_errors((found.standard_error**2, value.size - 1), (added, degrees))

@@ -30,14 +30,16 @@ class Gap(Check):
         rows = {frozenset((row.first, row.second)): row for row in found.rows}
         neighbours = [rows[frozenset(pair)] for pair in pairwise(chosen)]
         apart = sum(row.outcome in (Outcome.FIRST, Outcome.SECOND) for row in neighbours)
-        leads = [_Lead.of(rows[frozenset((chosen[0], rival))], chosen[0]) for rival in chosen[1:]]
+        lower = case.study.lower_is_better
+        leads = [_Lead(rows[frozenset((chosen[0], rival))], chosen[0], lower) for rival in chosen[1:]]
         shared = [lead for lead in leads if lead.row.items]
         if not shared:
             yield Finding(
                 self.name,
                 Kind.PROBLEM,
                 "nobody can be compared with the first",
-                f"{chosen[0]} has the highest mean, and shares no item with any other model.",
+                f"{chosen[0]} has the {'lowest' if lower else 'highest'} mean, and shares no item with any "
+                "other model.",
                 "Score all models on the same items.",
             )
             return
@@ -59,6 +61,8 @@ class Gap(Check):
         needed = nearest.row.items_needed
         if nearest.size < 0.0:
             title = "the ranking by means and the paired comparison disagree"
+        elif nearest.row.is_open_by_missing:
+            title = "answers are missing, which leaves the lead open"
         elif nearest.size <= _NOTHING:
             title = "the first ones are level"
         else:
@@ -78,18 +82,19 @@ class Gap(Check):
 
 @dataclass(frozen=True)
 class _Lead:
-    """Of the first in the ranking, over one other model."""
+    """Of the first in the ranking, over one other model; above 0 where it is the better one."""
 
     row: Comparison
     leader: str
+    lower_is_better: bool
 
-    @classmethod
-    def of(cls, row: Comparison, leader: str) -> _Lead:
-        return cls(row, leader)
+    @property
+    def _is_first(self) -> bool:
+        return self.row.first == self.leader
 
     @property
     def _sign(self) -> float:
-        return 1.0 if self.row.first == self.leader else -1.0
+        return 1.0 if self._is_first != self.lower_is_better else -1.0
 
     @property
     def size(self) -> float:
@@ -105,11 +110,11 @@ class _Lead:
 
     @property
     def is_proved(self) -> bool:
-        return self.row.outcome is (Outcome.FIRST if self._sign > 0 else Outcome.SECOND)
+        return self.row.outcome is (Outcome.FIRST if self._is_first else Outcome.SECOND)
 
     def told(self, level: float) -> str:
         """In words."""
-        rival = self.row.second if self._sign > 0 else self.row.first
+        rival = self.row.second if self._is_first else self.row.first
         places = 2 - math.floor(math.log10(abs(self.size))) if abs(self.size) > _NOTHING else 2
         places = min(max(places, 2), 6)
         ahead = f"{abs(self.size):.{places}f} {'behind' if self.size < 0.0 else 'ahead of'} {rival}"
