@@ -53,7 +53,8 @@ def describe_group(
         same = _without_range(scored)
         if not same:
             return found
-        why = f"all items of {_named(same)} have the same score, and the range of the scores is not declared"
+        cases = "items" if all(scored[task].clusters is None for task in same) else "clusters"
+        why = f"all {cases} of {_named(same)} have the same score, and the range of the scores is not declared"
         return replace(found, no_interval=why)
     unknown = [task for task, mean in scored.items() if not math.isfinite(mean.total.standard_error)]  # type: ignore[union-attr]
     why = f"too few items were scored in {_named(unknown)} to know an error"
