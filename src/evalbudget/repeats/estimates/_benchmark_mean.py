@@ -149,9 +149,9 @@ def mean_over_sampled_items(
     :mod:`~evalbudget.statistics._clustered_mean`, between clusters, and so are its degrees of freedom.
 
     Defined for any readings: the standard error is nan below two items, or two clusters. When all item means
-    are equal, or those of all clusters, it is 0 and no interval is claimed (nan), unless ``bounds`` are given: then the exact one where
-    they are at an end of the scale, and a betting interval over the item means elsewhere; in both, clusters
-    count in place of items.
+    are equal, or those of all clusters, it is 0 and no interval is claimed (nan), unless ``bounds`` are
+    given: then the exact one where they are at an end of the scale, and a betting interval over the means
+    elsewhere; in both, clusters count in place of items.
 
     Args:
         readings: of one model's items.
