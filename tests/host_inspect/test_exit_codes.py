@@ -16,7 +16,7 @@ MODELS = ("--model", "simulated/alder,simulated/elm", "-M", "bernoulli=true")
 TASKS = """
 from inspect_ai import Epochs, Task, task
 from inspect_ai.dataset import Sample
-from inspect_ai.scorer import Score, accuracy, score_reducer, scorer
+from inspect_ai.scorer import Score, accuracy, metric, score_reducer, scorer
 from inspect_ai.solver import generate, solver
 
 @score_reducer
@@ -55,6 +55,24 @@ def made(**options):
 def once():
     return made(epochs=Epochs(1, only_one()))
 
+@metric
+def breaks():
+    def of(scores):
+        if len(scores) > 7:
+            raise ValueError("no [number]")
+        return 0.0
+    return of
+
+@scorer(metrics=[accuracy(), breaks()])
+def odd():
+    async def score(state, target):
+        return Score(value=float(state.epoch % 2))
+    return score
+
+@task
+def broken():
+    return made(scorer=odd())
+
 @task
 def plain():
     return made()
@@ -81,10 +99,15 @@ def run(*words: str) -> Result:
 
 
 def test_a_run_that_inspect_ends_in_an_error_is_not_done(file: str) -> None:
-    done = run("eval", f"{file}@once", "--model", "mockllm/model", "--budget", "24", "--display", "none")
+    done = run("eval", f"{file}@broken", "--model", "mockllm/model", "--budget", "24", "--display", "none")
     assert done.exit_code == 4
-    assert "once with mockllm/model ended with status error: ValueError('one score [only]')" in done.stderr
+    assert "broken with mockllm/model ended with status error: ValueError('no [number]')" in done.stderr
     assert done.stdout == ""
+
+
+def test_a_reducer_that_fails_takes_its_own_rows_only(file: str) -> None:
+    done = run("eval", f"{file}@once", "--model", "mockllm/model", "--budget", "24", "--display", "none")
+    assert done.exit_code == 0
 
 
 def test_samples_that_failed_too_often_for_fail_on_error_are_said(file: str) -> None:

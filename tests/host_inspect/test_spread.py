@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import pytest
 from click.testing import CliRunner
@@ -302,7 +303,7 @@ def test_workers_side_by_side_one_killed(tmp_path: Path) -> None:
     os.kill(killed.pid, signal.SIGKILL)
     killed.wait()
     hold.unlink()
-    (before,) = (log for log in map(read_eval_log, list_eval_logs(str(logs))) if log.eval.model[-1] == "a")
+    (before,) = (log for log in _whole(logs) if log.eval.model[-1] == "a")
     assert (begun(0).wait(120), other.wait(120)) == (0, 0), (tmp_path / "told").read_text()
     a, b = sorted(_ended(logs), key=lambda log: log.eval.model)
     assert before.status == "started"
@@ -314,3 +315,12 @@ def test_workers_side_by_side_one_killed(tmp_path: Path) -> None:
 
 def _ended(logs: Path) -> list[EvalLog]:
     return [log for log in map(read_eval_log, list_eval_logs(str(logs))) if log.status == "success"]
+
+
+def _whole(logs: Path) -> list[EvalLog]:
+    """All logs of a folder in which a process is writing: a look may find one half written."""
+    while True:
+        try:
+            return [read_eval_log(info) for info in list_eval_logs(str(logs))]
+        except (ValueError, EOFError, BadZipFile):
+            time.sleep(0.02)

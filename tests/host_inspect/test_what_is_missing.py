@@ -31,6 +31,7 @@ from evalbudget.errors import InvalidInputError
 from evalbudget.hooks._plugins import plugins
 from evalbudget.report import report
 from evalbudget_inspect import budgeted, race
+from evalbudget_inspect.demo.story_rating import story_rating
 
 
 def failing(*numbers: int) -> Any:
@@ -102,6 +103,19 @@ def test_answers_without_a_score_are_missing(tmp_path: Path, unscored: Any) -> N
     assert means(found) == pytest.approx({"grader": 2 / 3})
     assert missing(found) == 5
     assert "5 of 20 answers of mockllm/model came back without a score: missing." in notes(found)
+
+
+def test_what_a_judge_did_not_score_is_missing_of_that_judge(tmp_path: Path) -> None:
+    judges = [
+        get_model(f"simulated/{n}", unparsed=lost, memoize=False) for n, lost in (("x", 0.5), ("y", 0.0))
+    ]
+    made = budgeted(story_rating(6), budget=48, sampler="uniform", judges=judges)
+    log = logged(made, tmp_path, model=get_model("simulated/writer", memoize=False))
+    found = read(tmp_path)
+    assert set(found.raters) == {"simulated/x", "simulated/y"}
+    lost = dict(zip(found.raters, found.failed.sum(axis=(0, 1)).tolist(), strict=True))
+    assert lost == {"simulated/x": entry_of(log)["failed"], "simulated/y": 0}
+    assert lost["simulated/x"] > 0
 
 
 def test_all_answers_of_one_model_missing(tmp_path: Path) -> None:

@@ -185,7 +185,7 @@ def test_ranges_are_known_of_grades_and_of_accuracies(tmp_path: Path) -> None:
         numbers("points", lambda state: 3.0 * number(state), accuracy()),
     ]
     found = read_log(quiz(4, lambda state: True, scorer=scorers), tmp_path)
-    assert found.declared.ranges == ((0.0, 1.0), (0.0, 1.0), None, None)
+    assert found.declared.ranges == ((0.0, 1.0), (0.0, 1.0), (0.0, 1.0), None)
 
 
 def test_a_declared_range_is_read(tmp_path: Path) -> None:

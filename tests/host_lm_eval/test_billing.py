@@ -206,18 +206,15 @@ def test_the_model_is_left_as_it_was() -> None:
     assert not {"model_call", "amodel_call", "parse_generations"} & vars(lm).keys()
 
 
-@pytest.mark.parametrize(
-    ("number", "kind"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SystemExit)]
-)
-def test_a_second_signal_does_not_wait(number: int, kind: type[BaseException]) -> None:
-    with pytest.raises(kind):  # nothing is on its way
-        Wire(_model(), Purse()).stop(number)
+def test_a_second_signal_does_not_wait() -> None:
+    with pytest.raises(KeyboardInterrupt):  # nothing is on its way
+        Wire(_model(), Purse()).stop()
     wire = Wire(_model(), Purse())
 
     def send(messages: list[str]) -> str:
-        wire.stop(number)
+        wire.stop()
         with pytest.raises(KeyboardInterrupt):
-            wire.stop(signal.SIGINT)
+            wire.stop()
         return "said"
 
     wire._send = send
@@ -378,7 +375,7 @@ def test_a_signal_before_an_answer_is_read_waits_for_it() -> None:
     wire = Wire(_model(), Purse())
     wire._send = lambda messages: "said"
     wire.call(["q"])
-    wire.stop(signal.SIGINT)
+    wire.stop()
     with pytest.raises(KeyboardInterrupt):
         wire.heard()
 

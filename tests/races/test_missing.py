@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.claims import binomial_claim, pinned, replications
+from tests.claims import binomial_claim, is_full, pinned, replications
 from tests.races.worlds import MODELS, design, new_race, played
 
 from evalbudget.races._leaderboard import Leaderboard, leaderboard_of
@@ -98,15 +98,17 @@ def test_two_in_a_hundred_missing_at_random_leave_most_races_decided() -> None:
 @pytest.mark.claim
 @pytest.mark.parametrize(("flaky", "most", "expected"), [(0.1, 1.15, 0), (0.3, 1.5, 1)])
 def test_failures_at_random_cost_what_they_cost(flaky: float, most: float, expected: int) -> None:
-    runs = replications(10, 400)
+    runs = replications(16, 400)
     without = [raced(seed, (0.8, 0.6), items=400) for seed in range(runs)]
     ended = [raced(seed, (0.8, 0.6), items=400, flaky=flaky) for seed in range(runs)]
     given_up = sum(bool(each.sampler.closed) for each in ended)
     binomial_claim(given_up, runs, at_most=0.05)
     pinned(given_up, expected)
     assert sum(each.decided for each in ended) >= 0.95 * sum(each.decided for each in without)
-    calls = [sum(each.sampler.asked for each in races) for races in (ended, without)]
-    assert calls[0] <= most * calls[1]
+    calls, calls_without = (np.array([each.sampler.asked for each in races]) for races in (ended, without))
+    assert np.median(calls / calls_without) <= most
+    if is_full():  # of few races one that took long decides the mean
+        assert calls.sum() <= most * calls_without.sum()
 
 
 def crashed(of_wrong: float = 1.0, items: int = 100) -> FloatArray:

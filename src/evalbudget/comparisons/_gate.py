@@ -97,7 +97,7 @@ class Gate:
     @property
     def exit_code(self) -> ExitCode:
         """0 not worse, 1 worse, 3 undecided, 4 the candidate could not be evaluated."""
-        unknown = self.given_up or (self.spent and self.evidence.failed >= self.evidence.items)
+        unknown = self.given_up or (self.spent and self.evidence.failed and not self.evidence.items)
         return ExitCode.FAILED if unknown and self.verdict is None else _EXIT_CODES[self.verdict]
 
     @property

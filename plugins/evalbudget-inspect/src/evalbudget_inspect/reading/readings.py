@@ -6,9 +6,11 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from inspect_ai.log import EvalSampleSummary
+
 from evalbudget.backtest import Bought, LogColumns, as_written_by
 from evalbudget_inspect.host.costs_in_logs import PaidSamples
-from evalbudget_inspect.host.how_bought import bought
+from evalbudget_inspect.host.how_bought import BUDGET, bought, step_of
 from evalbudget_inspect.host.readings import weight_of
 from evalbudget_inspect.reading.logs import several
 from evalbudget_inspect.reading.parts import Part
@@ -40,18 +42,43 @@ def read_readings(
             logs[name] = shared.together(log.header, logs.get(name), bought(log.header, log.paid))
             # epochs in order: where they score one answer, its judges' second scores come after their first
             samples = log.samples if part.turns is None else sorted(log.samples, key=lambda s: s.epoch)
-            for sample in samples:
-                found = list(readings_in(sample, part.turns, expected))
+            all_found = [(sample, list(readings_in(sample, part.turns, expected))) for sample in samples]
+            scored = _asked_again(part, all_found)
+            for sample, every in all_found:
+                found = [reading for reading in every if not _made_good(part, sample, reading, scored)]
                 for reading in found:
                     _add(columns, part, name, (str(sample.id), sample.epoch), reading)
                 columns.costs += [paid.cost(sample, log.file)] * len(found)
                 asked[part.model] += 1
-                if not found or any(math.isnan(reading.value) for reading in found):
+                if not every or any(math.isnan(reading.value) for reading in found):
                     (unscored if sample.error is None else errors)[part.model] += 1
             for reading, cell in _lacking(part, expected):
                 _add(columns, part, name, cell, reading)
                 columns.costs.append(math.nan)
     return columns, purchases, list(_notes(asked, errors, unscored))
+
+
+def _asked_again(
+    part: Part, found: Sequence[tuple[EvalSampleSummary, Sequence[Reading]]]
+) -> set[tuple[str, str]]:
+    """Items, and who scored them, whose failures a run of ours made good by asking again."""
+    if step_of(part.log.header, BUDGET) is None:
+        return set()
+    return {
+        _key(part, sample, reading)
+        for sample, readings in found
+        for reading in readings
+        if not math.isnan(reading.value)
+    }
+
+
+def _made_good(part: Part, sample: EvalSampleSummary, reading: Reading, scored: set[tuple[str, str]]) -> bool:
+    return math.isnan(reading.value) and _key(part, sample, reading) in scored
+
+
+def _key(part: Part, sample: EvalSampleSummary, reading: Reading) -> tuple[str, str]:
+    """Where judges take turns, any of them makes another's failure good."""
+    return str(sample.id), reading.rater if part.turns is None else ""
 
 
 def _lacking(part: Part, expected: Sequence[str]) -> Iterator[tuple[Reading, Cell]]:
