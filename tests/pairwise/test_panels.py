@@ -39,6 +39,10 @@ def test_two_judges_in_one_order_are_one_rate_of_all_votes() -> None:
     assert reading.models[0].strength == pytest.approx((16 + 0.5) / 25)
     for told in (reading.notes[0], str(reading.table()), str(reading.to_dict()["notes"])):
         assert NOT_IDENTIFIED in " ".join(told.split())
+    held = "Ranks hold all at once"
+    assert held not in " ".join(str(reading.table()).split())  # nobody is ruled out of any rank
+    both = [*votes("x", won=40, of=40), *votes("x", won=40, of=40, a_first=False)]
+    assert held in " ".join(str(read_preferences(Preferences.of(both)).table()).split())
 
 
 def test_a_crowd_with_one_vote_each_shares_one_effect_of_position() -> None:

@@ -143,6 +143,16 @@ def test_an_undecided_race_says_whose_answers_are_missing_and_what_they_would_ha
     assert Leaderboard.from_json(board.as_json) == board
 
 
+def test_what_is_left_to_ask_is_no_promise_where_answers_are_missing() -> None:
+    scores = crashed()
+    board = leaderboard_of(played(new_race(scores, 250, "race", 0, until_proved=True), scores))
+    assert board.of(MODELS[1]).missing
+    told = dict(closing_lines(board))["Next"]
+    assert told.startswith(f"{board.unread} evaluations are left, all that")
+    assert "what is missing may still leave it undecided" in told
+    assert "at the latest" not in told
+
+
 def test_where_both_lack_answers_it_says_between_what_they_are() -> None:
     scores = crashed()
     scores[0, :3] = np.nan

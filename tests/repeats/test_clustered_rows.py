@@ -62,6 +62,25 @@ def test_equal_scores_have_an_exact_interval_and_no_standard_error() -> None:
     assert clustered.rows["upper"] == exact_share(0, 5, 0.95)[1]
 
 
+@pytest.mark.parametrize("drawn", [False, True])
+def test_clusters_with_equal_means_are_not_said_to_have_equal_items(drawn: bool) -> None:
+    clusters = [i // 4 for i in range(48)]
+    how = {
+        "allocation": Allocation.FIXED,
+        "fixed_repeats": 1,
+        "clusters": clusters,
+        "strata": Strata(np.zeros(48, dtype=np.int64), np.array([96])) if drawn else None,
+    }
+    readings = of([[float(i % 4 == 0)] for i in range(48)])
+    found = describe_mean(readings, bounds=(0.0, 1.0), **how)
+    assert found.no_interval is None
+    assert "stderr" not in found.rows
+    alike = rows_of([[0.25]] * 12, None)
+    assert (found.rows["lower"], found.rows["upper"]) == (alike.rows["lower"], alike.rows["upper"])
+    why = "all clusters have the same mean score, and the range of the scores is not declared"
+    assert describe_mean(readings, bounds=None, **how).no_interval == why
+
+
 def test_a_sample_in_strata_has_the_error_between_clusters_too() -> None:
     rng = np.random.default_rng(4)
     n, whole = 60, 600

@@ -57,9 +57,10 @@ def _models(rows: Sequence[ModelRow], taken: str, percent: str) -> NotedTable:
     note = (
         f"Win rate: of all judges, against the average of the others, ties half a win, {taken}. "
         "Strength: win probability against the average opponent (Bradley-Terry). "
-        f"Each {percent} interval for itself; random: items (sampled, independent); fixed-n, asymptotic. "
-        "Ranks hold all at once."
+        f"Each {percent} interval for itself; random: items (sampled, independent); fixed-n, asymptotic."
     )
+    if any(row.rank_high - row.rank_low < len(rows) - 1 for row in rows):
+        note += " Ranks hold all at once."
     table = new_table("", note, ["model", "rank", "win rate", percent, "strength", percent, "judged"])
     for row in rows:
         rank = f"{row.rank_low}" if row.rank_low == row.rank_high else f"{row.rank_low}-{row.rank_high}"

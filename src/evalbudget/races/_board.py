@@ -90,7 +90,8 @@ class Board:
         spent: evaluations paid for.
         grid: evaluations of every model on every item.
         items: of the benchmark.
-        unread: evaluations not made of models that may still be the best; making them decides the race.
+        unread: evaluations not made of models that may still be the best; making them decides the race, but
+            for what is missing.
         until_proved: the sampler was told to go on until the best is proved.
         stop_reason: why nothing more was asked.
         level: of the intervals, and of what is proved.

@@ -87,12 +87,13 @@ def _next(board: Board) -> str:
     possible = board.named(Status.LEADS, Status.POSSIBLE)
     if board.outcome != Finding.UNDECIDED or not board.unread or len(possible) < 2:
         return ""
-    text = (
-        f"{board.unread:,} more evaluations decide it at the latest: all that {listed(possible)} have not "
-        "answered."
-    )
+    rest = f"all that {listed(possible)} have not answered"
+    text, until = f"{board.unread:,} more evaluations decide it at the latest: {rest}.", "it is decided"
+    if board.missing != Missing.ZERO and any(board.of(name).missing for name in possible):
+        text = f"{board.unread:,} evaluations are left, {rest}; what is missing may still leave it undecided."
+        until = "nothing is left that could decide it"
     if not board.until_proved:
-        return f"{text} With --until-proved a race goes on until it is decided."
+        return f"{text} With --until-proved a race goes on until {until}."
     return f"{text} Raise --budget."
 
 

@@ -53,8 +53,9 @@ def describe_group(
         same = _without_range(scored)
         if not same:
             return found
-        why = f"all items of {_named(same)} have the same score, and the range of the scores is not declared"
-        return replace(found, no_interval=why)
+        cases = "items" if all(scored[task].clusters is None for task in same) else "clusters"
+        alike = f"all {cases} of {_named(same)} have the same score"
+        return replace(found, no_interval=f"{alike}, and the range of the scores is not declared")
     unknown = [task for task, mean in scored.items() if not math.isfinite(mean.total.standard_error)]  # type: ignore[union-attr]
     why = f"too few items were scored in {_named(unknown)} to know an error"
     return replace(found, no_interval=why)

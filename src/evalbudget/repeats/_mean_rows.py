@@ -225,9 +225,10 @@ def _why_none(
         return f"an interval needs at least {FEWEST_ITEMS} clusters, and the items {are}"
     if not np.isfinite(total.standard_error):
         return "too few scores for the number of judges to tell an error from"
+    same = "items have the same score" if clusters is None else "clusters have the same mean score"
     if bounds is None:
-        return "all items have the same score, and the range of the scores is not declared"
-    return "all items have the same score"
+        return f"all {same}, and the range of the scores is not declared"
+    return f"all {same}"
 
 
 def _moved(estimate: Estimate, value: float, level: float) -> ConfidenceInterval:

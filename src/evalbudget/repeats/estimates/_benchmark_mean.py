@@ -149,9 +149,9 @@ def mean_over_sampled_items(
     :mod:`~evalbudget.statistics._clustered_mean`, between clusters, and so are its degrees of freedom.
 
     Defined for any readings: the standard error is nan below two items, or two clusters. When all item means
-    are equal it is 0 and no interval is claimed (nan), unless ``bounds`` are given: then the exact one where
-    they are at an end of the scale, and a betting interval over the item means elsewhere; in both, clusters
-    count in place of items.
+    are equal, or those of all clusters, it is 0 and no interval is claimed (nan), unless ``bounds`` are
+    given: then the exact one where they are at an end of the scale, and a betting interval over the means
+    elsewhere; in both, clusters count in place of items.
 
     Args:
         readings: of one model's items.
@@ -173,7 +173,8 @@ def mean_over_sampled_items(
     means, K = used.item_means, used.item_means.size
     own = np.arange(K) if clusters is None else np.asarray(clusters)[used.items]
     found = clustered_mean(means, own)
-    spread = K > 0 and float(np.ptp(means)) > ROUNDING * max(1.0, float(np.abs(means).max()))
+    rounding = ROUNDING * max(1.0, float(np.abs(means).max(initial=0.0)))
+    spread = K > 0 and float(np.ptp(means)) > rounding and not found.standard_error <= rounding
     error = found.standard_error if spread or found.clusters < 2 else 0.0
 
     def interval(level: float) -> ConfidenceInterval:

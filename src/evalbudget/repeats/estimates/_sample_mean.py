@@ -91,20 +91,25 @@ def mean_over_stratified_items(
         unvaried,
         cases=cases,
     )
-    return estimate if found is None else _between_clusters(estimate, found)
+    return estimate if found is None else _between_clusters(estimate, found, unvaried)
 
 
-def _between_clusters(estimate: Estimate, found: ClusteredMean) -> Estimate:
-    """The same mean with the error between clusters; where no item differs from another there is none."""
+def _between_clusters(
+    estimate: Estimate, found: ClusteredMean, unvaried: Callable[[float], ConfidenceInterval]
+) -> Estimate:
+    """The same mean with the error between clusters; where none differs from another there is none."""
     if estimate.standard_error == 0.0 and found.clusters > 1:
         return estimate
+    equal = found.standard_error <= ROUNDING * max(1.0, abs(estimate.value))
 
     def interval(level: float) -> ConfidenceInterval:
+        if equal:
+            return unvaried(level)
         return _around(estimate.value, float(t_quantile(level, found.degrees)) * found.standard_error)
 
     return replace(
         estimate,
-        standard_error=found.standard_error,
+        standard_error=0.0 if equal else found.standard_error,
         method=f"{estimate.method}, spread between {found.clusters} clusters of items",
         interval=interval,
     )
