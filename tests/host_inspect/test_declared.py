@@ -285,10 +285,10 @@ def test_the_mean_of_even_readings_needs_no_word(tmp_path: Path, caplog: pytest.
     assert not entry_of(log, "summary")["summary"]["beside"]
     assert "another quantity" not in caplog.text
     log = run(budgeted(twenty("mean", 1), budget="9x"), tmp_path)
-    (sentence,) = entry_of(log, "summary")["summary"]["beside"]
-    assert sentence.startswith(
-        "Inspect's own rows of graded (accuracy, stderr) are of plain means, which are"
-    )
+    beside, counts = (entry_of(log, key)[key] for key in ("summary", "per_item"))
+    told = "Inspect's own rows of graded (accuracy, stderr) are of plain means, which are"
+    uneven = min(counts["readings"]) < max(counts["readings"])
+    assert [sentence.startswith(told) for sentence in beside["beside"]] == [True] * uneven
 
 
 @pytest.mark.parametrize("wanted", ["max", "graded/max", "graded[max]", "graded.at_least_2", "pass_at"])

@@ -45,7 +45,7 @@ def read_readings(
             all_found = [(sample, list(readings_in(sample, part.turns, expected))) for sample in samples]
             scored = _asked_again(part, all_found)
             for sample, every in all_found:
-                found = [reading for reading in every if not _made_good(part, sample, reading, scored)]
+                found = [reading for reading in every if not _made_good(sample, reading, scored)]
                 for reading in found:
                     _add(columns, part, name, (str(sample.id), sample.epoch), reading)
                 columns.costs += [paid.cost(sample, log.file)] * len(found)
@@ -63,24 +63,26 @@ def read_readings(
 def _asked_again(
     part: Part, found: Sequence[tuple[EvalSampleSummary, Sequence[Reading]]]
 ) -> set[tuple[str, str]]:
-    """Items, and who scored them, whose failures a run of ours made good by asking again."""
-    if step_of(part.log.header, BUDGET) is None:
+    """Items, and who scored them, whose failures a run of ours made good by asking again.
+
+    Not where judges take turns: there a failure is of the judge whose turn it was.
+    """
+    if step_of(part.log.header, BUDGET) is None or part.turns is not None:
         return set()
     return {
-        _key(part, sample, reading)
+        _key(sample, reading)
         for sample, readings in found
         for reading in readings
         if not math.isnan(reading.value)
     }
 
 
-def _made_good(part: Part, sample: EvalSampleSummary, reading: Reading, scored: set[tuple[str, str]]) -> bool:
-    return math.isnan(reading.value) and _key(part, sample, reading) in scored
+def _made_good(sample: EvalSampleSummary, reading: Reading, scored: set[tuple[str, str]]) -> bool:
+    return math.isnan(reading.value) and _key(sample, reading) in scored
 
 
-def _key(part: Part, sample: EvalSampleSummary, reading: Reading) -> tuple[str, str]:
-    """Where judges take turns, any of them makes another's failure good."""
-    return str(sample.id), reading.rater if part.turns is None else ""
+def _key(sample: EvalSampleSummary, reading: Reading) -> tuple[str, str]:
+    return str(sample.id), reading.rater
 
 
 def _lacking(part: Part, expected: Sequence[str]) -> Iterator[tuple[Reading, Cell]]:

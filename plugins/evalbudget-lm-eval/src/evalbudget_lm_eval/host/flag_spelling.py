@@ -31,10 +31,11 @@ def refuse_misspelled_flags(arguments: Sequence[str], flags: Iterable[Flag]) -> 
     from evalbudget_lm_eval.host.private import HarnessCLI
 
     theirs = HarnessCLI()._subparsers.choices["run"]._option_string_actions
-    names = [argument.partition("=")[0] for argument in arguments]
+    ours = list(flags)
+    names = [argument.partition("=")[0] for argument in as_spelled(arguments, ours)]
     # the host takes the beginning of an option for the option
     begun = [name for name in names if any(option.startswith(name) for option in theirs)]
-    refuse_misspelled(names, map(spelled, flags), [*theirs, *begun])
+    refuse_misspelled(names, map(spelled, ours), [*theirs, *begun])
 
 
 def is_one_of(argument: str, flags: Iterable[Flag]) -> bool:
