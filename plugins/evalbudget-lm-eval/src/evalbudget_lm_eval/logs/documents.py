@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from evalbudget.backtest import match_questions
 from evalbudget.errors import InvalidInputError
@@ -33,18 +33,26 @@ class Documents:
         fields = {log.cluster for log in logs}
         self.cluster = fields.pop() if len(fields) == 1 else None
         self.clusters: dict[str, str] | None = {} if self.cluster else None
+        self.digests: dict[str, str] = {}
+        self._names: dict[int, Mapping[str, str]] = {}
+        notes: list[str] = []
+        for task in dict.fromkeys(log.file.task if by_task else None for log in logs):
+            notes += self._match([log for log in logs if task in (None, log.file.task)])
+        self.notes = tuple(notes)
+
+    def _match(self, logs: Sequence[Log]) -> tuple[str, ...]:
+        """Name the documents of logs of one task: two tasks of a group share none, whatever their texts."""
         own = [
             {self._id(log, int(record["doc_id"])): str(record["question"]) for record in log.records}
             for log in logs
         ]
         matched = match_questions([(log.label, questions) for log, questions in zip(logs, own, strict=True)])
-        self.notes = matched.notes
-        self._names = {id(log): names for log, names in zip(logs, matched.names, strict=True)}
-        self.digests: dict[str, str] = {}
-        for questions, names in zip(own, matched.names, strict=True):
+        for log, questions, names in zip(logs, own, matched.names, strict=True):
+            self._names[id(log)] = names
             for id_, digest in questions.items():
                 if digest:
                     self.digests.setdefault(names[id_], digest)
+        return matched.notes
 
     def name(self, log: Log, document: int) -> str:
         """Of a document, which may be missing from the log."""
