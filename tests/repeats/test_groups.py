@@ -233,7 +233,9 @@ def test_a_task_of_which_all_was_read_is_known() -> None:
     assert "- 1 1" in lines["few"]
     said = "what one score of each item that can be scored, kinds weighted as drawn, would have averaged"
     assert said in " ".join(str(found).split())
-    lacking = "few: 1 item of 3 without a score: not in the estimate, which would be 0.500 to 1.000 with them."
+    lacking = (
+        "few: 1 item of 3 without a score: not in the estimate, which would be 0.500 to 1.000 with them."
+    )
     assert lacking in " ".join(str(found).split())
     assert [part.known for part in found.parts] == [False, True, False]
     # a run that draws nothing has no such thing

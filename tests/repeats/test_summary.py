@@ -216,7 +216,10 @@ def test_a_sample_says_of_which_items_it_speaks_where_some_were_given_up() -> No
     assert "one score of each item that can be scored would have averaged" in text
     assert "2 items of 8 without a score: not in the estimate; the values of kind weigh as drawn." in text
     found = _summary(items, mean=mean, drawn=True, in_vain=2)
-    assert found.with_them == (pytest.approx(1 / 6), pytest.approx(3 / 6))  # 1 to 3 right of 6 that were asked
+    assert found.with_them == (
+        pytest.approx(1 / 6),
+        pytest.approx(3 / 6),
+    )  # 1 to 3 right of 6
     assert "not in the estimate, which would be 0.17 to 0.50 with them." in _text(found)
     assert "7 of the 8 items would halve that interval" in _text(_summary(items, mean=mean, drawn=True))
     assert "8 items would halve" not in _text(_summary(items, mean=mean, drawn=True, in_vain=4))

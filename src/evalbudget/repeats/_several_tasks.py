@@ -12,7 +12,8 @@ from rich.cells import cell_len
 from evalbudget.errors import InvalidInputError
 from evalbudget.repeats._groups import describe_group
 from evalbudget.repeats._mean_rows import BenchmarkMean, whole_counts
-from evalbudget.repeats._summary import SHOWN, Outcome, Summary, summarize
+from evalbudget.repeats._outcome import Outcome
+from evalbudget.repeats._summary import SHOWN, Summary, summarize
 from evalbudget.repeats._wording import count, decimals, padded, shortened, wrapped
 from evalbudget.repeats.estimates import ItemReadings
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,8 @@ from evalbudget.budget import Unit, shown_amount
 from evalbudget.exit_codes import ExitCode
 from evalbudget.repeats._advice import next_steps
 from evalbudget.repeats._failing_items import FailingItems
-from evalbudget.repeats._mean_rows import BenchmarkMean, whole_counts
+from evalbudget.repeats._mean_rows import whole_counts
+from evalbudget.repeats._outcome import Outcome
 from evalbudget.repeats._plain_epochs import PlainEpochs, plain_epochs
 from evalbudget.repeats._sample_in_words import sample_in_words
 from evalbudget.repeats._wording import WIDTH, count, decimals, padded, shortened, wrapped
@@ -25,71 +26,6 @@ SHOWN = ("estimate", "lower", "upper", "readings")
 _MOST_ITEMS = 5
 _MOST_REASONS = 3
 _NAME = 40
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Outcome:
-    """A run as its host knows it.
-
-    Attributes:
-        task: its name.
-        model: what was evaluated.
-        names: of all items, in order.
-        table: readings of all items; where judges take turns, with their deviations taken out.
-        columns: every item's estimate and interval (:func:`~evalbudget.repeats.item_columns`).
-        mean: the benchmark mean, as the host prints it.
-        budget: in scores; None where there was none.
-        spent: of it.
-        failures: how many calls gave no score, by reason.
-        closed: items that failed too often to be asked again.
-        failing: items on which calls fail more than chance explains; None where they may fail at random.
-        stop_reason: why nothing more was asked.
-        bounds: the smallest and the largest possible score, declared or known from the scorer.
-        judges: that took turns; empty where they did not.
-        judged: a model gave the scores.
-        kept: all readings of an item are of one answer, scored again and again.
-        score: whose scores these are; empty if there is only one.
-        unit: what a budget of 1 buys, in the plural; ``usd`` and ``tokens`` for money and tokens.
-        costs: what was paid for, by model and role; empty where the budget counts scores.
-        wasted: of what was spent, for what brought no reading, in units of the budget.
-        range_flag: how this host is told the range of the scores.
-        judges_flag: how it is told of several judges; empty where it cannot be told.
-        drawn: the items that were read are a random sample.
-        strata: field in proportion to whose values it was drawn; None for none.
-        cluster: field by which items come in clusters; None where they are independent of each other.
-        beside: what the host's own rows are of, a sentence each, where it is not what the estimate is of.
-        processes: that shared the budget.
-        in_vain: items that were asked and have no score.
-    """
-
-    task: str
-    model: str
-    names: Sequence[str]
-    table: ItemReadings
-    columns: Mapping[str, Any]
-    mean: BenchmarkMean
-    budget: float | None
-    spent: float
-    failures: Mapping[str, int] = field(default_factory=dict)
-    closed: Sequence[str] = ()
-    failing: FailingItems | None = None
-    stop_reason: str = ""
-    bounds: tuple[float, float] | None = None
-    judges: Sequence[str] = ()
-    judged: bool = False
-    kept: bool = False
-    score: str = ""
-    unit: str = "scores"
-    costs: Sequence[BillRow] = ()
-    wasted: float = 0.0
-    range_flag: str = "--score-range"
-    judges_flag: str = "--judges"
-    drawn: bool = False
-    strata: str | None = None
-    cluster: str | None = None
-    beside: Sequence[str] = ()
-    processes: int = 1
-    in_vain: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +79,7 @@ class Summary:
         without_score: items that are not in the estimate though they were asked, or were to be.
         with_them: what the estimate would be if they scored the lowest, and the highest; None where there are
             none, or strata weigh.
+        cached: readings of answers that came out of the host's cache.
     """
 
     task: str
@@ -175,6 +112,7 @@ class Summary:
     processes: int = 1
     without_score: int = 0
     with_them: tuple[float, float] | None = None
+    cached: int = 0
 
     def as_json(self) -> dict[str, Any]:
         """As JSON values; counts are whole numbers."""
@@ -290,6 +228,7 @@ class Summary:
             ("Paid to", self._paid_to()),
             ("Stopped", self.stop_reason),
             ("Readings", f"{self.readings:,} of {count(self.items, 'item')}{shared}{counted}"),
+            ("Cached", self._cached()),
             *(("Beside", sentence) for sentence in self.beside),
         ]
         if self.failures:
@@ -324,6 +263,11 @@ class Summary:
         else:
             shown = shown_amount(amount, Unit.SCORES, counts=self.unit)
         return shown.partition(" ")[0] if short else shown
+
+    def _cached(self) -> str:
+        if not self.cached:
+            return ""
+        return f"{count(self.cached, 'answer')} out of the cache: given before, and no new readings"
 
     def _paid_to(self) -> str:
         parts = [
@@ -367,7 +311,6 @@ class Summary:
 def summarize(outcome: Outcome) -> Summary:
     """What a run found, from what its host knows."""
     failures = dict(sorted(outcome.failures.items(), key=lambda reason: -reason[1]))
-    without_score = _without_score(outcome)
     return Summary(
         task=outcome.task,
         model=outcome.model,
@@ -410,26 +353,10 @@ def summarize(outcome: Outcome) -> Summary:
         clusters=outcome.mean.clusters,
         beside=tuple(outcome.beside),
         processes=outcome.processes,
-        without_score=without_score,
-        with_them=_with_them(outcome, without_score),
+        without_score=outcome.without_score,
+        with_them=outcome.with_them,
+        cached=outcome.cached,
     )
-
-
-def _without_score(outcome: Outcome) -> int:
-    rows = outcome.mean.rows
-    if outcome.drawn and ("full_lower" in rows or "lower" not in rows):  # others were never to be asked
-        return outcome.in_vain
-    return outcome.table.n_items - int(rows.get("items", 0))
-
-
-def _with_them(outcome: Outcome, without_score: int) -> tuple[float, float] | None:
-    rows, values = outcome.mean.rows, outcome.table.value
-    if not without_score or "estimate" not in rows or outcome.strata is not None:
-        return None
-    low, high = outcome.bounds or (float(values.min()), float(values.max()))
-    share = without_score / (without_score + rows["items"])
-    known = (1.0 - share) * rows["estimate"]
-    return known + share * low, known + share * high
 
 
 def _uneven(table: ItemReadings) -> bool:

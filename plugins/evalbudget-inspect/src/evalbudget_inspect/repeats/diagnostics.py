@@ -228,6 +228,7 @@ class Diagnosis:
                     score, rows, spec.config.epochs_reducer or (), book.sampler.allocation, self.table
                 ),
                 processes=max(1, len(book.processes)),
+                cached=book.cached,
                 in_vain=len(asked_in_vain(purchase.journal.readings)),
                 **self._money,
             )
