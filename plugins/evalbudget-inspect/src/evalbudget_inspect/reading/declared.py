@@ -54,12 +54,12 @@ def reducers_of(parts: Sequence[Part], series: Sequence[str]) -> dict[str, str]:
 
 
 def another_quantity(reducers: Mapping[str, str]) -> Iterator[str]:
-    """Notes on series whose results in logs are not of the mean of an item's epochs, which is what is read."""
+    """Notes on series whose results in logs are not of the mean of epochs, which is what is read."""
     for series, own in reducers.items():
         if others := other_than_mean(own.split(", ")):
             yield (
-                f"The log's own results of {series} by reducer {' and by '.join(others)} are another quantity "
-                "than what is said here, which is of the mean of an item's epochs."
+                f"The log's own results of {series} by reducer {' and by '.join(others)} are another "
+                "quantity than what is said here, which is of the mean of an item's epochs."
             )
 
 
