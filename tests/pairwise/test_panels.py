@@ -63,6 +63,15 @@ def test_a_crowd_with_one_vote_each_shares_one_effect_of_position() -> None:
     assert "chance decided who saw which order" in read_preferences(found).notes[0]
 
 
+def test_ranks_of_what_is_not_proved_are_said_to_be_no_proof() -> None:
+    rows = [row for n in range(40) for row in votes(f"v{n}", won=int(n % 8 > 0), of=1, a_first=n % 2 == 0)]
+    found = read_preferences(Preferences.of(rows))
+    assert (found.models[0].rank_high, found.pairs[0].proved) == (1, False)
+    told = " ".join(str(found.table()).split())
+    assert "Ranks: by all differences at once, which is no proof." in told
+    assert "hold all at once" not in told
+
+
 @pytest.mark.parametrize("n", [1, 7])
 def test_two_judges_in_opposite_orders_tell_nothing(n: int) -> None:
     found = Preferences.of([*votes("x", won=n, of=n), *votes("y", won=0, of=n, a_first=False)])
