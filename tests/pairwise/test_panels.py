@@ -68,7 +68,7 @@ def test_ranks_of_what_is_not_proved_are_said_to_be_no_proof() -> None:
     found = read_preferences(Preferences.of(rows))
     assert (found.models[0].rank_high, found.pairs[0].proved) == (1, False)
     told = " ".join(str(found.table()).split())
-    assert "Ranks: by all differences at once, which is no proof." in told
+    assert "Ranks are by all differences at once, which is no proof." in told
     assert "hold all at once" not in told
 
 
