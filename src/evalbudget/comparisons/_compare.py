@@ -107,7 +107,7 @@ def compare(
     ]
     for name, study in studies:
         if study.is_panel and study.bounds is None:
-            study.require_one_scale("--score")
+            study.require_one_scale("--score NAME")
         if guaranteed:
             require_range(name, study)
     pairs = [

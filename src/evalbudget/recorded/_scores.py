@@ -371,7 +371,7 @@ class RecordedScores:
         if len(self.raters) > 1 and not self.one_measure:
             raise InvalidInputError(
                 f"these scores are {len(self.raters)} metrics ({', '.join(self.raters)}), whose mean means "
-                f"nothing; choose one with --rater {self.raters[0]!r}"
+                f"nothing; choose one of them, for example {self.raters[0]!r}"
             )
         return self
 

@@ -137,13 +137,14 @@ class Scored:
         if not scores.value.size:
             raise InvalidInferenceError(
                 f"model {self.models[model]!r} has no score by "
-                f"{' or '.join(map(repr, self.raters[:3]))}; leave it out with --model"
+                f"{' or '.join(map(repr, self.raters[:3]))}; leave that model out (report, compare and "
+                "plan: --model)"
             )
         if purchase.allocation is Allocation.ADAPTIVE and not self.fixed_scores(model).value.size:
             raise InvalidInferenceError(
                 f"every reading of model {self.models[model]!r} was bought because of earlier scores, so "
-                "their mean is biased; leave the model out with --model, or evaluate it with a sampler that "
-                "reads every item first (a race has a leaderboard of its own)"
+                "their mean is biased; leave that model out (report, compare and plan: --model), or evaluate "
+                "it with a sampler that reads every item first (a race has a leaderboard of its own)"
             )
         fixed = max(purchase.fixed_repeats, 1)
         if self.is_panel:
@@ -216,11 +217,13 @@ class Scored:
         unused = self.mean(model).details.get("readings_unused", 0.0)
         return int(self.scores(model).value.size) - int(unused)
 
-    def require_one_scale(self, option: str = "--rater") -> None:
+    def require_one_scale(
+        self, remedy: str = "--rater NAME, or map the ranges they used to 0..1 with --rescale"
+    ) -> None:
         """Refuse judges whose scores lie on different scales.
 
         Args:
-            option: by which people choose one.
+            remedy: how people choose one, where this is asked.
 
         Raises:
             InvalidInferenceError: they do.
@@ -245,8 +248,7 @@ class Scored:
         try:
             require_one_scale(Scored(pooled).scores(0))
         except InvalidInferenceError as ex:
-            rescale = ", or map the ranges they used to 0..1 with --rescale" if option == "--rater" else ""
-            raise InvalidInferenceError(f"{ex}. Choose one with {option} NAME{rescale}") from ex
+            raise InvalidInferenceError(f"{ex}. Choose one with {remedy}") from ex
 
     def only(self, items: NDArray[np.bool_]) -> Self:
         """The same of some of the items."""
