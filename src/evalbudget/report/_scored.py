@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 
 from evalbudget.errors import InvalidInferenceError
 from evalbudget.estimate import Estimate
-from evalbudget.judges.estimates import JudgeScores, judge_corrected, panel_mean, require_one_scale
+from evalbudget.judges.estimates import (
+    JudgeScores,
+    between_clusters,
+    judge_corrected,
+    panel_mean,
+    require_one_scale,
+)
 from evalbudget.repeats.estimates import (
     ItemReadings,
     mean_over_sampled_items,
@@ -20,6 +26,7 @@ from evalbudget.repeats.estimates import (
 from evalbudget.report._numbers import NOTHING
 from evalbudget.sampler import Allocation
 from evalbudget.statistics._bounds import FloatArray, IntArray
+from evalbudget.statistics._clustered_mean import clustered_mean
 
 if TYPE_CHECKING:
     from evalbudget.recorded._how_bought import HowBought
@@ -148,7 +155,11 @@ class Scored:
             )
         fixed = max(purchase.fixed_repeats, 1)
         if self.is_panel:
-            found = panel_mean(scores, allocation=purchase.allocation, fixed_repeats=fixed)
+            found = self._of_judges(model)
+            if self.clusters is not None:
+                means = self.item_means(model)
+                own = clustered_mean(means, np.arange(means.size))
+                found = between_clusters(found, clustered_mean(means, self.clusters), own)
         elif self.recorded.strata is not None:
             found = mean_over_stratified_items(
                 readings_of(scores), self.recorded.strata, bounds=self.bounds, clusters=self.clusters
@@ -162,6 +173,12 @@ class Scored:
                 clusters=self.clusters,
             )
         return found if self.bounds is None else found.within(*self.bounds)
+
+    def _of_judges(self, model: int) -> Estimate:
+        """A model's mean by the panel, items independent."""
+        purchase = self.purchase(model)
+        fixed = max(purchase.fixed_repeats, 1)
+        return panel_mean(self.scores(model), allocation=purchase.allocation, fixed_repeats=fixed)
 
     @cached_property
     def means(self) -> tuple[Estimate, ...]:
@@ -190,7 +207,7 @@ class Scored:
             known = means[~np.isnan(means)]
             if known.size < 2:
                 continue
-            whole = self.mean(m)
+            whole = self._of_judges(m)
             more = whole.standard_error**2 - float(known.var(ddof=1)) / known.size
             if more > NOTHING:
                 added[m], degrees[m] = more, max(whole.details["degrees"], 1.0)
