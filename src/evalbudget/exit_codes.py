@@ -29,8 +29,8 @@ _FIRST = (ExitCode.UNDECIDED, ExitCode.NO, ExitCode.FAILED, ExitCode.BAD_INPUT, 
 def most_urgent(codes: Iterable[int]) -> int:
     """What a command ends with that did several things: tasks, models, races.
 
-    Interrupted tells most, then refused, then could not be evaluated, then "no", then undecided; it is done if
-    all are. A host's own code is passed on as it is, and tells as much as "could not be evaluated".
+    Interrupted tells most, then refused, then could not be evaluated, then "no", then undecided; it is done
+    if all are. A host's own code is passed on as it is, and tells as much as "could not be evaluated".
 
     Args:
         codes: of each of them.
