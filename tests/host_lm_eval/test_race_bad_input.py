@@ -173,5 +173,5 @@ def test_a_score_of_every_document_is_named_before_one_of_some() -> None:
         def higher_is_better(self) -> dict[str, bool]:
             return {"acc_a": True, "acc": True}
 
-    with pytest.raises(InvalidInputError, match="for example --score acc,none$"):
+    with pytest.raises(InvalidInputError, match=r"for example --score acc,none$"):
         choose_metric("two", Two(), None)
