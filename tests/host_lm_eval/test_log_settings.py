@@ -245,3 +245,11 @@ def test_a_renamed_copy_without_results_counts_once(tmp_path: Path) -> None:
     (first,) = (tmp_path / "org__m").glob("results_*.json")
     first.unlink()  # and of two that nobody names, one is read
     assert len(read(tmp_path).models) == 1
+
+
+def test_answers_that_failed_and_were_asked_again_are_told(tmp_path: Path) -> None:
+    block = {"tasks": {"toy": {"readings": [1, 1, 1, 1]}}, "score": {"toy": "acc,none"}, "failed": 2}
+    write_log(tmp_path, evalbudget=block)
+    assert "2 of 6 answers of org/m failed and were asked again: if wrong ones fail more often" in notes(
+        read(tmp_path)
+    )
