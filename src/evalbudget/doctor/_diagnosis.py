@@ -126,7 +126,7 @@ def diagnose(
             continue
         case = Case(part, level, seed)
         if case.is_panel:
-            case.study.require_one_scale()
+            case.study.require_one_scale("--rater NAME")
         for check in checks:
             try:
                 findings = list(check().examine(case))

@@ -371,7 +371,7 @@ class RecordedScores:
         if len(self.raters) > 1 and not self.one_measure:
             raise InvalidInputError(
                 f"these scores are {len(self.raters)} metrics ({', '.join(self.raters)}), whose mean means "
-                f"nothing; choose one with --rater {self.raters[0]!r}"
+                f"nothing; choose one of them, for example {self.raters[0]!r}"
             )
         return self
 
@@ -392,6 +392,8 @@ def _as_arrays(declared: Declared) -> dict[str, NDArray[Any]]:
     found["digests"] = np.array(declared.digests)
     if declared.clusters is not None:
         found |= {"clusters": np.array(declared.clusters), "cluster": np.array([declared.cluster])}
+    if declared.clustered:
+        found["clustered"] = np.array(declared.clustered)
     return found
 
 
@@ -410,6 +412,7 @@ def _declared(arrays: Mapping[str, NDArray[Any]], names: tuple[tuple[str, ...], 
         _labels("digests", arrays["digests"]) or ("",) * len(items),
         clusters,
         _labels("cluster", arrays["cluster"])[0] if clusters is not None else None,
+        clustered=tuple(bool(by) for by in arrays.get("clustered", ())),
     )
 
 

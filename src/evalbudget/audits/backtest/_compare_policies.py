@@ -16,6 +16,7 @@ from evalbudget.audits.backtest._result_table import AuditResult, AuditRow
 from evalbudget.audits.policies import DECIDED, AuditOutcome, AuditPolicy, Verdict
 from evalbudget.errors import InvalidInputError
 from evalbudget.hooks._plugins import plugins
+from evalbudget.recorded._direction import is_lower_better
 from evalbudget.recorded._scores import RecordedScores
 from evalbudget.replay._contestant import checked_seeds, require_entrants, require_options
 from evalbudget.replay._engines import Crew
@@ -88,6 +89,8 @@ class Judged:
                     f"{what} {scores[outside][0]:g} is outside {lo:g} to {hi:g}; declare the {option} "
                     f"(these run from {np.nanmin(scores):g} to {np.nanmax(scores):g})"
                 )
+        if is_lower_better(chosen):  # audits look for the highest mean
+            label, judge = low + high - label, judges[0] + judges[1] - judge
         return cls(recorded.models, recorded.items, judge, label, recorded.categories, (low, high), judges)
 
     @property

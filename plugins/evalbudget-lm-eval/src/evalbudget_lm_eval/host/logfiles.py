@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,8 @@ _TEXT = 500
 
 _DATE = r"(?P<date>\d{4}-\d\d-\d\dT\d\d[-:]\d\d[-:]\d\d(?:\.\d+)?)"
 _NAME = re.compile(rf"samples_(?P<task>.+)_{_DATE}\.jsonl?")
+_NOT_IN_FOLDERS = re.compile(r"[\"<>:/|\\?*\[\]]+")
+"""What the host writes as ``__`` when it calls a folder after a model."""
 _RESULTS = re.compile(rf".+_{_DATE}\.json")
 
 
@@ -34,12 +36,15 @@ class SamplesFile:
         task: its name.
         date: of the run, as it stands in the name.
         results: what the host wrote beside it; empty if there is nothing.
+        folder_of: the model that the host calls the file's folder after, by the results of others; empty if
+            nothing tells it.
     """
 
     path: Path
     task: str
     date: str
     results: Mapping[str, Any]
+    folder_of: str = ""
 
     @property
     def block(self) -> Mapping[str, Any] | None:
@@ -91,7 +96,7 @@ class SamplesFile:
         if not arm and self.config.get("model") and not any(key in str(args) for key in NAMING):
             return f"{self.config['model']}:{args}".rstrip(":{}")  # the host made up a random name
         named = self.results.get("model_name") or _named(args)
-        return str(arm or named or self.path.parent.name or "model")
+        return str(arm or named or self.folder_of or self.path.parent.name or "model")
 
     def records(
         self, *, responses: bool = False, prompts: bool = False, category: str = "category"
@@ -251,7 +256,22 @@ def readable_files(path: Path) -> tuple[list[SamplesFile], list[Unreadable]]:
             continue
         known = {} if results is None else read[results]
         files.append(SamplesFile(file, match["task"], match["date"], known))
+    files = _named_by_folders(files)
     return sorted(files, key=lambda file: (file.task, file.date, str(file.path))), unreadable
+
+
+def _named_by_folders(files: Sequence[SamplesFile]) -> list[SamplesFile]:
+    """The same, where a file without results is of the model whose name makes that of its folder."""
+    models: dict[str, set[str]] = {}
+    for file in files:
+        name = file.results.get("model_name")
+        if isinstance(name, str):
+            models.setdefault(_NOT_IN_FOLDERS.sub("__", name), set()).add(file.model)
+    found = []
+    for file in files:
+        known = models.get(file.path.parent.name, set())
+        found.append(replace(file, folder_of=min(known)) if not file.results and len(known) == 1 else file)
+    return found
 
 
 def results_without_samples(path: Path) -> Path | None:

@@ -217,6 +217,8 @@ def gate(
     score: str | None = None,
     seed: int | None = None,
     score_range: str | Sequence[float] | None = None,
+    lower_is_better: bool = False,
+    missing: str | None = None,
     batch: int | None = None,
     name: str = "candidate",
     arms_at_once: int | None = None,
@@ -248,6 +250,8 @@ def gate(
         score: as in :func:`race`.
         seed: of the order of documents; by default every gate has one of its own.
         score_range: the smallest and the largest possible score, ``"1..10"``; default 0 to 1.
+        lower_is_better: lower scores are better.
+        missing: as in :func:`race`.
         batch: documents at a time.
         name: of the model.
         arms_at_once: 2 asks it and ``baseline_model`` side by side; see :func:`race`.
@@ -284,6 +288,8 @@ def gate(
         score=score,
         seed=seed,
         score_range=score_range,
+        lower_is_better=lower_is_better,
+        missing=missing,
         batch=batch,
     )
     if name == BASELINE:
