@@ -10,7 +10,6 @@ Usage::
 from __future__ import annotations
 
 from scale_sections.contention import contention
-from scale_sections.engines import engines
 from scale_sections.factors import factors
 from scale_sections.large import parquet, races
 from scale_sections.processes import processes
@@ -23,7 +22,6 @@ PAGE = Page(
     title="Scale: beyond one process, and inputs beyond memory",
     sections={
         "processes": processes,
-        "engines": engines,
         "workers": workers,
         "contention": contention,
         "races": races,

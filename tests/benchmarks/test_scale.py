@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.benchmarks.quick import check_table, warm_starts, written
 
-SECTIONS = ["processes", "engines", "workers", "contention", "races", "parquet", "factors"]
+SECTIONS = ["processes", "workers", "contention", "races", "parquet", "factors"]
 
 
 def test_every_section_at_a_tiny_size(tmp_path: Path) -> None:
@@ -18,4 +18,3 @@ def test_every_section_at_a_tiny_size(tmp_path: Path) -> None:
         assert entry["targets"]
     assert kept["workers"]["targets"][0]["reached"]
     assert kept["processes"]["targets"][2]["reached"]
-    assert kept["engines"]["targets"][0]["reached"]
