@@ -6,11 +6,11 @@ from pathlib import Path
 
 from tests.benchmarks.quick import check_table, warm_starts, written
 
-SECTIONS = ["processes", "workers", "contention", "races", "parquet", "factors"]
+SECTIONS = ["processes", "workers", "contention"]
 
 
 def test_every_section_at_a_tiny_size(tmp_path: Path) -> None:
-    with warm_starts("scale_sections.workers", "scale_sections.large"):
+    with warm_starts("scale_sections.workers"):
         kept, page, _ = written("scale", "all", docs=tmp_path)
     assert list(kept) == SECTIONS
     for entry in kept.values():
