@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test tests lint docs claims floors next engines benchmarks chaos format clean help
+.PHONY: demo test tests lint docs claims floors next benchmarks chaos format clean help
 
 help:
 	@echo "make demo        budgeted against plain epochs, a real inspect run, offline"
@@ -14,7 +14,6 @@ help:
 	@echo "make claims      the statistical claims at full replication (an hour on two cores)"
 	@echo "make floors      the host tests on the oldest hosts that are supported"
 	@echo "make next        the host tests on the newest hosts, lm-eval's pre-release among them"
-	@echo "make engines     the tests of backtests on clusters of Dask and Ray"
 	@echo "make benchmarks  every figure in docs/benchmarks/, measured again"
 	@echo "make chaos       real runs killed and disturbed, and the server's bill against what they kept (hours)"
 
@@ -52,14 +51,14 @@ docs: $(READY)
 claims: $(READY)
 	EVALBUDGET_CLAIMS=full $(BIN)/python -m pytest --numprocesses 2 -m claim
 
-# the oldest hosts that the plugins declare; Ray, too, which nothing else here installs
+# the oldest hosts that the plugins declare
 FLOORS := .venv-floors/.ready
 
 $(FLOORS): pyproject.toml plugins/evalbudget-inspect/pyproject.toml plugins/evalbudget-lm-eval/pyproject.toml plugins/evalbudget-example/pyproject.toml
 	$(PYTHON) -m venv .venv-floors
 	.venv-floors/bin/python -m pip install --quiet --upgrade "pip>=25.1"
 	.venv-floors/bin/python -m pip install --quiet "inspect-ai==0.3.277" "lm_eval[api]==0.4.12" --editable . \
-		--editable plugins/evalbudget-inspect --editable 'plugins/evalbudget-lm-eval[ray]' \
+		--editable plugins/evalbudget-inspect --editable plugins/evalbudget-lm-eval \
 		--editable plugins/evalbudget-example --group dev
 	touch $(FLOORS)
 
@@ -78,18 +77,6 @@ next:
 		--editable plugins/evalbudget-lm-eval --editable plugins/evalbudget-example
 	.venv-next/bin/python -m pip list | grep -i -E "^(inspect.ai|lm.eval) "
 	.venv-next/bin/python -m pytest --numprocesses 2 tests/host_inspect tests/host_lm_eval
-
-# backtests on clusters of Dask and Ray, which are large and so in no other environment
-ENGINES := .venv-engines/.ready
-
-$(ENGINES): pyproject.toml
-	$(PYTHON) -m venv .venv-engines
-	.venv-engines/bin/python -m pip install --quiet --upgrade "pip>=25.1"
-	.venv-engines/bin/python -m pip install --quiet --editable ".[dask,ray]" pytest hypothesis
-	touch $(ENGINES)
-
-engines: $(ENGINES)
-	.venv-engines/bin/python -m pytest tests/replay
 
 benchmarks: $(READY)
 	$(BIN)/python benchmarks/repeats.py all --write-docs
@@ -115,4 +102,4 @@ format: $(READY)
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) site .venv-floors .venv-next .venv-engines .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) site .venv-floors .venv-next .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -69,7 +69,6 @@ def _run(
     args: tuple[str, ...],
     arms_at_once: int | None,
     devices: str | None,
-    arms_on: str | None,
     dry_run: bool = False,
     **given: Any,
 ) -> int:
@@ -99,7 +98,6 @@ def _run(
         *(arms, flags.task, config, None, journal, flags.options, flags.tracker, bool(dry_run)),
         arms_at_once=arms_at_once,
         devices=devices,
-        arms_on=arms_on,
     )
     progress = GateProgress(Console(stderr=True), monotonic)
     result = run_at_the_prompt(order, flags.manager, progress, quiet=quiet)
