@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evalbudget.errors import InvalidInputError
+from evalbudget.untrusted import parsed_json
 
 CONTENTS = "recorded-scores.json"
 """Written last: a folder without it is not whole."""
@@ -38,7 +39,7 @@ def read(path: Path) -> dict[str, NDArray[Any]]:
             "it was interrupted; write it again (evalbudget convert)"
         )
     try:
-        contents = json.loads((path / CONTENTS).read_text(encoding="utf-8"))
+        contents = parsed_json((path / CONTENTS).read_text(encoding="utf-8"))
         version, arrays = contents["version"], dict(contents["arrays"])
     except (OSError, ValueError, KeyError, TypeError) as ex:
         raise _damaged(path / CONTENTS, ex) from ex
@@ -90,7 +91,7 @@ def _array(file: Path, told: Mapping[str, Any]) -> NDArray[Any]:
         mapped = file.stat().st_size >= _MAPPED
         array = np.load(file, mmap_mode="r" if mapped else None, allow_pickle=False)
         whole = list(array.shape) == told["shape"] and array.dtype.str == told["dtype"]
-    except (OSError, ValueError, EOFError, KeyError, TypeError) as ex:
+    except Exception as ex:  # whatever the reader of headers raises
         raise _damaged(file, ex) from ex
     if not whole:
         raise _damaged(

@@ -8,7 +8,6 @@ import tempfile
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +21,10 @@ from evalbudget.recorded._columns import NAMES
 from evalbudget.recorded._declared import Declared, columns_not_read
 from evalbudget.recorded._frame_table import EXTRA, LAYOUT, read_frame
 from evalbudget.recorded._long_table import columns_in, texts_of
+from evalbudget.recorded._parquet_table import dataset_of, table_of
 from evalbudget.recorded._places import counted, ranked
 from evalbudget.recorded._scores import RecordedScores
+from evalbudget.untrusted import is_plain_file
 
 IntArray = NDArray[np.int64]
 
@@ -53,16 +54,19 @@ def read_parquet_folder(
             :func:`read_frame` does.
     """
     try:
-        dataset = import_module("pyarrow.dataset")
+        import pyarrow as pa
     except ImportError as ex:
         raise InvalidInputError(f"{path}: a folder of Parquet files is read by pyarrow: {EXTRA}") from ex
-    import pyarrow as pa
-
+    strange = [file for file in path.rglob("*.parquet") if not file.is_dir() and not is_plain_file(file)]
+    if strange:
+        raise InvalidInputError(
+            f"{strange[0]} is no file, but a pipe, a device, a socket or a broken link; move it away"
+        )
     try:
-        table = dataset.dataset(path, format="parquet", partitioning="hive")
+        table = dataset_of(path)
         _same_columns(table)
         if table.count_rows() <= STREAMED:
-            return read_frame(table.to_table(), category=category, task=task, source=f"{path}")
+            return read_frame(table_of(table, path), category=category, task=task, source=f"{path}")
         streamed = _Streamed(table, path, category)
         if task is not None:
             raise InvalidInputError(f"{path} has no column task, so there is no {task!r}; leave --task out")
@@ -125,6 +129,7 @@ class _Streamed:
 
         for name in {"score", "cost"} & set(self._types):
             kind = self._types[name]
+            kind = kind.value_type if pa.types.is_dictionary(kind) else kind
             if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
                 raise InvalidInputError(
                     f"{path}: the column {name} is {kind}, not numbers; convert it, and leave it missing "
@@ -191,13 +196,17 @@ class _Streamed:
             raise InvalidInputError(
                 f"{self._path}, row {row} (from 0): the {name} is empty; give every row one"
             )
-        if hasattr(values, "dictionary"):  # which may have words that no row has
-            values = values.dictionary_decode()
-        encoded = values.dictionary_encode()
+        encoded = values if hasattr(values, "dictionary") else values.dictionary_encode()
+        # words that no row has are none; long ones are not written out for every row
+        indices = encoded.indices.to_numpy(zero_copy_only=False)
+        used, rows, at = np.unique(indices, return_index=True, return_inverse=True)
+        words = texts_of(encoded.dictionary.take(used).to_pylist())
         known = self._codes[name]
-        words = texts_of(encoded.dictionary.to_pylist())
-        of_words = [known.setdefault(word, len(known)) if grow else known[word] for word in words]
-        codes: IntArray = np.array(of_words, dtype=np.int64)[encoded.indices.to_numpy(zero_copy_only=False)]
+        of_words = np.zeros(used.size, dtype=np.int64)
+        for place in np.argsort(rows):
+            word = words[place]
+            of_words[place] = known.setdefault(word, len(known)) if grow else known[word]
+        codes: IntArray = of_words[at.ravel()]
         return codes
 
     def _cells(self, rows: _Rows, names: Mapping[str, tuple[str, ...]]) -> IntArray:
