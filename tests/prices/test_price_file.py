@@ -51,6 +51,12 @@ def test_small_prices_are_numbers_however_they_are_written(tmp_path: Path) -> No
         ("a: {input: 1, tiers: 5}\n", "tiers is 5; write a list"),
         ("a: {input: 1, tiers: [{above: 9, input: -2}]}\n", "prices.yaml, a, tier: input is -2"),
         ("a: {max_output: 100}\n", "it does not say what input and output cost; add input and output, 0 for"),
+        ("a: {input: 1, output: null}\n", "prices.yaml, a: output is None; write a number"),
+        (
+            f"a: {{input: 1{'0' * 399}, output: 1}}\n",
+            "prices.yaml, a: input is 10000000000000000000; write a",
+        ),
+        ("a: {input: 1, output: 1, tiers: [{above: null}]}\n", "a, tier: above is None; write a number"),
         ("a: {input: 1}\n", "it does not say what output cost; add output"),
         ("a: {call: 1, output: 1}\n", "it does not say what input cost"),
         ("a: {input: 1, output: 1, above: 9}\n", "'above' is for tiers"),
