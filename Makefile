@@ -11,7 +11,7 @@ help:
 	@echo "make test        lint, types, layering and all tests, as in CI"
 	@echo "make tests       all tests"
 	@echo "make docs        the pages as a site, in site/; a warning is an error"
-	@echo "make claims      the statistical claims at full replication (an hour on two cores)"
+	@echo "make claims      the statistical claims at full replication, readers with 10,000 damaged files (hours on two cores)"
 	@echo "make floors      the host tests on the oldest hosts that are supported"
 	@echo "make next        the host tests on the newest hosts, lm-eval's pre-release among them"
 	@echo "make benchmarks  every figure in docs/benchmarks/, measured again"

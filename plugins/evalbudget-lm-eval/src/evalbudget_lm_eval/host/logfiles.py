@@ -12,6 +12,7 @@ from typing import Any
 
 from evalbudget.backtest import as_written_by, digest_of
 from evalbudget.errors import InvalidInputError
+from evalbudget.untrusted import is_plain_file, parsed_json
 from evalbudget_lm_eval.host.answers import SHARED
 
 NAMING = ("peft", "delta", "pretrained", "model", "path", "engine")
@@ -127,8 +128,8 @@ class SamplesFile:
                 if not line.strip():
                     continue
                 try:
-                    yield f"line {number}", json.loads(line)
-                except (ValueError, RecursionError) as ex:
+                    yield f"line {number}", parsed_json(line)
+                except ValueError as ex:
                     raise InvalidInputError(
                         f"{self.path}, line {number} is no JSON ({ex}); if the run was killed while it "
                         "wrote, remove that line"
@@ -136,8 +137,8 @@ class SamplesFile:
 
     def _array(self) -> Iterator[tuple[str, Any]]:
         try:
-            records = json.loads(self.path.read_text(encoding="utf-8"))
-        except (json.JSONDecodeError, RecursionError) as ex:
+            records = parsed_json(self.path.read_text(encoding="utf-8"))
+        except ValueError as ex:
             raise InvalidInputError(f"{self.path} is no JSON ({ex}); restore it, or move it away") from ex
         if not isinstance(records, list):
             raise InvalidInputError(f"{self.path} is no array of samples; move the file away")
@@ -199,8 +200,8 @@ def _text(arguments: object) -> str:
 
 def _last_message(chat: str) -> str:
     try:
-        told = json.loads(chat)[-1]["content"]
-    except (ValueError, LookupError, TypeError, RecursionError):
+        told = parsed_json(chat)[-1]["content"]
+    except (ValueError, LookupError, TypeError):
         return chat
     return told if isinstance(told, str) else chat
 
@@ -242,7 +243,11 @@ def readable_files(path: Path) -> tuple[list[SamplesFile], list[Unreadable]]:
     files, unreadable = [], []
     for file in found:
         match = _NAME.fullmatch(file.name)
-        if match is None or not file.is_file():
+        if match is None or file.is_dir():
+            continue
+        if not is_plain_file(file):
+            told = f"{file} is no file, but a pipe, a device, a socket or a broken link; move it away"
+            unreadable.append(Unreadable(file, match["task"], told))
             continue
         beside = folders.get(file.parent)
         if beside is None:
@@ -337,8 +342,10 @@ def _results_in(folder: Path) -> dict[str, Path]:
 
 def _read_results(file: Path) -> Mapping[str, Any]:
     try:
-        results = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as ex:
+        if not is_plain_file(file):
+            raise ValueError("it is no file, but a pipe, a device, a socket or a folder")
+        results = parsed_json(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as ex:
         raise InvalidInputError(
             f"{file} is not readable as results of lm-eval ({ex}); it says whose samples stand beside "
             "it, so restore it, or move both away"

@@ -14,6 +14,7 @@ from sqlalchemy import func, insert, select
 from evalbudget.audits.store._schema import LAYOUT, meta
 from evalbudget.audits.store._store import AuditStore
 from evalbudget.store import Database
+from evalbudget.untrusted import parsed_json
 
 _KEY = "label studio "
 
@@ -82,7 +83,7 @@ def _entry(url: str, project: int) -> str:
 
 def _read(text: str, url: str) -> int | None:
     try:
-        known = json.loads(text)
+        known = parsed_json(text)
         return int(known["project"]) if known["url"] == url else None
     except (ValueError, KeyError, TypeError):
         return None
