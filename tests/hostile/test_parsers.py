@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +13,6 @@ from tests.claims import replications
 from tests.hostile.damage import FULL, always_the_same, check_damage, check_linear
 from tests.hostile.test_core_files import CSV, JSON_LINES, reader
 
-from evalbudget.backtest import RecordedScores
 from evalbudget.pairwise import load_preferences, parse_verdict, read_template
 from evalbudget.prices import read_prices
 from evalbudget.recorded._files import open_scores
@@ -151,21 +149,6 @@ def test_tables_after_any_damage(tmp_path: Path, suffix: str) -> None:
     valid = {".csv": CSV, ".tsv": CSV.replace(b",", b"\t"), ".json": array, ".jsonl": JSON_LINES}[suffix]
     check_damage(valid, reader(path, open_scores), path)
     check_linear(reader(path, open_scores), [*REPEATS, valid])
-
-
-@pytest.mark.claim
-def test_a_folder_of_arrays_after_any_damage(tmp_path: Path, small: RecordedScores) -> None:
-    small.save_folder(tmp_path / "folder")
-    assert np.array_equal(RecordedScores.load(tmp_path / "folder").scores, small.scores, equal_nan=True)
-    for file in sorted((tmp_path / "folder").iterdir()):
-        whole = file.read_bytes()
-
-        def read(data: bytes, file: Path = file) -> object:
-            file.write_bytes(data)
-            return open_scores(file.parent)
-
-        check_damage(whole, read, file.parent, examples=25)
-        file.write_bytes(whole)
 
 
 @pytest.mark.claim
