@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import sys
+import traceback
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any, cast
@@ -16,6 +17,7 @@ from evalbudget.errors import EvalbudgetError, innermost
 from evalbudget.exit_codes import ExitCode, codes_for_help
 from evalbudget.flags import renamed
 from evalbudget.hooks._plugins import plugins
+from evalbudget.secrets import keep_out, without_known, without_secrets
 
 EXAMPLES = """\b
 Examples:
@@ -62,11 +64,15 @@ class _Group(SuggestingGroup):
             return f" The command {name!r} comes with its plugin: pip install 'evalbudget[{name}]'."
         return ""
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        keep_out(args)
+        return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except EvalbudgetError as ex:
-            raise Refusal(str(ex)) from ex
+            raise Refusal(without_secrets(str(ex))) from ex
         except OSError as ex:
             if ex.errno == errno.EPIPE:  # click's own affair
                 raise
@@ -96,7 +102,7 @@ class _Group(SuggestingGroup):
 
 def _failed() -> click.exceptions.Exit:
     """Show where; the exit code is not Python's own, 1, which has a meaning here."""
-    sys.excepthook(*cast("Any", sys.exc_info()))
+    click.echo(without_known(traceback.format_exc()), err=True, nl=False)
     return click.exceptions.Exit(ExitCode.FAILED)
 
 

@@ -45,15 +45,8 @@ from lm_eval.utils import handle_non_serializable
 from evalbudget import Sampler, __version__, resume
 from evalbudget.errors import JournalError
 from evalbudget.journal import Header, differences
-from evalbudget.run import (
-    JournalFile,
-    JournalReader,
-    LinesFile,
-    cleaned,
-    read_line,
-    whole_lines,
-    without_secrets,
-)
+from evalbudget.run import JournalFile, JournalReader, LinesFile, read_line, whole_lines
+from evalbudget.secrets import cleaned, without_known, without_secrets
 from evalbudget_lm_eval.host.answers import SCORED, Answered, Asked, Sample, numbers_of
 from evalbudget_lm_eval.judges.readings import Reading
 
@@ -161,7 +154,7 @@ class Kept:
 
     def hear(self, asked: Asked, request: int, said: Any) -> None:
         """Note what a model, or a judge, says as it says it."""
-        self._note({"of": asked, "request": request, "said": said})
+        self._note({"of": asked, "request": request, "said": without_known(said)})
 
     def begin(self, asked: Asked, judge: str) -> None:
         """Note that a judge is about to be asked; its reply is heard, or was lost."""
@@ -174,7 +167,7 @@ class Kept:
 
     def answer(self, answer: Answered) -> None:
         """Note what the host made of it."""
-        self._note({"of": answer.asked, "calls": answer.requests, "samples": answer.records})
+        self._note({"of": answer.asked, "calls": answer.requests, "samples": without_known(answer.records)})
 
     def fail(self, asked: Asked, cost: float, error: str, *, alone: bool = False) -> None:
         """Note that a cell failed, by itself or with a round that was cut off."""
