@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+import logging
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any, cast
 
@@ -70,7 +72,8 @@ class _Group(SuggestingGroup):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            with _no_secrets_in_logs():
+                return super().invoke(ctx)
         except EvalbudgetError as ex:
             raise Refusal(without_secrets(str(ex))) from ex
         except OSError as ex:
@@ -98,6 +101,28 @@ class _Group(SuggestingGroup):
             raise
         except Exception as ex:
             raise _failed() from ex
+
+
+@contextmanager
+def _no_secrets_in_logs() -> Iterator[None]:
+    """Hosts and clients of theirs log the arguments of models, headers and addresses."""
+    made = logging.getLogRecordFactory()
+
+    def masked(*given: Any, **named: Any) -> logging.LogRecord:
+        record = made(*given, **named)
+        with suppress(
+            TypeError, ValueError
+        ):  # arguments that do not fit, says the handler
+            said = record.getMessage()
+            if (left := without_known(said)) != said:
+                record.msg, record.args = left, None
+        return record
+
+    logging.setLogRecordFactory(masked)
+    try:
+        yield
+    finally:
+        logging.setLogRecordFactory(made)
 
 
 def _failed() -> click.exceptions.Exit:

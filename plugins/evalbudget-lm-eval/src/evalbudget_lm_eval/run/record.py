@@ -154,7 +154,7 @@ class Kept:
 
     def hear(self, asked: Asked, request: int, said: Any) -> None:
         """Note what a model, or a judge, says as it says it."""
-        self._note({"of": asked, "request": request, "said": without_known(said)})
+        self._note({"of": asked, "request": request, "said": said})
 
     def begin(self, asked: Asked, judge: str) -> None:
         """Note that a judge is about to be asked; its reply is heard, or was lost."""
@@ -167,7 +167,7 @@ class Kept:
 
     def answer(self, answer: Answered) -> None:
         """Note what the host made of it."""
-        self._note({"of": answer.asked, "calls": answer.requests, "samples": without_known(answer.records)})
+        self._note({"of": answer.asked, "calls": answer.requests, "samples": answer.records})
 
     def fail(self, asked: Asked, cost: float, error: str, *, alone: bool = False) -> None:
         """Note that a cell failed, by itself or with a round that was cut off."""
@@ -414,7 +414,12 @@ class Record:
         with self._lock:  # arms that are asked at once write from threads of their own
             self.finished = "finished" in entry
             if self._lines is not None:
-                self._lines.append({"arm": arm, **entry} if arm else entry, handle_non_serializable)
+                entry = without_known(entry)  # models and servers repeat what they were given
+                self._lines.append({"arm": arm, **entry} if arm else entry, _plain)
+
+
+def _plain(value: Any) -> Any:
+    return without_known(handle_non_serializable(value))
 
 
 def _created(path: Path) -> LinesFile:
