@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Iterable
@@ -15,6 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 from tests.host_lm_eval.worlds import EVALBUDGET, environment, simple_evaluate, write_task
 
+import warm
 from evalbudget import secrets
 from evalbudget.cli.main import cli
 from evalbudget_lm_eval import budgeted
@@ -134,8 +134,9 @@ def test_killed(server: Server, tmp_path: Path) -> None:
     models = [f"--arm=a{i}=local-chat-completions:{arm}" for i, arm in enumerate(arms(server))]
     words = ["lm-eval", "race", *models, *shared(tmp_path), "--budget", 12, "--output_path", tmp_path / "out"]
     with (tmp_path / "said").open("wb") as said:
-        process = subprocess.Popen(
+        process = warm.Popen(
             [sys.executable, "-c", EVALBUDGET, *map(str, words)],
+            host="lm-eval",
             stdout=said,
             stderr=said,
             cwd=tmp_path,

@@ -110,9 +110,7 @@ def _no_secrets_in_logs() -> Iterator[None]:
 
     def masked(*given: Any, **named: Any) -> logging.LogRecord:
         record = made(*given, **named)
-        with suppress(
-            TypeError, ValueError
-        ):  # arguments that do not fit, says the handler
+        with suppress(TypeError, ValueError):  # arguments that do not fit, says the handler
             said = record.getMessage()
             if (left := without_known(said)) != said:
                 record.msg, record.args = left, None

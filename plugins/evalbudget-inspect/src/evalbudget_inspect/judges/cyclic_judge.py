@@ -17,7 +17,7 @@ from inspect_ai.util import LimitExceededError, RegistryInfo
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.judges import DEFAULT_ROTATION, check_seed
-from evalbudget.secrets import said_by, without_known
+from evalbudget.secrets import said_by
 from evalbudget.statistics import known_mean
 from evalbudget_inspect.host.current_run import current_run, scored_state
 from evalbudget_inspect.host.dict_scores import by_row
@@ -42,6 +42,7 @@ from evalbudget_inspect.host.scoring import (
     rotates,
     scorer_names,
     shaped,
+    without_repeated,
 )
 from evalbudget_inspect.judges.judge_names import JudgeModel, read_judges
 from evalbudget_inspect.judges.panel import DEFAULT_ROLE, Panel, Prices
@@ -233,13 +234,7 @@ async def _one(ask: Ask, judge: str, state: TaskState, current: Pass | None) -> 
     if result is None:
         return None
     ours = {"judge": judge, "epoch": state.epoch}
-    return _told(result, {**(result.metadata or {}), METADATA: ours})
-
-
-def _told(score: Score, metadata: dict[str, Any]) -> Score:
-    """With this metadata, and without a key that a server repeated."""
-    said = {"answer": score.answer, "explanation": score.explanation, "metadata": metadata}
-    return score.model_copy(update=without_known(said))
+    return without_repeated(result, {**(result.metadata or {}), METADATA: ours})
 
 
 async def _several(
@@ -281,7 +276,7 @@ async def _several(
         answer=next((r.answer for r in results.values() if r is not None), None),
         explanation="\n\n".join(f"{judge}: {said(judge)}" for judge in results),
     )
-    return _told(
+    return without_repeated(
         found,
         {
             METADATA: {
