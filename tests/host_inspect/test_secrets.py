@@ -32,6 +32,17 @@ OTHERS = {name: f"marked-{name}" for name in ("key", "header", "headers", "addre
 MARKED = [*VARIABLES.values(), ARGUMENT, *OTHERS.values()]
 
 
+KEYED = """\
+from inspect_ai import Task, task
+from inspect_ai.dataset import Sample
+from inspect_ai.scorer import match
+
+@task
+def keyed() -> Task:
+    return Task([Sample(id="first", input="?"), Sample(id="{item}", input="?")], scorer=match())
+"""
+
+
 @pytest.fixture(autouse=True)
 def _marked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name, value in VARIABLES.items():
@@ -102,6 +113,23 @@ def test_where_a_key_would_be_written_it_is_refused(task_file: Path, tmp_path: P
     done = command(*words, "--store", f"postgresql://me:{OTHERS['store']}@localhost/evals")
     assert (done.exit_code, "variable PGPASSWORD" in " ".join(done.output.split())) == (2, True)
     assert not leaks(tmp_path)
+    assert not list(tmp_path.rglob("*.eval"))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["eval", "keyed.py", "--budget", 4],
+        ["race", "keyed.py", "--budget", 4],
+        ["audit", "a.sqlite", "keyed.py"],
+    ],
+)
+def test_a_key_inside_an_id_is_refused(words: list[object], tmp_path: Path) -> None:
+    item = f"item of {VARIABLES['GITHUB_TOKEN']}"
+    (tmp_path / "keyed.py").write_text(KEYED.format(item=item))
+    done = command(*words, "--model", "mockllm/a,mockllm/b" if words[0] != "eval" else "mockllm/a")
+    assert done.exit_code == 2
+    assert "the id of sample 2, 'item of ***', holds the value of a secret" in " ".join(done.output.split())
     assert not list(tmp_path.rglob("*.eval"))
 
 

@@ -20,6 +20,7 @@ from evalbudget_inspect.audits.labels_by_scorer import without_scorer
 from evalbudget_inspect.audits.money import AuditMoney
 from evalbudget_inspect.audits.scale_watch import ScaleWatch
 from evalbudget_inspect.audits.which_judge import find_judge, judge_identity, models_of_roles
+from evalbudget_inspect.host.chosen_samples import number_samples
 from evalbudget_inspect.host.listening import listen
 from evalbudget_inspect.host.models_asked import models_of_scorers
 from evalbudget_inspect.host.private import ModelName
@@ -123,9 +124,7 @@ def prepared(loaded: Task, settings: AuditSettings, given: Mapping[str, Any]) ->
     judge = find_judge(settings.judge, scorers, roles) if asks_judge else None
     by_role = [name for names in roles.values() for name in names.split(",")]
     samples = list(loaded.dataset)[: settings.items]
-    for number, sample in enumerate(samples):
-        if sample.id is None:  # as inspect would number them
-            sample.id = number + 1
+    number_samples(samples)
     known = judge_identity(judge, scorers, loaded.version, roles) if judge else None
     design = settings.design([str(sample.id) for sample in samples], known)
     return Prepared(samples, scorers, judge, design, [*by_role, *models_of_scorers(every)])
