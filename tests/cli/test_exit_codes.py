@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 
 import click
@@ -9,6 +10,7 @@ import pytest
 from tests.cli.commands import typed
 
 from evalbudget.cli.main import cli
+from evalbudget.errors import InvalidInputError
 from evalbudget.exit_codes import ExitCode, codes_for_help, most_urgent
 
 run = typed()
@@ -40,6 +42,27 @@ def test_what_fails_in_its_own_way_is_no_verdict(
     assert done.stdout == ""
     assert ("Traceback" in done.stderr) == (code == ExitCode.FAILED)
     assert str(error) in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "left"),
+    [
+        (RuntimeError("refused the-key-of-a-variable"), "refused ***"),
+        (InvalidInputError("no server at https://me:word@host"), "no server at https://***@host"),
+    ],
+)
+def test_keys_are_not_in_what_it_says(
+    error: Exception, left: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    @click.command()
+    def breaks() -> None:
+        logging.getLogger("a.client").warning("sent %s", "the-key-of-a-variable")
+        raise error
+
+    monkeypatch.setenv("SOME_API_KEY", "the-key-of-a-variable")
+    monkeypatch.setitem(cli.commands, "breaks", breaks)
+    assert left in run("breaks").stderr
+    assert caplog.messages == ["sent ***"]
 
 
 @pytest.mark.parametrize(

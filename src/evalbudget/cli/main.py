@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import errno
+import logging
 import sys
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any, cast
 
@@ -16,6 +19,7 @@ from evalbudget.errors import EvalbudgetError, innermost
 from evalbudget.exit_codes import ExitCode, codes_for_help
 from evalbudget.flags import renamed
 from evalbudget.hooks._plugins import plugins
+from evalbudget.secrets import keep_out, without_known, without_secrets
 
 EXAMPLES = """\b
 Examples:
@@ -62,11 +66,16 @@ class _Group(SuggestingGroup):
             return f" The command {name!r} comes with its plugin: pip install 'evalbudget[{name}]'."
         return ""
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        keep_out(args)
+        return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            with _no_secrets_in_logs():
+                return super().invoke(ctx)
         except EvalbudgetError as ex:
-            raise Refusal(str(ex)) from ex
+            raise Refusal(without_secrets(str(ex))) from ex
         except OSError as ex:
             if ex.errno == errno.EPIPE:  # click's own affair
                 raise
@@ -94,9 +103,29 @@ class _Group(SuggestingGroup):
             raise _failed() from ex
 
 
+@contextmanager
+def _no_secrets_in_logs() -> Iterator[None]:
+    """Hosts and clients of theirs log the arguments of models, headers and addresses."""
+    made = logging.getLogRecordFactory()
+
+    def masked(*given: Any, **named: Any) -> logging.LogRecord:
+        record = made(*given, **named)
+        with suppress(TypeError, ValueError):  # arguments that do not fit, says the handler
+            said = record.getMessage()
+            if (left := without_known(said)) != said:
+                record.msg, record.args = left, None
+        return record
+
+    logging.setLogRecordFactory(masked)
+    try:
+        yield
+    finally:
+        logging.setLogRecordFactory(made)
+
+
 def _failed() -> click.exceptions.Exit:
     """Show where; the exit code is not Python's own, 1, which has a meaning here."""
-    sys.excepthook(*cast("Any", sys.exc_info()))
+    click.echo(without_known(traceback.format_exc()), err=True, nl=False)
     return click.exceptions.Exit(ExitCode.FAILED)
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from filelock import BaseFileLock, FileLock, Timeout
 
+from evalbudget.secrets import mode_of_lock
+
 log = logging.getLogger(__name__)
 
 _NO_LOCKS = frozenset({errno.EINVAL, errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP})
@@ -31,7 +33,8 @@ def hold(path: Path) -> BaseFileLock | None:
     """
     if not path.parent.is_dir():  # it would be created
         raise FileNotFoundError(errno.ENOENT, "No such file or directory", str(path.parent))
-    lock = FileLock(path.with_name(f".{path.name}.lock"), blocking=False, thread_local=False)
+    beside = path.with_name(f".{path.name}.lock")
+    lock = FileLock(beside, blocking=False, thread_local=False, **mode_of_lock(path.parent))
     try:
         lock.acquire()
     except Timeout:

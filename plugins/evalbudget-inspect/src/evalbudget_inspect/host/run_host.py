@@ -11,7 +11,7 @@ from inspect_ai.util import display_type
 
 from evalbudget.exit_codes import ExitCode, most_urgent
 from evalbudget.repeats import Summary
-from evalbudget.run import shown
+from evalbudget.secrets import shown
 from evalbudget_inspect.host.endings import take_endings
 from evalbudget_inspect.host.interrupts import interrupts
 from evalbudget_inspect.host.private import host_main

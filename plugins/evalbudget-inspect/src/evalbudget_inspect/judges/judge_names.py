@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.judges import split_entries
+from evalbudget.secrets import keep_out, refuse_secrets
 from evalbudget.yaml_text import parsed_yaml, read_yaml
 from evalbudget_inspect.host.private import PrerequisiteError
 
@@ -49,11 +50,16 @@ class JudgeModel:
         if isinstance(self.model, Model):
             judge = copy(self.model)
             judge.config = judge.config.merge(GenerateConfig(**self.config))
-            judge._set_role(role)
-            return judge
+        else:
+            judge = self._made()
+        keep_out({"api_key": judge.api.api_key})  # its server may repeat it
+        judge._set_role(role)
+        return judge
+
+    def _made(self) -> Model:
         try:
-            judge = get_model(
-                self.model,
+            return get_model(
+                str(self.model),
                 config=GenerateConfig(**self.config),
                 base_url=self.base_url,
                 memoize=False,
@@ -61,8 +67,6 @@ class JudgeModel:
             )
         except (ValueError, TypeError, PrerequisiteError) as ex:
             raise InvalidInputError(f"judge {self.name!r} cannot be used: {ex}") from ex
-        judge._set_role(role)
-        return judge
 
     @property
     def is_plain(self) -> bool:
@@ -92,12 +96,13 @@ def read_judges(judges: Judges) -> tuple[JudgeModel, ...]:
             ``base_url``, ``model_args`` and any field of inspect's ``GenerateConfig``.
 
     Raises:
-        InvalidInputError: it cannot be read, or two judges have one name.
+        InvalidInputError: it cannot be read, two judges have one name, or one has a key or a password in it.
         UnknownNameError: an option that models do not have.
     """
     found = tuple(_entries(judges))
     names = [judge.name for judge in found]
     for judge in found:
+        refuse_secrets(judge.spec(), f"judge {judge.name!r}")
         if judge.name and names.count(judge.name) > 1 and not judge.is_plain:
             raise InvalidInputError(
                 f"two judges are named {judge.name!r}; name them apart, for example "

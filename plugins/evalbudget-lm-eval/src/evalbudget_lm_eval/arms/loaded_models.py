@@ -21,7 +21,7 @@ from lm_eval.api.task import Task
 from lm_eval.loggers import EvaluationTracker
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError
-from evalbudget.run import cleaned
+from evalbudget.secrets import cleaned
 from evalbudget_lm_eval.arms.arm import Arm, folder_of, is_api_arm
 from evalbudget_lm_eval.arms.places import Place, Places
 from evalbudget_lm_eval.arms.settings import with_setting

@@ -13,7 +13,7 @@ from lm_eval.api.registry import model_registry
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.judges import split_entries
 from evalbudget.judges.schedules import parse_prices
-from evalbudget.run import without_secrets
+from evalbudget.secrets import without_secrets
 from evalbudget.yaml_text import parsed_yaml, read_yaml
 from evalbudget_lm_eval.judges.panel import JudgePanel
 

@@ -13,6 +13,7 @@ from sqlalchemy import func, insert, select
 
 from evalbudget.audits.store._schema import LAYOUT, meta
 from evalbudget.audits.store._store import AuditStore
+from evalbudget.secrets import mode_in, mode_of_lock
 from evalbudget.store import Database
 from evalbudget.untrusted import parsed_json
 
@@ -38,7 +39,7 @@ def remembered(store: AuditStore) -> Iterator[Projects]:
             yield _InStore(store._db)
         return
     beside = path.with_name(f"{path.name}.label-studio")
-    with FileLock(f"{beside}.lock"):
+    with FileLock(f"{beside}.lock", **mode_of_lock(path.parent)):
         yield _Beside(beside)
 
 
@@ -53,6 +54,7 @@ class _Beside:
             return None
 
     def note(self, url: str, project: int) -> None:
+        self._path.touch(mode_in(self._path.parent))
         self._path.write_text(_entry(url, project), encoding="utf-8")
 
 
