@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from evalbudget.cli._output import say
 from evalbudget.cli._shared_options import TASK
 from evalbudget.hooks._plugins import plugins
 
@@ -30,4 +31,4 @@ def convert(source: Path, folder: Path, task: str | None) -> None:
     recorded = plugins().open_scores(source, task)
     recorded.save_folder(folder)
     m, i, r, _ = recorded.scores.shape
-    click.echo(f"{folder}: {m:,} models x {i:,} items x {r:,} raters", err=True)
+    say(f"{folder}: {m:,} models x {i:,} items x {r:,} raters", err=True)

@@ -13,6 +13,8 @@ import click
 from rich.console import Console, RenderableType
 
 from evalbudget.errors import InvalidInputError
+from evalbudget.shown import shown_json, shown_lines
+from evalbudget.tables import as_text
 
 
 def json_option(what: str, *, alone: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -44,26 +46,28 @@ TEXT_OR_JSON = "result as JSON; to standard output instead of the text without a
 """What commands of people's labels write."""
 
 
-def publish(text: str, json_path: Path | None, *tables: RenderableType) -> None:
+def say(text: str, *, err: bool = False) -> None:
+    """Print lines of text; what they quote is shown, not obeyed."""
+    click.echo(shown_lines(text), err=err)
+
+
+def publish(text: str, json_path: str | Path | None, *tables: RenderableType) -> None:
     """The tables, and the JSON where :func:`json_option` wants it; on stdout it takes their place."""
-    if json_path == Path("-"):
+    text = shown_json(text)
+    if str(json_path) == "-":
         click.echo(text)
         return
     for table in tables:
-        Console().print(table)
+        Console().print(as_text(table, lines=True))
     if json_path is not None:
-        write_text(json_path, text + "\n")
+        write_text(Path(json_path), text + "\n")
 
 
 def write_json(found: Any, path: str | Path) -> None:
     """What was found, as JSON; to standard output if the path is ``-``."""
     from evalbudget.replay._rows import defined  # numpy takes its time: not for --help
 
-    text = json.dumps(defined(found), indent=2, allow_nan=False, ensure_ascii=False)
-    if str(path) == "-":
-        click.echo(text)
-    else:
-        write_text(Path(path), text + "\n")
+    publish(json.dumps(defined(found), indent=2, allow_nan=False, ensure_ascii=False), path)
 
 
 def check_target(path: Path, option: str = "--json") -> None:
@@ -81,8 +85,8 @@ def check_target(path: Path, option: str = "--json") -> None:
 
 
 def write_text(path: Path, text: str, option: str = "--json") -> None:
-    """As :func:`write_bytes`, in UTF-8."""
-    write_bytes(path, text.encode(), option)
+    """As :func:`write_bytes`, in UTF-8; halves of characters are written out."""
+    write_bytes(path, text.encode(errors="backslashreplace"), option)
 
 
 def write_bytes(path: Path, content: bytes, option: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import sys
+import traceback
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any, cast
@@ -16,6 +17,7 @@ from evalbudget.errors import EvalbudgetError, innermost
 from evalbudget.exit_codes import ExitCode, codes_for_help
 from evalbudget.flags import renamed
 from evalbudget.hooks._plugins import plugins
+from evalbudget.shown import shown_lines
 
 EXAMPLES = """\b
 Examples:
@@ -83,11 +85,11 @@ class _Group(SuggestingGroup):
         except KeyboardInterrupt:
             click.echo("Interrupted.", err=True)
             raise click.exceptions.Exit(ExitCode.INTERRUPTED) from None
-        except click.NoSuchOption as ex:
-            told = renamed(ex.option_name)
-            if told:
-                raise click.UsageError(f"{ex.option_name} {told}", ex.ctx) from None
-            raise
+        except click.UsageError as ex:
+            message = ex.format_message()
+            if isinstance(ex, click.NoSuchOption) and (told := renamed(ex.option_name)):
+                message = f"{ex.option_name} {told}"
+            raise click.UsageError(shown_lines(message), ex.ctx) from None
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except Exception as ex:
@@ -96,7 +98,7 @@ class _Group(SuggestingGroup):
 
 def _failed() -> click.exceptions.Exit:
     """Show where; the exit code is not Python's own, 1, which has a meaning here."""
-    sys.excepthook(*cast("Any", sys.exc_info()))
+    click.echo(shown_lines(traceback.format_exc()), nl=False, err=True)
     return click.exceptions.Exit(ExitCode.FAILED)
 
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from evalbudget.audits.store.exchange._exporting import FORMULA
 from evalbudget.errors import InvalidInputError, UnknownNameError
+from evalbudget.spreadsheets import from_cell
 
 _LARGEST_CELL = 2**31 - 1  # a C long holds no more everywhere
 _SUFFIXES = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "label-studio"}
@@ -87,7 +87,7 @@ def _csv(text: str) -> Iterator[Row]:
                 place,
                 entry["task"].strip(),
                 _number(entry.get("score", "").strip(), delimiter) or None,
-                _name(entry.get("by", "").strip()),
+                from_cell(entry.get("by", "").strip()),
                 entry.get("at", "").strip(),
             )
     except csv.Error as ex:
@@ -99,11 +99,6 @@ def _csv(text: str) -> Iterator[Row]:
 def _number(text: str, delimiter: str) -> str:
     """7,5 is seven and a half to spreadsheets that part cells by semicolons."""
     return text.replace(",", ".") if delimiter == ";" and text.count(",") == 1 else text
-
-
-def _name(text: str) -> str:
-    """As it was before export kept a spreadsheet from taking it for a formula."""
-    return text[1:] if text.startswith("'") and text[1:].startswith(FORMULA) else text
 
 
 def _jsonl(text: str) -> Iterator[Row]:
