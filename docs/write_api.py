@@ -43,7 +43,7 @@ FACES = (
 MODULES = (
     *("budget", "closing", "design", "errors", "estimate", "exit_codes", "flags", "journal", "missing"),
     "outage",
-    *("sampler", "scale", "scorer", "tables", "until"),
+    *("sampler", "scale", "scorer", "shown", "tables", "until"),
     *("comparisons.flags", "pairwise.flags", "audits.flags", "judges.flags", "races.flags"),
     *("repeats.flags", "cli.flags"),
 )

@@ -11,13 +11,15 @@ Almost everything passes through here in one of these places:
 - :mod:`evalbudget.tables`: cells, heads, titles and notes of every table, on terminals and on pages;
 - :meth:`evalbudget.errors.EvalbudgetError.__str__`: every message of ours, whatever it quotes;
 - :mod:`evalbudget.cli.main`: refusals of arguments, and tracebacks of everything else;
-- ``publish``, ``say`` and ``tell`` of :mod:`evalbudget.cli`: what commands print;
+- ``publish`` and ``say`` of :mod:`evalbudget.cli`: what commands print, those of plugins too;
+- :func:`shown_logger`: what is logged;
 - ``wrapped`` and ``shortened`` of summaries and findings, ``Gate.lines``, the lines of races, and forecasts;
 - the pictures and the pages of reports.
 """
 
 from __future__ import annotations
 
+import logging
 import re
 import unicodedata
 from html import escape
@@ -73,6 +75,18 @@ def shown_html(text: str) -> str:
 def shown_json(text: str) -> str:
     r"""JSON with the same values, in which what :func:`shown` writes out is written ``\u202e``."""
     return re.sub(rf"(?![\n\t])[{_HIDDEN}]", lambda found: _in_json(found[0]), text)
+
+
+def shown_logger(name: str) -> logging.Logger:
+    """The logger of that name; its lines are as of :func:`shown_lines`."""
+    found = logging.getLogger(name)
+    found.addFilter(_show)
+    return found
+
+
+def _show(record: logging.LogRecord) -> bool:
+    record.msg, record.args = shown_lines(record.getMessage()), None
+    return True
 
 
 def _cut(text: str, most: int | None) -> str:

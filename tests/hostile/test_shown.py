@@ -29,8 +29,8 @@ from evalbudget.hooks._plugins import plugins
 from evalbudget.pairwise import as_text, load_preferences
 from evalbudget.pairwise._preferences import Preference
 from evalbudget.report import page, report
-from evalbudget.shown import shown, shown_json, shown_lines
-from evalbudget.spreadsheets import as_cell, from_cell
+from evalbudget.shown import shown, shown_json, shown_lines, shown_logger
+from evalbudget._spreadsheets import as_cell, from_cell
 
 PIECES = (
     "\x1b[2J", "\x1b]0;title\x07", "\x1b", "\x9b2J", "\x9d", "\x00", "\x7f", "\r", "\n", "\t", "\v", "\f",
@@ -271,3 +271,9 @@ def test_tables_for_spreadsheets_come_back_as_they_were(tmp_path: Path) -> None:
         found = load_preferences(table)
         assert set(found.items) == set(NAMES)
         assert set(found.models) == {"=a", "+b"}
+
+
+def test_lines_of_logs(caplog: pytest.LogCaptureFixture) -> None:
+    shown_logger("evalbudget.tests").warning("judge %r failed: %s", "a", HOSTILE)
+    check(caplog.records[0].getMessage())
+    assert caplog.records[0].getMessage().startswith("judge 'a' failed: a\\x1b[2J")

@@ -46,9 +46,9 @@ TEXT_OR_JSON = "result as JSON; to standard output instead of the text without a
 """What commands of people's labels write."""
 
 
-def say(text: str, *, err: bool = False) -> None:
+def say(what: object, *, err: bool = False) -> None:
     """Print lines of text; what they quote is shown, not obeyed."""
-    click.echo(shown_lines(text), err=err)
+    click.echo(shown_lines(str(what)), err=err)
 
 
 def publish(text: str, json_path: str | Path | None, *tables: RenderableType) -> None:

@@ -6,7 +6,7 @@ import csv
 from io import StringIO
 
 from evalbudget.comparisons._baseline import Baseline
-from evalbudget.spreadsheets import as_cell
+from evalbudget._spreadsheets import as_cell
 
 _COLUMNS = ("item", "score", "model", "rater", "task", "version", "category", "digest", "better", "cluster")
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError, did_you_mean
 from evalbudget.pairwise._preferences import JUDGE, Preference, Preferences, check_preference
-from evalbudget.spreadsheets import as_cell, from_cell
+from evalbudget._spreadsheets import as_cell, from_cell
 
 TIE = "tie"
 _TIES = (TIE, "tie (bothbad)")

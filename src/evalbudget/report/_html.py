@@ -16,7 +16,7 @@ from evalbudget.report._leaderboard import Leaderboard, Standing
 from evalbudget.report._slugs import slugs
 from evalbudget.report._svg import legend, svg
 from evalbudget.shown import shown, shown_html, shown_json
-from evalbudget.spreadsheets import as_cell
+from evalbudget._spreadsheets import as_cell
 from evalbudget.tables import NotedTable
 
 if TYPE_CHECKING:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hmac
 import json
-import logging
 import os
 import secrets
 import socket
@@ -19,8 +18,9 @@ from typing import Any, NamedTuple
 
 from evalbudget.audits.page._api import PageApi
 from evalbudget.errors import EvalbudgetError, InvalidInputError, StoreDownError
+from evalbudget.shown import shown_logger
 
-log = logging.getLogger(__name__)
+log = shown_logger(__name__)
 
 HOST = "127.0.0.1"
 PORT = 8765

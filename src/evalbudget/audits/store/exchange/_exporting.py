@@ -14,7 +14,7 @@ from evalbudget.audits.store._record_types import Label, LabelTask
 from evalbudget.audits.store._scale import Scale
 from evalbudget.audits.store._store import AuditStore
 from evalbudget.errors import UnknownNameError
-from evalbudget.spreadsheets import as_cell
+from evalbudget._spreadsheets import as_cell
 
 INSPECT = "inspect-scores"
 FORMATS = ("csv", "jsonl", "label-studio", "label-studio-config", INSPECT)
