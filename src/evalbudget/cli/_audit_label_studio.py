@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from evalbudget.cli._audit_files import wanted_of
-from evalbudget.cli._output import TEXT_OR_JSON, json_option, write_json
+from evalbudget.cli._output import TEXT_OR_JSON, json_option, say, write_json
 from evalbudget.errors import InvalidInputError
 
 EXAMPLES = """\b
@@ -49,7 +49,7 @@ def sync_command(where: str, url: str, project: int | None, json_path: Path | No
     from evalbudget.audits.store.exchange import LabelStudio, sync
 
     with AuditStore.open(where) as store:
-        shown = store.address
+        address = store.address
         found = sync(store, LabelStudio(url, api_key), project, wanted_of)
         outstanding = len(wanted_of(store))
     if json_path is not None:
@@ -61,8 +61,8 @@ def sync_command(where: str, url: str, project: int | None, json_path: Path | No
         f"task{'s' * (found.pushed != 1)} out; {outstanding} still wanted"
     )
     if found.labels.conflicts:
-        click.echo(
+        say(
             f"{found.labels.conflicts} contradict earlier labels, which count: see evalbudget audit status "
-            f"{shown}",
+            f"{address}",
             err=True,
         )

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from evalbudget.cli._gate_output import show_gate
-from evalbudget.cli._output import STDOUT, check_targets, write_text
+from evalbudget.cli._output import STDOUT, check_targets, say, write_text
 from evalbudget.cli.flags import options_of
 from evalbudget.comparisons.flags import BASELINE, BASELINE_MODEL, FLAGS, OUTPUT
 from evalbudget.errors import InvalidInputError, UnknownNameError
@@ -101,7 +101,7 @@ def _save(given: dict[str, Any], task: str | None, path: Path) -> None:
         lower_is_better=bool(given["lower_is_better"]),
     )
     write_text(path, as_csv(baseline, given["cluster"]), "--save-baseline")
-    click.echo(f"Wrote {path}: {len(baseline.scores):,} items of {baseline.name}.", err=True)
+    say(f"Wrote {path}: {len(baseline.scores):,} items of {baseline.name}.", err=True)
 
 
 def _of_logs(candidate: str, task: str | None, host: str | None, given: dict[str, Any]) -> int:

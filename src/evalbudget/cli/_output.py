@@ -13,6 +13,8 @@ import click
 from rich.console import Console, RenderableType
 
 from evalbudget.errors import InvalidInputError
+from evalbudget.shown import shown_lines
+from evalbudget.tables import as_text
 
 STDOUT = Path("-")
 """What people give for standard output."""
@@ -47,19 +49,24 @@ TEXT_OR_JSON = "result as JSON; to standard output instead of the text without a
 """What commands of people's labels write."""
 
 
-def publish(text: str, json_path: Path | None, *tables: RenderableType) -> None:
+def say(what: object, *, err: bool = False) -> None:
+    """Print lines of text; what they quote is shown, not obeyed."""
+    click.echo(shown_lines(str(what)), err=err)
+
+
+def publish(text: str, json_path: str | Path | None, *tables: RenderableType) -> None:
     """The tables, and the JSON where :func:`json_option` wants it; on stdout it takes their place."""
-    for table in tables if json_path != STDOUT else ():
-        Console().print(table)
+    for table in tables if json_path is None or Path(json_path) != STDOUT else ():
+        Console().print(as_text(table, lines=True))
     if json_path is not None:
-        write_text(json_path, text + "\n")
+        write_text(Path(json_path), text + "\n")
 
 
 def write_json(found: Any, path: str | Path) -> None:
     """What was found, as JSON; to standard output if the path is ``-``."""
     from evalbudget.replay._rows import defined  # numpy takes its time: not for --help
 
-    write_text(Path(path), json.dumps(defined(found), indent=2, allow_nan=False, ensure_ascii=False) + "\n")
+    publish(json.dumps(defined(found), indent=2, allow_nan=False, ensure_ascii=False), path)
 
 
 def check_targets(outputs: Iterable[tuple[str, str | Path | None]]) -> bool:
@@ -100,11 +107,11 @@ def check_target(path: Path, option: str = "--json") -> None:
 
 
 def write_text(path: Path, text: str, option: str = "--json") -> None:
-    """As :func:`write_bytes`, in UTF-8; to standard output if the path is ``-``."""
+    """As :func:`write_bytes`, in UTF-8 (halves of characters written out); to standard output for ``-``."""
     if path == STDOUT:
         click.echo(text, nl=False)
         return
-    write_bytes(path, text.encode(), option)
+    write_bytes(path, text.encode(errors="backslashreplace"), option)
 
 
 def write_bytes(path: Path, content: bytes, option: str) -> None:

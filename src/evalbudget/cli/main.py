@@ -20,6 +20,7 @@ from evalbudget.exit_codes import ExitCode, codes_for_help
 from evalbudget.flags import renamed
 from evalbudget.hooks._plugins import plugins
 from evalbudget.secrets import keep_out, without_known, without_secrets
+from evalbudget.shown import shown_lines
 
 EXAMPLES = """\b
 Examples:
@@ -92,11 +93,11 @@ class _Group(SuggestingGroup):
         except KeyboardInterrupt:
             click.echo("Interrupted.", err=True)
             raise click.exceptions.Exit(ExitCode.INTERRUPTED) from None
-        except click.NoSuchOption as ex:
-            told = renamed(ex.option_name)
-            if told:
-                raise click.UsageError(f"{ex.option_name} {told}", ex.ctx) from None
-            raise
+        except click.UsageError as ex:
+            message = ex.format_message()
+            if isinstance(ex, click.NoSuchOption) and (told := renamed(ex.option_name)):
+                message = f"{ex.option_name} {told}"
+            raise click.UsageError(shown_lines(message), ex.ctx) from None
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except Exception as ex:
@@ -125,7 +126,7 @@ def _no_secrets_in_logs() -> Iterator[None]:
 
 def _failed() -> click.exceptions.Exit:
     """Show where; the exit code is not Python's own, 1, which has a meaning here."""
-    click.echo(without_known(traceback.format_exc()), err=True, nl=False)
+    click.echo(shown_lines(without_known(traceback.format_exc())), nl=False, err=True)
     return click.exceptions.Exit(ExitCode.FAILED)
 
 

@@ -12,6 +12,7 @@ from evalbudget.exit_codes import ExitCode
 from evalbudget.missing import Missing
 from evalbudget.replay._rows import defined
 from evalbudget.report._missing import missing_words
+from evalbudget.shown import shown
 
 _EXIT_CODES = {
     Verdict.NOT_WORSE: ExitCode.DONE,
@@ -150,9 +151,9 @@ class Gate:
         return f"{100.0 * (1.0 - self.evidence.alpha):.10g}%"
 
     def lines(self) -> tuple[str, ...]:
-        """The sentence, the difference with its interval, what it cost, and what would decide it."""
+        """The sentence, the difference with its interval, what it cost, what would decide it: a line each."""
         told = (self.sentence, self._difference, self._claim, self.reuse, self._cost, self._hint)
-        return tuple(line for line in (*told, *self.notes) if line)
+        return tuple(shown(line) for line in (*told, *self.notes) if line)
 
     @property
     def _difference(self) -> str:
@@ -281,4 +282,4 @@ class Gate:
         return "\n".join(self.lines())
 
     def __repr__(self) -> str:
-        return f"<Gate: {self.sentence}>"
+        return f"<Gate: {shown(self.sentence)}>"

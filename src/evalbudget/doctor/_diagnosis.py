@@ -67,9 +67,8 @@ class Diagnosis:
         for finding in self.findings:
             about = f" ({finding.score})" if finding.score else ""
             found.append("")
-            title, text = (_printable(part) for part in (f"{finding.title}{about}", finding.text))
-            found += wrapped(title, width, first=f"{finding.kind.upper():<{_INDENT}}")
-            found += wrapped(text, width, first=" " * _INDENT)
+            found += wrapped(f"{finding.title}{about}", width, first=f"{finding.kind.upper():<{_INDENT}}")
+            found += wrapped(finding.text, width, first=" " * _INDENT)
             if finding.remedy:
                 found += wrapped(finding.remedy, width, first=" " * _INDENT + "-> ")
         for name, why in self.silent:
@@ -87,11 +86,6 @@ class Diagnosis:
     def to_json(self, *, indent: int | None = 2) -> str:
         """:meth:`to_dict` as text."""
         return json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
-
-
-def _printable(text: str) -> str:
-    """Without what would steer a terminal, in names."""
-    return "".join(character for character in text if character.isprintable())
 
 
 def diagnose(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,7 @@ from evalbudget.recorded._scores import RecordedScores
 from evalbudget.recorded._side_by_side import side_by_side
 from evalbudget.report._leaderboard import Leaderboard
 from evalbudget.report._report import report
-from evalbudget.tables import obeying_nothing
+from evalbudget.shown import shown, shown_html
 
 _NAMED = 8
 _CATEGORY = "category"
@@ -267,9 +266,9 @@ class Scores:
             for axis, names in self._told()
         )
         n = int(self.recorded.counts.sum())
-        task = "" if self.recorded.task is None else f" of {escape(str(self.recorded.task))}"
+        task = "" if self.recorded.task is None else f" of {shown_html(str(self.recorded.task))}"
         told = [*([self.race.sentence] if self.race is not None else []), *self.notes]
-        notes = "".join(f"<p>{escape(obeying_nothing(note))}</p>\n" for note in told)
+        notes = "".join(f"<p>{shown_html(note)}</p>\n" for note in told)
         return f"<p>{n:,} readings{task}</p>\n{notes}<table>{rows}</table>"
 
 
@@ -324,4 +323,4 @@ def from_frame(frame: object, *, category: str | None = None) -> Scores:
 
 def _listed(names: Sequence[str]) -> str:
     rest = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
-    return escape(obeying_nothing(", ".join(names[:_NAMED]))) + rest
+    return shown_html(shown(", ".join(names[:_NAMED]))) + rest

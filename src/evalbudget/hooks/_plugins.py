@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 from collections import defaultdict
@@ -28,6 +27,7 @@ from evalbudget.errors import (
 )
 from evalbudget.hooks import _hookspecs as hookspecs
 from evalbudget.sampler import Kind
+from evalbudget.shown import shown_logger
 
 if TYPE_CHECKING:
     import click
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from evalbudget.sampler import Sampler
     from evalbudget.scorer import Scorer
 
-log = logging.getLogger(__name__)
+log = shown_logger(__name__)
 
 T = TypeVar("T")
 

@@ -9,9 +9,10 @@ from rich.text import Text
 
 from evalbudget.errors import InvalidInferenceError
 from evalbudget.recorded._scores import RecordedScores
+from evalbudget.shown import shown_lines
 from evalbudget.statistics._bounds import FloatArray
 from evalbudget.statistics._cluster_excess import ClusterExcess
-from evalbudget.tables import PrintableTable, obeying_nothing
+from evalbudget.tables import PrintableTable
 
 
 def clusters_of(recorded: RecordedScores, means: FloatArray, source: str) -> ClusterExcess | None:
@@ -54,4 +55,4 @@ def say_clusters(table: PrintableTable, recorded: RecordedScores, found: Cluster
         f"large in what is planned. The variance of the mean is {found.effect:.3g} times that of "
         "independent items."
     )
-    table.caption = Text(obeying_nothing(f"{table.caption}\n{said}" if table.caption else said))
+    table.caption = Text(shown_lines(f"{table.caption}\n{said}" if table.caption else said))

@@ -26,8 +26,9 @@ from evalbudget.plans._clusters import cluster_entries, clusters_of, say_cluster
 from evalbudget.plans._one_scorer import plan_one_scorer
 from evalbudget.plans._result import Plans
 from evalbudget.recorded._scores import RecordedScores
+from evalbudget.shown import shown, shown_lines
 from evalbudget.statistics._bounds import FloatArray
-from evalbudget.tables import PrintableTable, obeying_nothing
+from evalbudget.tables import PrintableTable
 
 
 def plan_panel(
@@ -128,7 +129,7 @@ def _say_prices(table: PrintableTable, source: str, found: VarianceComponents, p
     )
     said = f"What a score cost in {source}, its answer included: {told}. Others: --judge-prices"
     before = f"{table.caption}\n" if table.caption else ""
-    table.caption = Text(obeying_nothing(before + said))
+    table.caption = Text(shown_lines(before + said))
 
 
 def _prices(given: Mapping[str, float], scores: JudgeScores, found: VarianceComponents) -> FloatArray:
@@ -255,7 +256,5 @@ def _plans_table(plans: tuple[Plan | Refusal, ...], deal: dict[str, float]) -> P
                 f"priced asks {asked}. Price and variance decide that; what deals it: "
                 f"--rotation priced --judge-prices {as_prices}"
             )
-    table.caption = (
-        Text(obeying_nothing("\n".join(notes))) if notes else None
-    )  # names of judges are no markup
+    table.caption = Text("\n".join(map(shown, notes))) if notes else None
     return table

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -33,12 +32,13 @@ from evalbudget.report._self_preference import SelfPreferences
 from evalbudget.report._sources import Sources
 from evalbudget.report._spent import Spent
 from evalbudget.report._study import Study
+from evalbudget.shown import shown_logger
 from evalbudget.tables import Tables
 
 if TYPE_CHECKING:
     from evalbudget.recorded._scores import RecordedScores
 
-log = logging.getLogger(__name__)
+log = shown_logger(__name__)
 
 SECTIONS: tuple[type[Section], ...] = (
     Leaderboard,

@@ -6,7 +6,6 @@ A process that is killed leaves at most one line without its newline; that line 
 from __future__ import annotations
 
 import json
-import logging
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -17,8 +16,9 @@ from filelock import BaseFileLock
 from evalbudget.errors import HeldError, JournalError
 from evalbudget.run._lock import hold
 from evalbudget.secrets import mode_in
+from evalbudget.shown import shown_logger
 
-log = logging.getLogger(__name__)
+log = shown_logger(__name__)
 T = TypeVar("T")
 _ENCODER = json.JSONEncoder(separators=(",", ":"))
 _REMEDY = ". Make room, or make it writable, then run the same command again: it goes on from what is in it"

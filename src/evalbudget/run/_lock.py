@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import errno
-import logging
 from pathlib import Path
 
 from filelock import BaseFileLock, FileLock, Timeout
 
 from evalbudget.secrets import mode_of_lock
+from evalbudget.shown import shown_logger
 
-log = logging.getLogger(__name__)
+log = shown_logger(__name__)
 
 _NO_LOCKS = frozenset({errno.EINVAL, errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP})
 """What file systems without locks answer, such as some that are mounted over a network."""

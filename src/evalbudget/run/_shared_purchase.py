@@ -7,7 +7,6 @@ process would have that saw the same order of completion, and the budget holds o
 
 from __future__ import annotations
 
-import logging
 import os
 import secrets
 import socket
@@ -27,11 +26,12 @@ from evalbudget.journal import Event, repeat
 from evalbudget.run._purchase import ABANDONED, RUN_AGAIN, UNANSWERED, Flight, Purchase
 from evalbudget.run._shared_steps import Kind, asked, asked_request, reading_of, told
 from evalbudget.sampler import Eligible, Sampler
+from evalbudget.shown import shown_logger
 from evalbudget.store import Address, Replica, Step, StepLog, Terms
 
 T = TypeVar("T")
 
-log = logging.getLogger(__name__)
+log = shown_logger(__name__)
 
 
 class SharedPurchase(Replica, Purchase):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import secrets
 import sqlite3
 import threading
@@ -20,6 +19,7 @@ from sqlalchemy.pool import NullPool
 
 from evalbudget.errors import InvalidInputError, StoreDownError
 from evalbudget.secrets import mode_in, without_known
+from evalbudget.shown import shown_logger
 from evalbudget.store._address import Address
 from evalbudget.store._layout import Layout
 
@@ -43,7 +43,7 @@ _ALIVE = "set_config('tcp_keepalives_idle', '30', false), set_config('tcp_keepal
 _TRY = f"SELECT pg_try_advisory_lock(hashtextextended(:key, 0)), {_ALIVE}"
 _WAIT = f"SELECT pg_advisory_lock(hashtextextended(:key, 0)), {_ALIVE}"
 
-log = logging.getLogger(__name__)
+log = shown_logger(__name__)
 
 
 class Database:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hmac
 import io
 import json
-import logging
 import math
 import os
 import secrets
@@ -22,8 +21,9 @@ from typing import Any, NamedTuple
 from evalbudget.audits.page._api import MalformedCallError, PageApi
 from evalbudget.audits.page._connections import Connections, RequestReader
 from evalbudget.errors import EvalbudgetError, InvalidInputError, StoreDownError
+from evalbudget.shown import shown_logger
 
-log = logging.getLogger(__name__)
+log = shown_logger(__name__)
 
 HOST = "127.0.0.1"
 PORT = 8765

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
-from rich.markup import escape
 
-from evalbudget.cli._output import publish
+from evalbudget.cli._output import publish, say
 from evalbudget.cli._shared_options import TASK
 from evalbudget.cli._sources import tell
 from evalbudget.cli.backtest._shared import (
@@ -124,5 +123,6 @@ def _show_items(
     for path, recorded in zip(paths, recordings, strict=True):
         found = Items.of(Study(recorded.select(model, rater)))
         if found is not None:
-            named = f"{escape(str(path))}:" if len(paths) > 1 else ""
-            Console().print(named, found.table(), sep="\n")
+            if len(paths) > 1:
+                say(f"{path}:")
+            Console().print(found.table())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
@@ -15,8 +14,9 @@ from evalbudget.errors import InvalidInputError
 from evalbudget.estimate import Estimate
 from evalbudget.repeats.estimates._readings import ItemReadings
 from evalbudget.sampler import Allocation
+from evalbudget.shown import shown_logger
 
-log = logging.getLogger(__name__)
+log = shown_logger(__name__)
 
 _OURS = (
     "estimate",

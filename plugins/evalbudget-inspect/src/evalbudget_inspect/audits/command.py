@@ -23,6 +23,7 @@ from evalbudget.audits.store import (
     used_up,
     weigh,
 )
+from evalbudget.cli import say
 from evalbudget.errors import InvalidInputError
 from evalbudget.flags import SAMPLER_OPTION, names_of
 from evalbudget.prices import Tariff
@@ -85,7 +86,7 @@ def run_audit(
     settings = AuditSettings.of(store=store, models=models, **given)
     check_money(settings, budget)
     if dry_run:
-        click.echo(f"{foreseen(settings, budget, *_task(parsed), parsed)}\n\nNo call was made.")
+        say(f"{foreseen(settings, budget, *_task(parsed), parsed)}\n\nNo call was made.")
         return 0
     given["store"] = str(settings.store.resolved)
     if parsed.get("log_buffer") is None and "://" not in folder:
@@ -147,16 +148,16 @@ def _go_on(
             why_not = _label(settings, folder, parse(command, args), money)
             if not why_not:
                 continue
-            click.echo(why_not)
+            say(why_not)
         if isinstance(missing, Standing):
-            click.echo(missing.told(settings.store))
+            say(missing.told(settings.store))
             if money is not None and money.text:
-                click.echo(money.text)
+                say(money.text)
             return missing.stage.exit_code
         if money is not None and money.short:
             with AuditStore.open(settings.store) as store:
                 told, ended = used_up(weigh(store), settings.store, money.budget.cap, len(missing.lacking))
-            click.echo(f"{told}\n{money.text}")
+            say(f"{told}\n{money.text}")
             return ended
         if missing == before:
             raise InvalidInputError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,13 +9,14 @@ from inspect_ai.log import EvalLog, read_eval_log
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.pairwise import Answers, ModelAnswers
+from evalbudget.shown import shown_logger
 from evalbudget_inspect.host.log_files import check_log, is_summary
 from evalbudget_inspect.host.requests import request_of, unreadable_parts
 
 COMPARING = "evalbudget_inspect/comparing"
 """The solver of comparisons, whose logs hold no answers to compare."""
 
-logger = logging.getLogger(__name__)
+logger = shown_logger(__name__)
 
 
 class _NoAnswersError(InvalidInputError):

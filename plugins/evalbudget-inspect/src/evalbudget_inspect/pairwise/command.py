@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from evalbudget.cli import show_pairwise
+from evalbudget.cli import say, show_pairwise
 from evalbudget.errors import InvalidInputError
 from evalbudget.exit_codes import ExitCode
 from evalbudget.pairwise import PairwiseConfig, foreseen, read_template
@@ -69,7 +69,7 @@ def run_pairwise(
         record = (
             Path(given["record"]) if "record" in given else record_beside(logs[0], config, answers, judge)
         )
-        click.echo(foreseen(config, answers, judge, record))
+        say(foreseen(config, answers, judge, record))
         return 0
     if template is not None:
         given["template"] = str(Path(template).resolve())

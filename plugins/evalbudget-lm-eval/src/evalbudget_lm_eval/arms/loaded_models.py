@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import gc
 import json
-import logging
 import sys
 import weakref
 from collections.abc import Iterator, Mapping
@@ -22,6 +21,7 @@ from lm_eval.loggers import EvaluationTracker
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.secrets import cleaned
+from evalbudget.shown import shown_logger
 from evalbudget_lm_eval.arms.arm import Arm, folder_of, is_api_arm
 from evalbudget_lm_eval.arms.places import Place, Places
 from evalbudget_lm_eval.arms.settings import with_setting
@@ -31,7 +31,7 @@ from evalbudget_lm_eval.host.unloaded import Unloaded
 from evalbudget_lm_eval.run.record import Kept, Record
 from evalbudget_lm_eval.run.resume import take_over_answers
 
-log = logging.getLogger(__name__)
+log = shown_logger(__name__)
 
 _ONE = Places()
 

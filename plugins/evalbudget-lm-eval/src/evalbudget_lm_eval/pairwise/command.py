@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from evalbudget.cli import check_targets, show_pairwise
+from evalbudget.cli import check_targets, say, show_pairwise
 from evalbudget.cli.flags import options_of
 from evalbudget.errors import InvalidInputError
 from evalbudget.exit_codes import codes_for_help
@@ -76,7 +76,7 @@ def pairwise_command(
 
     kept = record_beside(logs[0], config, answers, spec.name) if record is None else Path(record)
     if dry_run:
-        click.echo(foreseen(config, answers, spec.name, kept))
+        say(foreseen(config, answers, spec.name, kept))
         return
     found = buy(config, answers, spec, record=kept, logs=logs)
     ctx.exit(show_pairwise(found, **outputs))

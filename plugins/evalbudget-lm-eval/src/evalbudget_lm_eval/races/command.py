@@ -10,7 +10,7 @@ from typing import Any
 import click
 from rich.console import Console
 
-from evalbudget.cli import check_target, write_json
+from evalbudget.cli import check_target, say, write_json
 from evalbudget.cli.flags import options_of
 from evalbudget.exit_codes import codes_for_help
 from evalbudget.flags import DRY_RUN, SAMPLER_OPTION, refuse_elsewhere, refuse_renamed
@@ -135,7 +135,7 @@ def _run(
     if isinstance(result, int):
         return result
     if json_path != "-":
-        click.echo(f"\n{result.leaderboard.table()}")
+        say(f"\n{result.leaderboard.table()}")
     if json_path is not None:
         write_json(result.leaderboard.as_json, json_path)
     return result.leaderboard.exit_code

@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import click
-
+from evalbudget.cli import say
 from evalbudget.errors import BudgetError, InvalidInputError, UnknownNameError, innermost
 from evalbudget.exit_codes import ExitCode, codes_for_help, most_urgent
 from evalbudget.flags import SAMPLER_OPTION, refuse_elsewhere, refuse_renamed, sampler_options
@@ -48,7 +47,7 @@ def run_host(arguments: Sequence[str], answers: Answers | None = None) -> int:
     except SystemExit as ex:
         code = ex.code
     except KeyboardInterrupt:
-        click.echo("interrupted", err=True)
+        say("interrupted", err=True)
         return ExitCode.INTERRUPTED
     finally:
         sys.argv = before
@@ -109,7 +108,7 @@ def execute(arguments: Sequence[str], answers: Answers | None = None) -> int:
         try:
             cli.execute(parsed)
         except Foreseen as ex:
-            click.echo(f"{ex.forecast}\n\nNo call was made.")
+            say(f"{ex.forecast}\n\nNo call was made.")
             return ExitCode.DONE
         except ValueError as ex:
             frame = innermost(ex)
@@ -117,7 +116,7 @@ def execute(arguments: Sequence[str], answers: Answers | None = None) -> int:
                 raise
             raise InvalidInputError(f"lm-eval refuses --tasks: {ex}") from None
     for summary in told:  # below the host's table
-        click.echo(f"{summary}\n")
+        say(f"{summary}\n")
     return most_urgent(summary.exit_code(config.until) for summary in told)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from evalbudget.audits.store.exchange._exporting import FORMULA
+from evalbudget._spreadsheets import from_cell
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.untrusted import parsed_json
 
@@ -88,7 +88,7 @@ def _csv(text: str) -> Iterator[Row]:
                 place,
                 entry["task"].strip(),
                 _number(entry.get("score", "").strip(), delimiter) or None,
-                _name(entry.get("by", "").strip()),
+                from_cell(entry.get("by", "").strip()),
                 entry.get("at", "").strip(),
             )
     except csv.Error as ex:
@@ -100,11 +100,6 @@ def _csv(text: str) -> Iterator[Row]:
 def _number(text: str, delimiter: str) -> str:
     """7,5 is seven and a half to spreadsheets that part cells by semicolons."""
     return text.replace(",", ".") if delimiter == ";" and text.count(",") == 1 else text
-
-
-def _name(text: str) -> str:
-    """As it was before export kept a spreadsheet from taking it for a formula."""
-    return text[1:] if text.startswith("'") and text[1:].startswith(FORMULA) else text
 
 
 def _jsonl(text: str) -> Iterator[Row]:
