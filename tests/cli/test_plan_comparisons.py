@@ -106,7 +106,9 @@ def test_the_larger_count_is_mostly_enough() -> None:
 
 
 def test_an_audit_of_errors_is_planned_as_that_of_their_opposites() -> None:
-    right = labelled(60, 2)
+    human = answers([0.9, 0.4, 0.35], 60, 2).scores  # of two that are close, none is the best
+    names = ("a", "b", "c")
+    right = RecordedScores(human, names, tuple(map(str, range(60))), ("judge",), reference=human[:, :, 0])
     assert right.reference is not None
     errors = replace(
         right,
