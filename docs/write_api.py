@@ -42,7 +42,7 @@ FACES = (
 
 MODULES = (
     *("budget", "closing", "design", "errors", "estimate", "exit_codes", "flags", "journal", "missing"),
-    "outage",
+    *("outage", "untrusted", "yaml_text"),
     *("sampler", "scale", "scorer", "secrets", "tables", "until"),
     *("comparisons.flags", "pairwise.flags", "audits.flags", "judges.flags", "races.flags"),
     *("repeats.flags", "cli.flags"),

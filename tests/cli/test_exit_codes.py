@@ -11,7 +11,7 @@ from tests.cli.commands import typed
 
 from evalbudget.cli.main import cli
 from evalbudget.errors import InvalidInputError
-from evalbudget.exit_codes import ExitCode, codes_for_help
+from evalbudget.exit_codes import ExitCode, codes_for_help, most_urgent
 
 run = typed()
 
@@ -85,3 +85,12 @@ def test_the_list_has_one_order_and_leaves_out_what_does_not_occur() -> None:
     assert codes_for_help(no="", failed="lost") == (
         "Exit codes: 0 done; 2 bad input; 3 undecided; 4 lost; 130 interrupted.\n"
     )
+
+
+def test_of_several_codes_the_one_that_tells_most_counts() -> None:
+    order = (0, 3, 1, 4, 2, 130)
+    for place, code in enumerate(order):
+        assert most_urgent(order[: place + 1]) == most_urgent(reversed(order[: place + 1])) == code
+    assert most_urgent([]) == 0
+    assert most_urgent([3, 77, 1]) == 77  # a host's own
+    assert most_urgent([2, 77]) == 2

@@ -28,15 +28,13 @@ def show_gate(
     from evalbudget.comparisons import as_junit, as_markdown
     from evalbudget.tables import obeying_nothing
 
-    if json_path == "-":
-        click.echo(gate.to_json())
-    else:
+    if "-" not in (json_path, markdown_path, junit_path):
         click.echo("\n".join(obeying_nothing(line) for line in gate.lines()))
     for path, option, text in (
         (json_path, "--json", gate.to_json() + "\n"),
         (markdown_path, "--markdown", as_markdown(gate)),
         (junit_path, "--junit", as_junit(gate)),
     ):
-        if path is not None and path != "-":
+        if path is not None:
             write_text(Path(path), text, option)
     return gate.exit_code

@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
 from rich.console import Console
 from rich.text import Text
 
@@ -38,14 +37,12 @@ def show_pairwise(
 
     reading = bought.reading
     text = json.dumps(bought.to_dict(), indent=2, allow_nan=False, ensure_ascii=False)
-    if json_path == "-":
-        click.echo(text)
-    else:
+    if "-" not in (json_path, save_path):
         parts = [] if reading is None else [*lines(reading), reading.table()]
         for part in (*parts, *map(_line, bought.lines())):
             Console().print(part)
-    if json_path not in (None, "-"):
-        write_text(Path(str(json_path)), text + "\n")
+    if json_path is not None:
+        write_text(Path(json_path), text + "\n")
     if save_path is not None:
         write_text(Path(save_path), as_text(bought.rows, Path(save_path).suffix), "--save")
     return bought.exit_code

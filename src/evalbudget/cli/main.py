@@ -151,7 +151,6 @@ _COMMANDS = {
     "audit": ("evalbudget.cli._audit:audit", "Label what audits want, and say what the labels prove."),
     "backtest": ("evalbudget.cli.backtest:backtest", "Replay recorded scores: what would have been saved?"),
     "compare": ("evalbudget.cli._compare:compare", "Are the differences between models, or versions, real?"),
-    "convert": ("evalbudget.cli._convert:convert", "Large recorded scores as a folder that takes no memory."),
     "doctor": ("evalbudget.cli._doctor:doctor", "What can and cannot be concluded from scores, and saved."),
     "gate": ("evalbudget.cli._gate:gate", "Did it get worse? For builds: the exit code is the verdict."),
     "pairwise": ("evalbudget.cli._pairwise:pairwise", "Which answers are preferred, and is there a winner?"),

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml  # type: ignore[import-untyped]
 from inspect_ai.model import GenerateConfig, Model, get_model
 from pydantic import ValidationError
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.judges import split_entries
 from evalbudget.secrets import keep_out, refuse_secrets
+from evalbudget.yaml_text import parsed_yaml, read_yaml
 from evalbudget_inspect.host.private import PrerequisiteError
 
 Judges = str | Mapping[str, Any] | Sequence[str | Model | Mapping[str, Any]]
@@ -121,7 +121,7 @@ def _entries(judges: Any) -> Iterator[JudgeModel]:
     if isinstance(judges, str):
         text = judges.strip()
         if text[:1] in ("[", "{"):
-            yield from _entries(_parsed(text, judges))
+            yield from _entries(parsed_yaml(text, f"judges {judges!r}"))
         elif text.endswith((".yaml", ".yml", ".json")):
             yield from _of_file(Path(text))
         else:
@@ -155,11 +155,7 @@ def entry_of(entry: Any) -> JudgeModel:
 
 
 def _of_file(path: Path) -> Iterator[JudgeModel]:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as ex:
-        raise InvalidInputError(f"file of judges {str(path)!r} cannot be read: {ex.strerror}") from ex
-    content = _parsed(text, str(path))
+    content = read_yaml(path, "file of judges")
     if isinstance(content, str) or not isinstance(content, Mapping | Sequence):
         raise InvalidInputError(f"{path} holds no list of judges; {_FORMS}")
     yield from _entries(content)
@@ -169,7 +165,7 @@ def _of_text(text: str) -> JudgeModel:
     name, equals, value = (part.strip() for part in text.partition("="))
     if not equals:
         return JudgeModel(name, name)
-    return _named(name, _parsed(value, text) if value.startswith("{") else value)
+    return _named(name, parsed_yaml(value, f"judges {text!r}") if value.startswith("{") else value)
 
 
 def _named(name: str, value: Any) -> JudgeModel:
@@ -201,11 +197,3 @@ def _of_mapping(given: Mapping[str, Any], name: str | None) -> JudgeModel:
         told = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in ex.errors()[:3])
         raise InvalidInputError(f"judge {named!r} cannot be used: {told}") from ex
     return JudgeModel(named, model, config, given.get("base_url"), dict(arguments))
-
-
-def _parsed(text: str, where: str) -> Any:
-    try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError as ex:
-        problem = getattr(ex, "problem", None) or str(ex)
-        raise InvalidInputError(f"judges {where!r} cannot be read as YAML: {problem}; {_FORMS}") from ex

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from inspect_ai.log import EvalLog
@@ -52,15 +53,35 @@ def reducers_of(parts: Sequence[Part], series: Sequence[str]) -> dict[str, str]:
     return {name: ", ".join(own) for name, own in found.items() if own and list(own) != ["mean"]}
 
 
-def clusters_of(parts: Sequence[Part]) -> tuple[dict[str, str], str | None, list[str]]:
-    """What each item was sampled together with, the field that says so, and notes."""
-    fields = list(dict.fromkeys(name for part in parts for name in clusters_named(part.log.header)))
+@dataclass(frozen=True, slots=True)
+class Clusters:
+    """What a task clusters its standard errors by.
+
+    Attributes:
+        labels: of each item, what it was sampled together with.
+        cluster: the field that says so; None where none does.
+        scorers: whose errors are clustered.
+        notes: for people.
+    """
+
+    labels: Mapping[str, str] = field(default_factory=dict)
+    cluster: str | None = None
+    scorers: frozenset[str] = frozenset()
+    notes: tuple[str, ...] = ()
+
+
+def clusters_of(parts: Sequence[Part]) -> Clusters:
+    """As the logs' metrics say."""
+    fields: dict[str, set[str]] = {}
+    for part in parts:
+        for name, scorers in clusters_named(part.log.header).items():
+            fields.setdefault(name, set()).update(scorers)
     if not fields:
-        return {}, None, []
+        return Clusters()
     if len(fields) > 1:
         note = f"Standard errors are clustered by {' and by '.join(fields)}: clusters are taken as unknown."
-        return {}, None, [note]
-    (field,) = fields
+        return Clusters(notes=(note,))
+    ((field, scorers),) = fields.items()
     found: dict[str, str] = {}
     lacking, several_labels = set(), set()
     for part in parts:
@@ -78,7 +99,7 @@ def clusters_of(parts: Sequence[Part]) -> tuple[dict[str, str], str | None, list
                 f"The task clusters its standard error by {field!r}, and {n} {what}: clusters are taken as "
                 "unknown."
             )
-    return ({}, None, notes) if notes else (found, field, [])
+    return Clusters(notes=tuple(notes)) if notes else Clusters(found, field, frozenset(scorers))
 
 
 def is_one_measure(parts: Sequence[Part], raters: Sequence[str]) -> bool:

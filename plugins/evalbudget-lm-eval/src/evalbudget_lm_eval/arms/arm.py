@@ -15,6 +15,7 @@ from lm_eval.utils import sanitize_model_name, simple_parse_args_string
 
 from evalbudget.errors import InvalidInputError, JournalError, UnknownNameError
 from evalbudget.secrets import keep_out, without_secrets
+from evalbudget.untrusted import parsed_json
 from evalbudget_lm_eval.host.identity import telling_args
 from evalbudget_lm_eval.run.record import Record
 
@@ -75,7 +76,7 @@ def parse_args(text: str, where: str) -> dict[str, Any]:
     text = text.strip()
     try:
         if text.startswith("{"):
-            return dict(json.loads(text))
+            return dict(parsed_json(text))
         for part in filter(None, text.split(",")):
             if "=" not in part:
                 raise ValueError(f"{part!r} is not KEY=VALUE")

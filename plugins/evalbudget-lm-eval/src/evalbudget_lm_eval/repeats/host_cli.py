@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from evalbudget.errors import BudgetError, InvalidInputError, UnknownNameError, innermost
-from evalbudget.exit_codes import ExitCode, codes_for_help
+from evalbudget.exit_codes import ExitCode, codes_for_help, most_urgent
 from evalbudget.flags import SAMPLER_OPTION, refuse_elsewhere, refuse_renamed, sampler_options
 from evalbudget.races.flags import FLAGS as OF_RACES
 from evalbudget.repeats import Summary
@@ -55,7 +55,7 @@ def run_host(arguments: Sequence[str], answers: Answers | None = None) -> int:
     return code if isinstance(code, int) else int(code is not None)
 
 
-def execute(arguments: Sequence[str], answers: Answers | None = None) -> ExitCode:
+def execute(arguments: Sequence[str], answers: Answers | None = None) -> int:
     """Run the host's command line on these arguments, which are in ``sys.argv`` too.
 
     Args:
@@ -118,7 +118,7 @@ def execute(arguments: Sequence[str], answers: Answers | None = None) -> ExitCod
             raise InvalidInputError(f"lm-eval refuses --tasks: {ex}") from None
     for summary in told:  # below the host's table
         click.echo(f"{summary}\n")
-    return max((summary.exit_code(config.until) for summary in told), default=ExitCode.DONE)
+    return most_urgent(summary.exit_code(config.until) for summary in told)
 
 
 def _add_flags(parser: argparse.ArgumentParser) -> None:

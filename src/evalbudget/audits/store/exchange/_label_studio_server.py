@@ -17,6 +17,7 @@ from evalbudget.audits.store.exchange._importing import Imported, import_labels
 from evalbudget.audits.store.exchange._projects import remembered
 from evalbudget.errors import InvalidInputError
 from evalbudget.secrets import keep_out, without_secrets
+from evalbudget.untrusted import parsed_json
 
 _AT_ONCE = 250  # tasks of one request
 _SECONDS = 60.0
@@ -120,7 +121,7 @@ class LabelStudio:
         request = urllib.request.Request(self.url + path, data, headers, method=method)
         try:
             with _OPENER.open(request, timeout=_SECONDS) as reply:
-                return json.loads(reply.read())
+                return parsed_json(reply.read())
         except urllib.error.HTTPError as ex:
             if 300 <= ex.code < 400:
                 raise InvalidInputError(

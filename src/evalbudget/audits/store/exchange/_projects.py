@@ -15,6 +15,7 @@ from evalbudget.audits.store._schema import LAYOUT, meta
 from evalbudget.audits.store._store import AuditStore
 from evalbudget.secrets import mode_in, mode_of_lock
 from evalbudget.store import Database
+from evalbudget.untrusted import parsed_json
 
 _KEY = "label studio "
 
@@ -84,7 +85,7 @@ def _entry(url: str, project: int) -> str:
 
 def _read(text: str, url: str) -> int | None:
     try:
-        known = json.loads(text)
+        known = parsed_json(text)
         return int(known["project"]) if known["url"] == url else None
     except (ValueError, KeyError, TypeError):
         return None
