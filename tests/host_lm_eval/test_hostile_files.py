@@ -176,6 +176,13 @@ def test_code_of_an_aggregation_that_nobody_could_read(tmp_path: Path, code: str
     refusal(lambda: open_scores(tmp_path), tmp_path)
 
 
+OPTIONS = b"""\
+judges: [{name: a, model: 'dummy:model=a'}]
+scale: 1..5
+rotation: single
+prices: {a: 1}
+prompt: x
+"""
 JUDGES = b"- dummy:model=a\n- {name: b, model: 'dummy:model=b'}\n- dummy:model=c\n"
 
 
@@ -192,6 +199,14 @@ def test_a_file_of_judges_after_any_damage(tmp_path: Path) -> None:
 
     assert len(read(JUDGES)["judges"]) == 3
     check_damage(JUDGES, read, path)
+    check_damage(OPTIONS, read, path)
+    for price in (b"''", b"{}", b"x", b"9" * 399):
+        with pytest.raises(InvalidInputError, match="give every judge a number"):
+            read(OPTIONS.replace(b"a: 1", b"a: " + price))
+    with pytest.raises(EvalbudgetError, match="judge in prices '7'"):
+        read(OPTIONS.replace(b"a: 1", b"7: 1"))
+    with pytest.raises(InvalidInputError, match="is no regular expression"):
+        read(OPTIONS + b"pattern: '" + b"(" * 3000 + b"'\n")
     check_linear(read, (b"- a\n", b"[", b"{", b"a: ", b"- dummy:x=1\n", b"a,", b"'"), size=2_000)
 
 

@@ -72,7 +72,7 @@ class Grading:
             ) from None
         try:
             found = re.compile(PATTERN if pattern is None else str(pattern))
-        except re.error as ex:
+        except (re.error, RecursionError, OverflowError) as ex:
             raise InvalidInputError(f"pattern {pattern!r} is no regular expression: {ex}") from ex
         if found.groups != 1:
             raise InvalidInputError(
