@@ -274,6 +274,11 @@ def test_reducers_other_than_the_mean_are_named(tmp_path: Path) -> None:
     assert read_log(quiz(3, bool, epochs=2), tmp_path / "mean").declared.reducers == (None,)
     several = read_log(quiz(3, bool, epochs=Epochs(2, ["mean", "at_least_1"])), tmp_path / "several")
     assert several.declared.reducers == ("mean, at_least_1",)
+    other = "The log's own results of match by reducer {} are another quantity than what is said here"
+    assert other.format("max") in notes(found)
+    assert other.format("at_least_1") in notes(several)
+    once = read_log(quiz(3, bool, epochs=Epochs(1, ["max"])), tmp_path / "once")
+    assert "another quantity" not in notes(once)
 
 
 # what was sampled together

@@ -85,7 +85,7 @@ def test_what_was_bought() -> None:
     assert "Readings 48 of 9 items; 16 of them count for the estimate" in text
     assert "Failed 9 calls: 7 x no score from 'judge', 2 x TimeoutError" in text
     assert "Given up story-8" in text
-    assert "1 item of 9 without a score: not in the estimate." in text
+    assert "1 item of 9 without a score: not in the estimate, which would be" in text
     assert "all count for the estimate" in _text(_summary(_noisy()))
     assert "Failed 3 calls: TimeoutError" in _text(_summary(_noisy(), failures={"TimeoutError": 3}))
 
@@ -208,13 +208,21 @@ def test_a_sample_of_all_that_can_be_scored_is_a_run_like_any_other() -> None:
 
 
 def test_a_sample_says_of_which_items_it_speaks_where_some_were_given_up() -> None:
-    items = [[0.0], [0.0], [1.0], [1.0], [], [], [], []]
+    items = [[0.0], [0.0], [0.0], [1.0], [], [], [], []]
     mean = describe_mean(
         of(items), allocation=Allocation.FIXED, fixed_repeats=0, strata=Strata.of(None, 8), given_up=[4, 5]
     )
-    text = _text(_summary(items, mean=mean, drawn=True, strata="kind", closed=["story-4", "story-5"]))
+    text = _text(_summary(items, mean=mean, drawn=True, strata="kind", in_vain=2))
     assert "one score of each item that can be scored would have averaged" in text
     assert "2 items of 8 without a score: not in the estimate; the values of kind weigh as drawn." in text
+    found = _summary(items, mean=mean, drawn=True, in_vain=2)
+    assert found.with_them == (
+        pytest.approx(1 / 6),
+        pytest.approx(3 / 6),
+    )  # 1 to 3 right of 6 that were asked
+    assert "not in the estimate, which would be 0.17 to 0.50 with them." in _text(found)
+    assert "7 of the 8 items would halve that interval" in _text(_summary(items, mean=mean, drawn=True))
+    assert "8 items would halve" not in _text(_summary(items, mean=mean, drawn=True, in_vain=4))
     text = _text(_summary(items, mean=mean, drawn=True))
     assert "one score of each of the 8 items would have averaged" in text
     assert "without a score" not in text

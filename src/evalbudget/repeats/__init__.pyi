@@ -6,6 +6,7 @@ from ._config import RepeatConfig as RepeatConfig
 from ._copies import COPIED as COPIED
 from ._copies import Copies as Copies
 from ._failing_items import FailingItems as FailingItems
+from ._failing_items import asked_in_vain as asked_in_vain
 from ._failing_items import failing_items as failing_items
 from ._groups import describe_group as describe_group
 from ._item_columns import item_columns as item_columns

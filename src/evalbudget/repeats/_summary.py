@@ -60,6 +60,7 @@ class Outcome:
         cluster: field by which items come in clusters; None where they are independent of each other.
         beside: what the host's own rows are of, a sentence each, where it is not what the estimate is of.
         processes: that shared the budget.
+        in_vain: items that were asked and have no score.
     """
 
     task: str
@@ -89,6 +90,7 @@ class Outcome:
     cluster: str | None = None
     beside: Sequence[str] = ()
     processes: int = 1
+    in_vain: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +141,9 @@ class Summary:
         clusters: of the items that were scored; None likewise.
         beside: what the host's own rows are of, a sentence each, where it is not what the estimate is of.
         processes: that shared the budget; all is of all of them.
+        without_score: items that are not in the estimate though they were asked, or were to be.
+        with_them: what the estimate would be if they scored the lowest, and the highest; None where there are
+            none, or strata weigh.
     """
 
     task: str
@@ -169,6 +174,8 @@ class Summary:
     clusters: int | None = None
     beside: tuple[str, ...] = ()
     processes: int = 1
+    without_score: int = 0
+    with_them: tuple[float, float] | None = None
 
     def as_json(self) -> dict[str, Any]:
         """As JSON values; counts are whole numbers."""
@@ -234,13 +241,17 @@ class Summary:
                 which = "The answer to this item" if rows["items"] == 1 else f"The answers to these {items}"
                 again = "scored again (only judging random)"
             found += wrapped(f"{which} {again}: {ends}.", width)
-        if missing := self._without_score:
-            strata = f"; the values of {self.strata} weigh as drawn" if self.strata else ""
-            found += wrapped(
-                f"{count(missing, 'item')} of {self.items:,} without a score: not in the estimate{strata}.",
-                width,
-            )
+        if self.without_score:
+            found += wrapped(f"{self.lacking(places)}.", width)
         return found
+
+    def lacking(self, places: int) -> str:
+        """Which items have no score, and what they could make of the estimate, as a clause."""
+        what = f"; the values of {self.strata} weigh as drawn" if self.strata else ""
+        if self.with_them is not None:
+            what = f", which would be {_span(*self.with_them, places)} with them"
+        missing = f"{count(self.without_score, 'item')} of {self.items:,} without a score"
+        return f"{missing}: not in the estimate{what}"
 
     @property
     def _in_clusters(self) -> str:
@@ -248,20 +259,12 @@ class Summary:
             return ""
         return f", in {count(self.clusters, 'cluster')} by {self.cluster!r}"
 
-    @property
-    def _without_score(self) -> int:
-        """Items that were asked in vain."""
-        missing = self.items - int(self.rows.get("items", 0))
-        if self.sample and ("full_lower" in self.rows or "lower" not in self.rows):  # others were never asked
-            return min(missing, len(self.closed_items))
-        return missing
-
     def _of_sample(self, value: str, places: int, width: int) -> list[str]:
         rows = self.rows
         found = wrapped(f"{self.sample}.", width)
         if "full_lower" in rows:
             ends = _span(rows["full_lower"], rows["full_upper"], places)
-            which = "item that can be scored" if self._without_score else f"of the {self.items:,} items"
+            which = "item that can be scored" if self.without_score else f"of the {self.items:,} items"
             found += wrapped(f"{value}; one score of each {which} would have averaged {ends} (95%).", width)
             if "lower" in rows:
                 ends = _span(rows["lower"], rows["upper"], places)
@@ -365,6 +368,7 @@ class Summary:
 def summarize(outcome: Outcome) -> Summary:
     """What a run found, from what its host knows."""
     failures = dict(sorted(outcome.failures.items(), key=lambda reason: -reason[1]))
+    without_score = _without_score(outcome)
     return Summary(
         task=outcome.task,
         model=outcome.model,
@@ -398,6 +402,7 @@ def summarize(outcome: Outcome) -> Summary:
                 range_flag=outcome.range_flag,
                 judges_flag=outcome.judges_flag if outcome.judged and not outcome.judges else "",
                 drawn=outcome.drawn,
+                in_vain=outcome.in_vain,
             )
         ),
         sample=sample_in_words(outcome.table.counts, outcome.strata) if outcome.drawn else "",
@@ -406,7 +411,26 @@ def summarize(outcome: Outcome) -> Summary:
         clusters=outcome.mean.clusters,
         beside=tuple(outcome.beside),
         processes=outcome.processes,
+        without_score=without_score,
+        with_them=_with_them(outcome, without_score),
     )
+
+
+def _without_score(outcome: Outcome) -> int:
+    rows = outcome.mean.rows
+    if outcome.drawn and ("full_lower" in rows or "lower" not in rows):  # others were never to be asked
+        return outcome.in_vain
+    return outcome.table.n_items - int(rows.get("items", 0))
+
+
+def _with_them(outcome: Outcome, without_score: int) -> tuple[float, float] | None:
+    rows, values = outcome.mean.rows, outcome.table.value
+    if not without_score or "estimate" not in rows or outcome.strata is not None:
+        return None
+    low, high = outcome.bounds or (float(values.min()), float(values.max()))
+    share = without_score / (without_score + rows["items"])
+    known = (1.0 - share) * rows["estimate"]
+    return known + share * low, known + share * high
 
 
 def _uneven(table: ItemReadings) -> bool:

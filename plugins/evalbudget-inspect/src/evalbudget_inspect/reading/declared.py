@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +11,7 @@ from inspect_ai.log import EvalLog
 from evalbudget.repeats.estimates import Strata
 from evalbudget_inspect.host.how_bought import entries_of
 from evalbudget_inspect.host.readings import ALL_ITEMS, STRATUM, STRATUM_ITEMS
+from evalbudget_inspect.host.reducers import other_than_mean
 from evalbudget_inspect.host.score_values import Seen
 from evalbudget_inspect.reading.logs import several
 from evalbudget_inspect.reading.parts import Part
@@ -51,6 +52,16 @@ def reducers_of(parts: Sequence[Part], series: Sequence[str]) -> dict[str, str]:
             own = [s.reducer for s in results if name in (s.scorer, f"{s.scorer}.{s.name}") and s.reducer]
             found.setdefault(name, {}).update(dict.fromkeys(own or config.epochs_reducer or []))
     return {name: ", ".join(own) for name, own in found.items() if own and list(own) != ["mean"]}
+
+
+def another_quantity(reducers: Mapping[str, str]) -> Iterator[str]:
+    """Notes on series whose results in logs are not of the mean of an item's epochs, as what is read is."""
+    for series, own in reducers.items():
+        if others := other_than_mean(own.split(", ")):
+            yield (
+                f"The log's own results of {series} by reducer {' and by '.join(others)} are another "
+                "quantity than what is said here, which is of the mean of an item's epochs."
+            )
 
 
 @dataclass(frozen=True, slots=True)

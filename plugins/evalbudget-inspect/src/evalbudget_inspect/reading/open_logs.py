@@ -11,7 +11,14 @@ import numpy as np
 from evalbudget.backtest import Declared, RecordedScores, TaskName, as_written_by, few
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget_inspect.reading.counted import count_once
-from evalbudget_inspect.reading.declared import clusters_of, is_one_measure, ranges_of, reducers_of, strata_of
+from evalbudget_inspect.reading.declared import (
+    another_quantity,
+    clusters_of,
+    is_one_measure,
+    ranges_of,
+    reducers_of,
+    strata_of,
+)
 from evalbudget_inspect.reading.logs import Log, Wanted, read_logs, several
 from evalbudget_inspect.reading.parts import Part, parts_of
 from evalbudget_inspect.reading.questions import text_of
@@ -116,6 +123,8 @@ def _declared(
     scored |= {judge: p.turns.series for p in parts if p.turns is not None for judge in p.turns.judges}
     ranges, reducers = ranges_of(parts, series.numbers), reducers_of(parts, list(series.numbers))
     clusters = clusters_of(parts)
+    several = recorded.counts.max(initial=0) > 1  # of one epoch every reducer says the same
+    more = [*clusters.notes, *(another_quantity(reducers) if several else ())]
     return Declared.of(
         recorded.models,
         recorded.items,
@@ -128,7 +137,7 @@ def _declared(
         clusters=clusters.labels,
         cluster=clusters.cluster,
         unclustered=[r for r, own in scored.items() if scorer_of(own, clusters.scorers) is None],
-        notes=[*notes, *_of_words(series), *clusters.notes],
+        notes=[*notes, *_of_words(series), *more],
     )
 
 

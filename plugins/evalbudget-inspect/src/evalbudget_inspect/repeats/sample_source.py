@@ -45,6 +45,7 @@ from evalbudget_inspect.repeats.diagnostics import Diagnosis, outcome
 from evalbudget_inspect.repeats.earlier_log import (
     NOT_RUN,
     NOT_RUN_AGAIN,
+    count_retries,
     is_refused,
     paid_attempts,
     prior_cells,
@@ -261,6 +262,7 @@ class BudgetedSource(SampleSource):
                 beside=beside,
                 sample=sample.uuid or "",
             )
+            count_retries(book.purchase.tally, sample)
         except StoreError as ex:
             raise self._end(serving, ex) from None
         self._warn_if_identical(serving, book)
