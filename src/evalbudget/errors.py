@@ -8,9 +8,19 @@ from enum import StrEnum
 from types import FrameType
 from typing import Any, Self
 
+from evalbudget.shown import shown_lines
+
+_MOST = 4000  # characters of a message, whatever it quotes
+
 
 class EvalbudgetError(Exception):
-    """Base of all errors raised on purpose; commands print it without a traceback and exit with 2."""
+    """Base of all errors raised on purpose; commands print it without a traceback and exit with 2.
+
+    Whatever the message quotes is shown, not obeyed (:mod:`evalbudget.shown`).
+    """
+
+    def __str__(self) -> str:
+        return shown_lines(super().__str__(), _MOST)
 
 
 class InvalidInputError(EvalbudgetError, ValueError):

@@ -9,20 +9,33 @@ from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.table import Table
-from rich.text import Text
+from rich.text import Text, TextType
+
+from evalbudget.shown import shown, shown_lines
 
 WIDTH = 80
-_CONTROLS = {code: 0x2400 + code for code in range(32) if chr(code) not in "\n\t"}
-_CONTROLS |= dict.fromkeys(range(127, 160), 0xFFFD)
-"""What a terminal would obey, and the characters that show it."""
+_CELL = 1000  # characters
 
 
 class PrintableTable(Table):
-    """Renders itself as plain text under ``print`` and at the interactive prompt."""
+    """Renders itself as plain text under ``print`` and at the interactive prompt.
+
+    Names of models and items come from anywhere: a text is shown as it is, brackets too, and what a terminal
+    would obey is written out. A :class:`~rich.text.Text` is for its style.
+    """
+
+    def add_column(self, header: RenderableType = "", *footer: Any, **more: Any) -> None:
+        """As of any table."""
+        super().add_column(as_text(header, lines=isinstance(header, str)), *footer, **more)
 
     def add_row(self, *cells: RenderableType | None, **more: Any) -> None:
-        """Names of models and items come from anywhere: what they hold is shown, not obeyed."""
-        super().add_row(*map(_shown, cells), **more)
+        """As of any table."""
+        super().add_row(*(None if cell is None else as_text(cell) for cell in cells), **more)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        self.title = _about(self.title, "table.title")
+        self.caption = _about(self.caption, "table.caption")
+        yield from super().__rich_console__(console, options)
 
     def __str__(self) -> str:
         return _plain(self)
@@ -31,7 +44,7 @@ class PrintableTable(Table):
 
     def _repr_html_(self) -> str:
         """What notebooks show: the same cells as HTML, names escaped."""
-        return _as_html(self, str(self.caption or ""))
+        return _as_html(self, plain_text(self.caption or ""))
 
 
 class NotedTable(PrintableTable):
@@ -46,11 +59,11 @@ class NotedTable(PrintableTable):
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         yield from super().__rich_console__(console, options)
         if self.note:
-            yield Text(self.note, style="dim")
+            yield Text(shown(self.note), style="dim")
 
     def _repr_html_(self) -> str:
         """As of the table, with the note."""
-        return _as_html(self, self.note)
+        return _as_html(self, shown(self.note))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -77,19 +90,6 @@ class Tables:
     def _repr_html_(self) -> str:
         """What notebooks show: one below the other."""
         return "\n".join(part._repr_html_() for part in self.parts)
-
-
-def obeying_nothing(text: str) -> str:
-    """The text with characters that show what a terminal would obey."""
-    return text.translate(_CONTROLS)
-
-
-def _shown(cell: RenderableType | None) -> RenderableType | None:
-    if isinstance(cell, str):
-        return obeying_nothing(cell)
-    if isinstance(cell, Text):
-        cell.plain = obeying_nothing(cell.plain)  # as long as it was, so that its styles stay in place
-    return cell
 
 
 def _plain(what: RenderableType) -> str:
@@ -120,9 +120,31 @@ def _as_html(table: Table, note: str) -> str:
     )
 
 
+def as_text(what: RenderableType, *, lines: bool = False) -> RenderableType:
+    """A text as it is, what it holds shown and not obeyed; anything else is itself.
+
+    Args:
+        what: to print.
+        lines: its line breaks are ours; else they are written out.
+    """
+    if not isinstance(what, str | Text):
+        return what
+    told = str(what)
+    safe = shown_lines(told) if lines else shown(told, _CELL)
+    if isinstance(what, str):
+        return Text(safe)
+    return what if safe == told else Text(safe, style=what.style)
+
+
 def plain_text(cell: RenderableType) -> str:
-    """What a cell says, without its style."""
-    return cell.plain if isinstance(cell, Text) else Text.from_markup(str(cell)).plain
+    """What a cell, a head, a title or a caption says, without its style."""
+    return shown_lines(str(cell))
+
+
+def _about(what: TextType | None, style: str) -> Text | None:
+    if not what or (isinstance(what, Text) and what.plain == plain_text(what)):
+        return what or None
+    return Text(plain_text(what), style=what.style if isinstance(what, Text) else style)
 
 
 def _escaped(cell: RenderableType) -> str:

@@ -28,7 +28,7 @@ def scores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 def test_the_report(scores: str) -> None:
     told = CliRunner().invoke(cli, ["report", scores, "--html", "page.html"], env={"COLUMNS": "200"})
     assert told.exit_code == 0, told.output
-    for name in ("[red]a[/]", "[/]", SCRIPT, "\u241b[2Jc", "[link=http://x]l[/link]"):
+    for name in ("[red]a[/]", "[/]", SCRIPT, "\\x1b[2Jc", "[link=http://x]l[/link]"):
         assert name in told.output
     page = Path("page.html").read_text(encoding="utf-8")
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page

@@ -16,8 +16,10 @@ from evalbudget.cli._audit_files import export_command, import_command
 from evalbudget.cli._audit_label_studio import sync_command
 from evalbudget.cli._audit_serve import serve
 from evalbudget.cli._groups import SuggestingGroup
-from evalbudget.cli._output import TEXT_OR_JSON, json_option, write_json
+from evalbudget.cli._output import TEXT_OR_JSON, json_option, say, write_json
 from evalbudget.exit_codes import codes_for_help
+from evalbudget.shown import shown
+from evalbudget.tables import NotedTable, as_text
 
 if TYPE_CHECKING:
     from evalbudget.audits.store import AuditStore
@@ -136,16 +138,15 @@ def next_command(
             ]
             write_json(told, json_path)
         else:
-            console = Console(highlight=False)
             for task in tasks:
-                console.print(f"[bold]{escape(task.id)}[/]  {escape(task.item)}")
-                console.print("[bold]Prompt[/]")
-                console.print(task.prompt, markup=False)
-                console.print("[bold]Response[/]")
-                console.print(task.response, markup=False)
-                console.print(f"[dim]Score: {escape(str(store.design.scale))}[/]\n")
+                _say(f"[bold]{escape(task.id)}[/]  {escape(task.item)}")
+                for what, text in (("Prompt", task.prompt), ("Response", task.response)):
+                    _say(f"[bold]{what}[/]")
+                    Console().print(as_text(text, lines=True))
+                _say(f"[dim]Score: {escape(str(store.design.scale))}[/]")
+                _say("")
         if not tasks and json_path is None:
-            click.echo(f"Nothing to show: {found.next_step}.", err=True)
+            say(f"Nothing to show: {found.next_step}.", err=True)
     ctx.exit(found.stage.exit_code)
 
 
@@ -199,30 +200,34 @@ def _reserved(store: AuditStore, found: Standing, count: int, by: str, seconds: 
     return tasks
 
 
+def _say(markup: str) -> None:
+    """A line whose brackets are ours, but for those that are escaped."""
+    Console(highlight=False, emoji=False).print(shown(markup))
+
+
 def _print_status(store: AuditStore, found: Standing) -> None:
     progress, design = found.progress, store.design
-    say = Console(highlight=False).print
-    say(f"[bold]{escape(found.as_sentence(found.headline))}[/]")
-    say(
+    _say(f"[bold]{escape(found.as_sentence(found.headline))}[/]")
+    _say(
         f"{len(design.models)} systems, {len(design.items):,} items, {escape(design.policy)}; "
-        f"scores: {design.scale}"
+        f"scores: {escape(str(design.scale))}"
     )
-    say(f"{progress.drawn:,} answers judged on {progress.contexts:,} items")
+    _say(f"{progress.drawn:,} answers judged on {progress.contexts:,} items")
     batch = (
         ""
         if progress.batch < 1
         else (f"; batch {progress.batch + 1}: {progress.batch_labelled} of {progress.batch_wanted}")
     )
     leased = f"; {progress.leased} being read now" if progress.leased else ""
-    say(f"{progress.labelled} of {progress.wanted} labels{batch}{leased}")
+    _say(f"{progress.labelled} of {progress.wanted} labels{batch}{leased}")
     if progress.by:
-        say("by " + ", ".join(f"{escape(name)} {count}" for name, count in progress.by.items()))
+        _say("by " + ", ".join(f"{escape(name)} {count}" for name, count in progress.by.items()))
     if progress.corrections:
-        say(f"{progress.corrections} corrected")
+        _say(f"{progress.corrections} corrected")
     alike = store.labels.agreement()
     if alike is not None:
         alpha = "" if math.isnan(alike.alpha) else f"; Krippendorff's alpha {alike.alpha:.2f}"
-        say(
+        _say(
             f"{alike.things:,} answers labelled twice or more: {alike.equal:.0%} of pairs equal, "
             f"{alike.difference:.3g} apart on average{alpha}"
         )
@@ -231,19 +236,16 @@ def _print_status(store: AuditStore, found: Standing) -> None:
         said = ", ".join(f"{escape(label.by)} {label.score:g}" for label in labels)
         task = store.draws.task(draw)
         about = f"{escape(task.item)} ({escape(task.id)})"
-        say(f"[yellow]contradictory labels[/] of {about}: {said}; the first counts")
+        _say(f"[yellow]contradictory labels[/] of {about}: {said}; the first counts")
     if len(conflicts) > _SHOWN:
-        say(f"  and {len(conflicts) - _SHOWN} more")
-    say(escape(found.as_sentence(found.next_step)))
+        _say(f"  and {len(conflicts) - _SHOWN} more")
+    _say(escape(found.as_sentence(found.next_step)))
 
 
 def _print_verdict(found: Standing) -> None:
-    from evalbudget.tables import NotedTable
-
-    console = Console(highlight=False)
-    console.print(f"[bold]{escape(found.as_sentence(found.headline))}[/]")
+    _say(f"[bold]{escape(found.as_sentence(found.headline))}[/]")
     if found.reason and found.reason != found.next_step:
-        console.print(escape(found.as_sentence(found.reason)))
+        _say(escape(found.as_sentence(found.reason)))
     table = NotedTable(box=None, pad_edge=False)
     table.add_column("system", overflow="fold")
     for column in ("mean label", "lower", "upper"):
@@ -252,7 +254,7 @@ def _print_verdict(found: Standing) -> None:
     for model in found.models:
         numbers = ["–" if x is None else f"{x:.3f}" for x in (model.value, model.low, model.high)]
         state = "best" if model.model == found.winner else "" if model.racing else "out"
-        table.add_row(escape(model.model), *numbers, state)
+        table.add_row(model.model, *numbers, state)
     conflicts = found.progress.conflicts
     table.note = ". ".join(
         filter(
@@ -268,4 +270,4 @@ def _print_verdict(found: Standing) -> None:
             ),
         )
     )
-    console.print(table)
+    Console().print(table)

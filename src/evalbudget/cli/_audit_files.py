@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evalbudget.cli._output import TEXT_OR_JSON, check_target, json_option, write_json, write_text
+from evalbudget.cli._output import TEXT_OR_JSON, check_target, json_option, say, write_json, write_text
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def export_command(
         told += f": {len(wanted)} still wanted, {labelled} labelled"
     if kind == "label-studio":
         told += "; the labelling interface for it: --format label-studio-config"
-    print(told, file=sys.stderr)
+    say(told, err=True)
 
 
 @click.command(name="import", epilog=IMPORT_EXAMPLES)
@@ -130,7 +130,7 @@ def import_command(where: str, file: Path, kind: str | None, by: str | None, jso
         line = content.count(b"\n", 0, ex.start) + 1
         raise InvalidInputError(f"{file}, line {line} is not UTF-8; save the file as UTF-8") from ex
     with AuditStore.open(where) as store:
-        shown = store.address
+        address = store.address
         try:
             found = import_labels(store, text, kind, by)
         except InvalidInputError as ex:
@@ -145,9 +145,10 @@ def import_command(where: str, file: Path, kind: str | None, by: str | None, jso
     parts += [f"{found.empty} rows without a score"] if found.empty else []
     click.echo(f"{', '.join(parts)}; {outstanding} still wanted")
     if found.conflicts:
-        print(
-            f"{found.conflicts} contradict earlier labels, which count: see evalbudget audit status {shown}",
-            file=sys.stderr,
+        say(
+            f"{found.conflicts} contradict earlier labels, which count: see evalbudget audit status "
+            f"{address}",
+            err=True,
         )
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
-from evalbudget.cli._output import write_text
+from evalbudget.cli._output import publish, say, write_text
 
 if TYPE_CHECKING:
     from evalbudget.comparisons import Gate
@@ -26,17 +24,14 @@ def show_gate(
         The exit code: 0 not worse, 1 worse, 3 undecided, 4 the candidate could not be evaluated.
     """
     from evalbudget.comparisons import as_junit, as_markdown
-    from evalbudget.tables import obeying_nothing
 
-    if json_path == "-":
-        click.echo(gate.to_json())
-    else:
-        click.echo("\n".join(obeying_nothing(line) for line in gate.lines()))
+    if "-" not in (json_path, markdown_path, junit_path):
+        say("\n".join(gate.lines()))
+    publish(gate.to_json(), json_path)
     for path, option, text in (
-        (json_path, "--json", gate.to_json() + "\n"),
         (markdown_path, "--markdown", as_markdown(gate)),
         (junit_path, "--junit", as_junit(gate)),
     ):
-        if path is not None and path != "-":
+        if path is not None:
             write_text(Path(path), text, option)
     return gate.exit_code

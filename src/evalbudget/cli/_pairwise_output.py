@@ -6,12 +6,11 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-from rich.console import Console
+from rich.console import RenderableType
 from rich.text import Text
 
-from evalbudget.cli._output import write_text
-from evalbudget.tables import obeying_nothing
+from evalbudget.cli._output import publish, write_text
+from evalbudget.shown import shown
 
 if TYPE_CHECKING:
     from evalbudget.pairwise import PairwisePurchase, PairwiseReading
@@ -19,11 +18,7 @@ if TYPE_CHECKING:
 
 def lines(reading: PairwiseReading) -> list[Text]:
     """What is proved, and what to know before reading the tables; names come from anywhere."""
-    return [_line(text) for text in (reading.sentence, *reading.notes)]
-
-
-def _line(text: str) -> Text:
-    return Text(obeying_nothing(text))
+    return [Text(shown(text)) for text in (reading.sentence, *reading.notes)]
 
 
 def show_pairwise(
@@ -38,14 +33,9 @@ def show_pairwise(
 
     reading = bought.reading
     text = json.dumps(bought.to_dict(), indent=2, allow_nan=False, ensure_ascii=False)
-    if json_path == "-":
-        click.echo(text)
-    else:
-        parts = [] if reading is None else [*lines(reading), reading.table()]
-        for part in (*parts, *map(_line, bought.lines())):
-            Console().print(part)
-    if json_path not in (None, "-"):
-        write_text(Path(str(json_path)), text + "\n")
+    parts: list[RenderableType] = [] if reading is None else [*lines(reading), reading.table()]
+    parts += [Text(shown(line)) for line in bought.lines()]
+    publish(text, json_path, *(() if save_path == "-" else parts))
     if save_path is not None:
         write_text(Path(save_path), as_text(bought.rows, Path(save_path).suffix), "--save")
     return bought.exit_code

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import click
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
+from rich.text import Text
 
 from evalbudget.cli._output import json_option, write_json
 from evalbudget.exit_codes import ExitCode
 from evalbudget.hooks._plugins import plugins
+from evalbudget.tables import PrintableTable
 
 
 @click.command(name="plugins", epilog="\b\nExamples:\n  evalbudget plugins\n  evalbudget plugins --json")
@@ -27,16 +27,16 @@ def plugins_command(ctx: click.Context, json_path: Path | None) -> None:
     if json_path is not None:
         write_json([asdict(info) for info in found.found], json_path)
     else:
-        table = Table(box=None, pad_edge=False)
+        table = PrintableTable(box=None, pad_edge=False)
         for column in ("plugin", "distribution", "version", "provides"):
             table.add_column(column, overflow="fold")
         for info in found.found:
             if info.error is not None:
-                provides = f"[red]failed:[/] {escape(info.error)}"
+                provides = Text(f"failed: {info.error}", style="red")
             elif info.disabled:
-                provides = "[yellow]disabled[/]"
+                provides = Text("disabled", style="yellow")
             else:
-                provides = "; ".join(f"{kind}: {', '.join(names)}" for kind, names in info.provides.items())
+                provides = Text("; ".join(f"{kind}: {', '.join(x)}" for kind, x in info.provides.items()))
             table.add_row(info.name, info.distribution, info.version, provides)
         Console().print(table)
     if any(info.error is not None for info in found.found):

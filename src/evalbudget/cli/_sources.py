@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from evalbudget.cli._output import say
 from evalbudget.cli._shared_options import TASK
 from evalbudget.hooks._plugins import plugins
+from evalbudget.shown import shown
 
 if TYPE_CHECKING:
     from evalbudget.backtest import RecordedScores
@@ -61,9 +63,7 @@ def opened(
 
 def tell(recorded: RecordedScores) -> None:
     """Notes of the sources on stderr, for commands whose result has no place for them."""
-    from evalbudget.tables import obeying_nothing
-
     notes = recorded.declared.notes if recorded.declared is not None else ()
     verdict = () if recorded.race is None else (f"these are the scores of a race: {recorded.race.sentence}",)
     for note in (*verdict, *notes):
-        click.echo(f"Note: {obeying_nothing(note)}", err=True)
+        say(f"Note: {shown(note)}", err=True)

@@ -6,7 +6,6 @@ import json
 import math
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from html import escape
 from typing import Any
 
 from rich.text import Text
@@ -16,6 +15,7 @@ from evalbudget.report._axes import plot
 from evalbudget.report._charts import Bar, Chart
 from evalbudget.report._missing import missing_words
 from evalbudget.report._numbers import MISSING, NOTHING, decimals, name_cell, new_table, number, span
+from evalbudget.shown import shown, shown_html
 from evalbudget.tables import NotedTable
 
 ASYMPTOTIC = (
@@ -262,10 +262,10 @@ class Comparisons:
 
     def _repr_html_(self) -> str:
         """What notebooks show."""
-        return f"<p>{escape(self.sentence)}</p>\n{self.table()._repr_html_()}"
+        return f"<p>{shown_html(self.sentence)}</p>\n{self.table()._repr_html_()}"
 
     def __repr__(self) -> str:
-        return f"<Comparisons: {self.sentence}>"
+        return f"<Comparisons: {shown(self.sentence)}>"
 
 
 def _percent(level: float) -> str:

@@ -12,6 +12,7 @@ from evalbudget.exit_codes import ExitCode
 from evalbudget.missing import Missing
 from evalbudget.replay._rows import defined
 from evalbudget.report._missing import missing_words
+from evalbudget.shown import shown
 
 _EXIT_CODES = {
     Verdict.NOT_WORSE: ExitCode.DONE,
@@ -150,9 +151,9 @@ class Gate:
         return f"{100.0 * (1.0 - self.evidence.alpha):.10g}%"
 
     def lines(self) -> tuple[str, ...]:
-        """The sentence, the difference with its interval, what it cost, and what would decide it."""
+        """The sentence, the difference with its interval, what it cost, what would decide it: a line each."""
         told = (self.sentence, self._difference, self._claim, self.reuse, self._cost, self._hint)
-        return tuple(line for line in (*told, *self.notes) if line)
+        return tuple(shown(line) for line in (*told, *self.notes) if line)
 
     @property
     def _difference(self) -> str:
@@ -171,7 +172,8 @@ class Gate:
         if self.missing_words:
             told += f" {self.missing_words}{self._counted}."
         if self.not_asked:
-            told += f" {self.not_asked:,} items of the baseline were not asked of the candidate."
+            were = "item of the baseline was" if self.not_asked == 1 else "items of the baseline were"
+            told += f" {self.not_asked:,} {were} not asked of the candidate."
         return told
 
     @property
@@ -222,7 +224,8 @@ class Gate:
             )
         left = self.n_items - self.items - self.evidence.failed
         if self.these_items:
-            settled = f"The {left:,} items that are left settle it: raise --budget." if left else ""
+            those = "item that is left settles" if left == 1 else f"{left:,} items that are left settle"
+            settled = f"The {those} it: raise --budget." if left else ""
             return settled or "What failed settles it: mend that, or take a larger --margin."
         needed = self.items_needed
         remedy = "take a larger --margin, or --these-items for a verdict on these items as scored once each."
@@ -279,4 +282,4 @@ class Gate:
         return "\n".join(self.lines())
 
     def __repr__(self) -> str:
-        return f"<Gate: {self.sentence}>"
+        return f"<Gate: {shown(self.sentence)}>"

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from evalbudget.comparisons._gate_sampler import GateSampler
 from evalbudget.races import RacePurchase
+from evalbudget.shown import shown
 
 _LINES = 20
 _PAUSE = 0.25  # seconds between two looks on a terminal
@@ -70,7 +71,7 @@ class GateProgress:
             self._live = None
 
     def _line(self, text: str) -> None:
-        self._console.print(text, highlight=False, markup=False, soft_wrap=True)
+        self._console.print(shown(text), emoji=False, highlight=False, markup=False, soft_wrap=True)
 
 
 def _state(race: RacePurchase) -> str:

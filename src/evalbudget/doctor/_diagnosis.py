@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from evalbudget._third_party import is_ours, third_party
 from evalbudget.backtest import RecordedScores
 from evalbudget.doctor._case import Case
 from evalbudget.doctor._check import Check, Finding, Kind
@@ -65,9 +67,8 @@ class Diagnosis:
         for finding in self.findings:
             about = f" ({finding.score})" if finding.score else ""
             found.append("")
-            title, text = (_printable(part) for part in (f"{finding.title}{about}", finding.text))
-            found += wrapped(title, width, first=f"{finding.kind.upper():<{_INDENT}}")
-            found += wrapped(text, width, first=" " * _INDENT)
+            found += wrapped(f"{finding.title}{about}", width, first=f"{finding.kind.upper():<{_INDENT}}")
+            found += wrapped(finding.text, width, first=" " * _INDENT)
             if finding.remedy:
                 found += wrapped(finding.remedy, width, first=" " * _INDENT + "-> ")
         for name, why in self.silent:
@@ -85,11 +86,6 @@ class Diagnosis:
     def to_json(self, *, indent: int | None = 2) -> str:
         """:meth:`to_dict` as text."""
         return json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
-
-
-def _printable(text: str) -> str:
-    """Without what would steer a terminal, in names."""
-    return "".join(character for character in text if character.isprintable())
 
 
 def diagnose(
@@ -126,14 +122,14 @@ def diagnose(
             continue
         case = Case(part, level, seed)
         if case.is_panel:
-            case.study.require_one_scale()
+            case.study.require_one_scale("--rater NAME")
         for check in checks:
+            ours = (Exception,) if is_ours(check) else ()
             try:
-                findings = list(check().examine(case))
+                with third_party(partial(silent.__setitem__, check.name), *ours):
+                    found += [replace(finding, score=name) for finding in check().examine(case)]
             except EvalbudgetError as ex:
                 silent.setdefault(check.name, str(ex))
-                continue
-            found += [replace(finding, score=name) for finding in findings]
     found.sort(key=lambda finding: _ORDER.index(finding.kind))
     return Diagnosis(
         path,

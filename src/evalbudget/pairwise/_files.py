@@ -9,8 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from evalbudget._spreadsheets import as_cell, from_cell
 from evalbudget.errors import EvalbudgetError, InvalidInputError, did_you_mean
 from evalbudget.pairwise._preferences import JUDGE, Preference, Preferences, check_preference
+from evalbudget.untrusted import parsed_json
 
 TIE = "tie"
 _TIES = (TIE, "tie (bothbad)")
@@ -85,7 +87,10 @@ def as_text(rows: Iterable[Preference], suffix: str) -> str:
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n", delimiter=_delimiter(suffix))
     table.writerow(Preference._fields)
-    table.writerows(["" if field is None else field for field in row] for row in rows)
+    table.writerows(
+        ["" if field is None else as_cell(field) if isinstance(field, str) else field for field in row]
+        for row in rows
+    )
     return text.getvalue()
 
 
@@ -106,7 +111,7 @@ def _csv_lines(text: str, path: Path, delimiter: str) -> Iterator[tuple[str, dic
                     f"{path}, line {rows.line_num}: {len(row)} fields, the header has {len(header)}; quote "
                     f"fields that contain {'tabs' if delimiter != ',' else 'commas'}"
                 )
-            fields = dict(zip(header, (field.strip() for field in row), strict=True))
+            fields = dict(zip(header, (from_cell(field.strip()) for field in row), strict=True))
             yield f"{path}, line {rows.line_num}", fields
     except csv.Error as ex:
         raise InvalidInputError(f"{path}, line {rows.line_num}: {ex}; {LAYOUT}") from ex
@@ -114,7 +119,7 @@ def _csv_lines(text: str, path: Path, delimiter: str) -> Iterator[tuple[str, dic
 
 def _json_array(text: str, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     try:
-        rows = json.loads(text)
+        rows = parsed_json(text)
     except ValueError as ex:
         raise InvalidInputError(f"{path}: {ex}; give a JSON array of objects") from None
     for number, row in enumerate(rows, start=1):
@@ -126,7 +131,7 @@ def _json_lines(text: str, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
+            row = parsed_json(line)
         except ValueError as ex:
             raise InvalidInputError(
                 f"{path}, line {number}: {ex}; give one JSON object per line, or an array of objects"

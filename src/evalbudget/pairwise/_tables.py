@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evalbudget.pairwise._notes import NOT_IDENTIFIED
 from evalbudget.pairwise._rows import ModelRow, PairRow, PositionRow
 from evalbudget.pairwise._win_rates import Taken
 from evalbudget.report._numbers import MISSING, name_cell, new_table, number, span
@@ -48,7 +47,7 @@ def _taken(pairs: Sequence[PairRow], *, ordered: bool) -> str:
     if not ordered:
         return "as shown, in an order that is not known"
     if Taken.NOTHING in found:
-        return f"as shown: {NOT_IDENTIFIED}"
+        return "as shown, with whatever position did"
     if found & {Taken.COMMON, Taken.BOTH}:
         return "less one effect of position that the judges share who saw one order each"
     return "both orders weighing alike"

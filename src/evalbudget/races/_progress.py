@@ -14,6 +14,7 @@ from evalbudget.races._purchase import RacePurchase
 from evalbudget.races._summary import decimals_of
 from evalbudget.races._table import shortened
 from evalbudget.races._verdict import Status
+from evalbudget.shown import shown
 
 _LINES = 20
 _MOST_ROWS = 12
@@ -84,11 +85,11 @@ class RaceProgress:
 
     def _show(self, race: RacePurchase) -> None:
         started = self._clock()
-        shown = Text("\n").join(live_lines(leaderboard_of(race), self._console.width))
+        table = Text("\n").join(live_lines(leaderboard_of(race), self._console.width))
         if self._live is None:
             self._live = Live(console=self._console, auto_refresh=False, transient=True)
             self._live.start()
-        self._live.update(Group(shown), refresh=True)
+        self._live.update(Group(table), refresh=True)
         now = self._clock()
         self._next = now + min(max(_PAUSE, _TIMES * (now - started)), _LONGEST)
 
@@ -101,7 +102,7 @@ class RaceProgress:
         self._line(f"race: {_state(board)}")
 
     def _line(self, text: str) -> None:
-        self._console.print(text, highlight=False, markup=False, soft_wrap=True)
+        self._console.print(shown(text), emoji=False, highlight=False, markup=False, soft_wrap=True)
 
 
 def live_lines(board: Leaderboard, width: int) -> list[Text]:
@@ -113,7 +114,7 @@ def live_lines(board: Leaderboard, width: int) -> list[Text]:
     state = f"{board.spent:,} of {board.budget:,}; {len(left):,} of {len(board.standings):,} still possible"
     lines = [Text(f"{bar} {share:4.0%}  {state}"[:width], style="bold")]
     d = decimals_of(board)
-    shown = board.standings[:_MOST_ROWS]
+    first = board.standings[:_MOST_ROWS]
     numbers = [
         (
             "–" if s.estimate is None else f"{s.estimate:.{d}f}",
@@ -121,16 +122,16 @@ def live_lines(board: Leaderboard, width: int) -> list[Text]:
             f"{s.readings:,}",
             s.status.value,
         )
-        for s in shown
+        for s in first
     ]
     heads = ("estimate", "all_lower to all_upper", "read", "status")
     sizes = [max(len(heads[k]), *(len(row[k]) for row in numbers)) for k in range(4)]
-    room = max(8, min(max(len(s.name) for s in shown), width - sum(sizes) - 2 * len(sizes)))
+    room = max(8, min(max(len(s.name) for s in first), width - sum(sizes) - 2 * len(sizes)))
     lines.append(Text(_row("model".ljust(room), heads, sizes)[:width], style="dim"))
-    for standing, row in zip(shown, numbers, strict=True):
+    for standing, row in zip(first, numbers, strict=True):
         style = {Status.BEHIND: "dim", Status.LOST: "red"}.get(standing.status, "")
         lines.append(Text(_row(shortened(standing.name, room).ljust(room), row, sizes)[:width], style=style))
-    more = len(board.standings) - len(shown)
+    more = len(board.standings) - len(first)
     if more:
         lines.append(Text(f"and {more:,} more", style="dim"))
     return lines

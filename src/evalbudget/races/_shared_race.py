@@ -6,7 +6,6 @@ know the same leaderboard, and the race takes the decisions that one process wou
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -24,9 +23,10 @@ from evalbudget.races._config import RaceConfig
 from evalbudget.races._purchase import Asked, Key, KnownCell, RacePurchase
 from evalbudget.races._shared_bill import SharedBill
 from evalbudget.run import UNANSWERED
+from evalbudget.shown import shown_logger
 from evalbudget.store import Address, Replica, Step, StepLog, Terms
 
-log = logging.getLogger(__name__)
+log = shown_logger(__name__)
 
 CUT_OFF = "cut off: its worker was started anew"
 SILENT = "its worker gave no sign of life"

@@ -11,6 +11,7 @@ from rich.console import Console
 from evalbudget.budget import Unit, shown_amount
 from evalbudget.races._board import Board, Standing
 from evalbudget.races._summary import closing_lines, decimals_of
+from evalbudget.shown import shown
 
 _WIDTH = 80
 _GAP = "  "
@@ -27,6 +28,7 @@ def render(board: Board, *, width: int | None = None) -> str:
     """
     width = width or Console().width or _WIDTH
     lines = [board.sentence, *(f"{label + ':':9}{text}" for label, text in closing_lines(board))]
+    lines = [shown(line) for line in lines]
     paragraphs = [
         textwrap.fill(
             line, width, subsequent_indent=" " * 9 * bool(k), break_on_hyphens=False, break_long_words=False
@@ -51,7 +53,7 @@ def _table(board: Board, width: int) -> str:
     split = [head.split("\n") for head in heads]
     sizes = [max(*map(len, head), *(len(row[k]) for row in rows)) for k, head in enumerate(split)]
     room = max(_SHORTEST_NAME, width - sum(sizes) - len(_GAP) * len(sizes))
-    names = [wrapped(standing.name, room).split("\n") for standing in board.standings]
+    names = [wrapped(shown(standing.name), room).split("\n") for standing in board.standings]
     first = max(len(line) for lines in [["model"], *names] for line in lines)
     left = [head in _LEFT for head in heads]
 
@@ -109,6 +111,7 @@ def wrapped(name: str, width: int) -> str:
 
 def shortened(name: str, width: int) -> str:
     """The name on one line: its last parts, which tell models apart, after an ellipsis."""
+    name = shown(name)
     if len(name) <= width:
         return name
     parts = [part for part in _PARTS.findall(name) if part]

@@ -20,6 +20,7 @@ from evalbudget.repeats._sample_in_words import sample_in_words
 from evalbudget.repeats._wording import WIDTH, count, decimals, padded, shortened, wrapped
 from evalbudget.repeats.estimates import ItemReadings
 from evalbudget.run import USED_UP, BillRow
+from evalbudget.shown import shown
 
 SHOWN = ("estimate", "lower", "upper", "readings")
 """Of every item's columns."""
@@ -148,7 +149,7 @@ class Summary:
         scored = f", scored by {self.score}" if self.score else ""
         whole = f"{self.task} with {self.model}{scored}"
         if len(whole) <= width:
-            return [whole]
+            return [shown(whole)]
         rest = ["  " + shortened(f"with {self.model}", width - 2)]
         if scored:
             rest.append("  " + shortened(f"scored by {self.score}", width - 2))
@@ -232,12 +233,12 @@ class Summary:
             *(("Beside", sentence) for sentence in self.beside),
         ]
         if self.failures:
-            shown = list(self.failures.items())[:_MOST_REASONS]
-            rest = sum(self.failures.values()) - sum(n for _, n in shown)
-            reasons = [f"{n:,} x {shortened(reason, 60)}" for reason, n in shown]
+            first = list(self.failures.items())[:_MOST_REASONS]
+            rest = sum(self.failures.values()) - sum(n for _, n in first)
+            reasons = [f"{n:,} x {shortened(reason, 60)}" for reason, n in first]
             reasons += [f"{rest:,} x other"] if rest else []
             if len(self.failures) == 1:
-                reasons = [shortened(shown[0][0], 60)]
+                reasons = [shortened(first[0][0], 60)]
             pairs.append(("Failed", f"{count(sum(self.failures.values()), 'call')}: {', '.join(reasons)}"))
         if self.failing is not None:
             pairs.append(("Beware", f"{self.failing}."))
@@ -259,10 +260,10 @@ class Summary:
 
     def _amount(self, amount: float, *, short: bool = False) -> str:
         if self.unit in (Unit.USD, Unit.TOKENS):
-            shown = shown_amount(amount, Unit(self.unit))
+            told = shown_amount(amount, Unit(self.unit))
         else:
-            shown = shown_amount(amount, Unit.SCORES, counts=self.unit)
-        return shown.partition(" ")[0] if short else shown
+            told = shown_amount(amount, Unit.SCORES, counts=self.unit)
+        return told.partition(" ")[0] if short else told
 
     def _cached(self) -> str:
         if not self.cached:

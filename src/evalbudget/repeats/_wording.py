@@ -9,6 +9,8 @@ from statistics import median
 
 from rich.cells import cell_len, set_cell_size
 
+from evalbudget.shown import shown
+
 WIDTH = 80
 _ELLIPSIS = "…"
 
@@ -17,10 +19,10 @@ def shortened(name: str, room: int) -> str:
     """A name on one line; cut at its end, with an ellipsis, where it does not fit.
 
     Args:
-        name: may hold anything; what would break the line becomes a space.
+        name: may hold anything.
         room: columns of the terminal.
     """
-    plain = " ".join("".join(c if c.isprintable() else " " for c in name).split())
+    plain = shown(name)
     if cell_len(plain) <= room:
         return plain
     return set_cell_size(plain, room - 1).rstrip() + _ELLIPSIS
@@ -41,7 +43,7 @@ def wrapped(text: str, width: int, *, first: str = "", rest: str | None = None) 
         rest: what the others begin with; None for as many spaces.
     """
     return textwrap.wrap(
-        text,
+        shown(text),
         width,
         initial_indent=first,
         subsequent_indent=" " * len(first) if rest is None else rest,

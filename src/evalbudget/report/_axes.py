@@ -10,7 +10,7 @@ import numpy as np
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.report._charts import Chart, Histogram
-from evalbudget.tables import obeying_nothing
+from evalbudget.shown import shown
 
 ROW = 0.24
 """Height of a bar, in inches."""
@@ -119,6 +119,6 @@ def draw_histogram(axis: Any, chart: Histogram) -> None:
 
 def _text(name: str) -> str:
     """Short enough for a label, and never taken for a formula."""
-    name = obeying_nothing(name)
+    name = shown(name)
     short = name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
     return short.replace("$", r"\$")

@@ -107,7 +107,8 @@ class Categories(Section):
         longest = min(max(map(len, self.models)), 24) + 1
         fit = max(1, (_WIDE - longest) // max(width.values()))
         n = ceil(len(self.categories) / fit)
-        groups = [part.tolist() for part in np.array_split(np.array(self.categories), n)]
+        names = np.array(self.categories, dtype=object)  # one of text would drop a zero at the end of a name
+        groups = [part.tolist() for part in np.array_split(names, n)]
         return tuple(
             self._matrix(group, cells, last=group is groups[-1], first=group is groups[0]) for group in groups
         )

@@ -7,16 +7,17 @@ from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
-from html import escape
 from io import StringIO
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from evalbudget._spreadsheets import as_cell
 from evalbudget.report._html_document import Part, document
 from evalbudget.report._html_table import Links, as_html
 from evalbudget.report._leaderboard import Leaderboard, Standing
 from evalbudget.report._slugs import slugs
 from evalbudget.report._svg import legend, svg
-from evalbudget.tables import NotedTable, obeying_nothing
+from evalbudget.shown import shown, shown_html, shown_json
+from evalbudget.tables import NotedTable
 
 if TYPE_CHECKING:
     from evalbudget.report._charts import Chart, Histogram
@@ -45,14 +46,14 @@ def page(report: Report, *, title: str = TITLE) -> str:
     parts = _sections(report, links)
     for names in known:
         inner = tuple(
-            Part(anchor, obeying_nothing(name), _about(report, names.kind, name, anchor, links))
+            Part(anchor, shown(name), _about(report, names.kind, name, anchor, links))
             for name, slug in names.slugs.items()
             if (anchor := f"{names.kind}-{slug}")
         )
         if inner:
             parts.append(Part(names.key, names.heading, names.left_out, inner))
     data = [
-        f'<a download="{name}" href="data:{kind};base64,{b64encode(text.encode()).decode()}">{name}</a>'
+        f'<a download="{name}" href="data:{kind};base64,{_in_base64(text)}">{name}</a>'
         for name, (kind, text) in _files(report).items()
     ]
     return document(title, _lead(report), parts, below=_exports(data))
@@ -72,9 +73,7 @@ def site(report: Report, *, title: str = TITLE) -> dict[str, str]:
     paths = [{name: f"{n.kind}s/{slug}.html" for name, slug in n.slugs.items()} for n in known]
     parts = _sections(report, Links.to(paths))
     for names, own in zip(known, paths, strict=True):
-        listed = [
-            f'<li><a href="{path}">{escape(obeying_nothing(name))}</a></li>' for name, path in own.items()
-        ]
+        listed = [f'<li><a href="{path}">{shown_html(name)}</a></li>' for name, path in own.items()]
         if listed:
             body = f'{names.left_out}<ul class="names">\n' + "\n".join(listed) + "\n</ul>"
             parts.append(Part(names.key, names.heading, body))
@@ -145,8 +144,8 @@ def _own_page(report: Report, kind: Kind, name: str, links: Links, title: str) -
         for key, section in _keyed(report)
         if (body := _said(section, kind, name, report.level, key, section.heading, links))
     ]
-    above = f'<nav aria-label="Back"><a href="../index.html">{escape(title)}</a></nav>\n'
-    return document(obeying_nothing(name), f"A {kind} of this report: {_lead(report)}", parts, above=above)
+    above = f'<nav aria-label="Back"><a href="../index.html">{shown_html(title)}</a></nav>\n'
+    return document(shown(name), f"A {kind} of this report: {_lead(report)}", parts, above=above)
 
 
 def _of(section: Section, kind: Kind, name: str) -> tuple[NotedTable, ...]:
@@ -186,7 +185,7 @@ def _sections(report: Report, links: Links) -> list[Part]:
 def _figures(charts: Sequence[Chart | Histogram], level: float, key: str) -> str:
     return "\n".join(
         f"<figure>\n{svg(chart, f'{key}-{number}')}\n"
-        f'<figcaption class="note">{escape(legend(chart, level))}</figcaption>\n</figure>'
+        f'<figcaption class="note">{shown_html(legend(chart, level))}</figcaption>\n</figure>'
         for number, chart in enumerate(charts)
     )
 
@@ -212,17 +211,24 @@ def _exports(links: Sequence[str]) -> str:
     return f'<p class="note">Data: {" · ".join(links)}</p>'
 
 
+def _in_base64(text: str) -> str:
+    return b64encode(text.encode(errors="backslashreplace")).decode()
+
+
 def _files(report: Report) -> Mapping[str, tuple[str, str]]:
     """Type and text of the data, by name."""
-    found = {"report.json": ("application/json", report.to_json() + "\n")}
+    found = {"report.json": ("application/json", shown_json(report.to_json()) + "\n")}
     board = _board(report)
     if board is not None:
         text = StringIO()
         rows = csv.DictWriter(text, [f.name for f in fields(Standing)], lineterminator="\n")
         rows.writeheader()
-        rows.writerows(
-            {key: "" if value is None or value != value else value for key, value in asdict(row).items()}
-            for row in board.rows
-        )
+        rows.writerows({key: _cell(value) for key, value in asdict(row).items()} for row in board.rows)
         found["leaderboard.csv"] = ("text/csv", text.getvalue())
     return found
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, str):
+        return as_cell(value)
+    return "" if value is None or value != value else value

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
+
+from evalbudget.shown import shown_html
 
 GENERATOR = '<meta name="generator" content="evalbudget report">'
 """In every page; a folder whose index.html has it may be written again."""
@@ -95,10 +96,10 @@ def document(title: str, lead: str, parts: Sequence[Part], *, above: str = "", b
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         GENERATOR,
-        f"<title>{escape(title)}</title>\n<style>\n{_STYLE}</style>\n</head>\n<body>",
+        f"<title>{shown_html(title)}</title>\n<style>\n{_STYLE}</style>\n</head>\n<body>",
         '<a class="skip unseen" href="#main">Skip to the results</a>',
-        f"<header>\n{above}<h1>{escape(title)}</h1>",
-        f'<p class="note">{escape(lead)}</p>',
+        f"<header>\n{above}<h1>{shown_html(title)}</h1>",
+        f'<p class="note">{shown_html(lead)}</p>',
         contents,
         '</header>\n<main id="main">',
         *(_section(part, 2) for part in parts),
@@ -113,7 +114,7 @@ def _contents(parts: Sequence[Part]) -> str:
     lines = []
     for part in parts:
         inner = f"\n{_contents(part.parts)}" if part.parts else ""
-        lines.append(f'<li><a href="#{part.key}">{escape(part.heading)}</a>{inner}</li>')
+        lines.append(f'<li><a href="#{part.key}">{shown_html(part.heading)}</a>{inner}</li>')
     return "<ul>\n" + "\n".join(lines) + "\n</ul>"
 
 
@@ -121,7 +122,7 @@ def _section(part: Part, depth: int) -> str:
     inner = "\n".join(_section(each, depth + 1) for each in part.parts)
     return (
         f'<section id="{part.key}" aria-labelledby="{part.key}-heading">\n'
-        f'<h{depth} id="{part.key}-heading">{escape(part.heading)}</h{depth}>\n'
+        f'<h{depth} id="{part.key}-heading">{shown_html(part.heading)}</h{depth}>\n'
         + "\n".join(text for text in (part.body, inner) if text)
         + "\n</section>"
     )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Self
 
 from evalbudget.report._numbers import NAMED
-from evalbudget.tables import NotedTable, obeying_nothing, plain_text
+from evalbudget.shown import shown_html
+from evalbudget.tables import NotedTable, as_text, plain_text
 
 MOST_ROWS = 1000
 """Of one table on a page; the data beside it has all."""
@@ -31,16 +31,15 @@ class Links:
     def to(cls, addresses: Sequence[Mapping[str, str]], before: str = "") -> Self:
         """Links to addresses of models and of judges, each after a common beginning."""
         model, judge = (
-            {obeying_nothing(name): before + address for name, address in known.items()}
-            for known in addresses
+            {str(as_text(name)): before + address for name, address in known.items()} for known in addresses
         )
         return cls(model, judge)
 
     def named(self, column: str, text: str) -> str:
         """The text, escaped, as a link if the column is of models or judges and the name has a page."""
         address = {"model": self.model, "against": self.model, "judge": self.judge}.get(column, {}).get(text)
-        told = escape(text)
-        return told if address is None else f'<a href="{escape(address)}">{told}</a>'
+        told = shown_html(text)
+        return told if address is None else f'<a href="{shown_html(address)}">{told}</a>'
 
 
 def as_html(table: NotedTable, heading: str, links: Links) -> str:
@@ -58,12 +57,12 @@ def as_html(table: NotedTable, heading: str, links: Links) -> str:
         for head, column, texts in zip(heads, table.columns, cells, strict=True)
     ]
     first = next((i for i, head in enumerate(heads) if head in NAMED), 0)
-    title = obeying_nothing(plain_text(table.title or ""))
+    title = plain_text(table.title or "")
     known = ' class="unseen"' if title.casefold() == heading.casefold() else ""
-    lines = [f"<caption{known}>{escape(title or heading)}</caption>", "<thead><tr>"]
+    lines = [f"<caption{known}>{shown_html(title or heading)}</caption>", "<thead><tr>"]
     for head, side in zip(heads, sides, strict=True):
         if head.strip():
-            lines.append(f'<th scope="col"{side}>{escape(head)}</th>')
+            lines.append(f'<th scope="col"{side}>{shown_html(head)}</th>')
         else:
             lines.append(f"<td{side}></td>")
     lines += ["</tr></thead>", "<tbody>"]
@@ -76,16 +75,16 @@ def as_html(table: NotedTable, heading: str, links: Links) -> str:
             )
         lines.append(f"<tr>{''.join(line)}</tr>")
     lines.append("</tbody>")
-    note = obeying_nothing(table.note)
+    note = table.note
     if table.row_count > MOST_ROWS:
         note = f"The first {MOST_ROWS:,} of {table.row_count:,} rows; report.json has all. {note}"
     return (
         '<div class="wide" tabindex="0" role="region" aria-label="'
-        + escape(title or heading)
+        + shown_html(title or heading)
         + '"><table>\n'
         + "\n".join(lines)
         + "\n</table></div>"
-        + (f'\n<p class="note">{escape(note)}</p>' if note else "")
+        + (f'\n<p class="note">{shown_html(note)}</p>' if note else "")
     )
 
 

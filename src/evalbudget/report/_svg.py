@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from html import escape
 
 from evalbudget.report._charts import Bar, Chart, Histogram
-from evalbudget.tables import obeying_nothing
+from evalbudget.shown import shown, shown_html
 
 MOST = 60
 """Bars of one chart; of more the first ones are drawn."""
@@ -78,7 +77,7 @@ def legend(chart: Chart | Histogram, level: float) -> str:
         return ""
     n, drawn = chart.all_rows, min(len(chart.bars), MOST)
     rest = f" The first {MOST} of {n:,}." if len(chart.bars) > MOST else ""
-    rest += f" Filled point: {_short(obeying_nothing(chart.marked))}." if chart.marked and drawn > 1 else ""
+    rest += f" Filled point: {_short(chart.marked)}." if chart.marked and drawn > 1 else ""
     if n == 1 or chart.together:
         what = f"{level:.0%} interval" + (f", all {n:,} at once" if n > 1 else "")
         return f"Point: estimate. Bar: {what}.{rest}"
@@ -148,12 +147,12 @@ def _histogram(chart: Histogram, key: str, frame: _Frame) -> str:
 
 
 def _element(title: str, told: str, height: float, key: str, frame: _Frame, parts: Iterable[str]) -> str:
-    name = escape(obeying_nothing(title or "chart"))
+    name = shown_html(title or "chart")
     return (
         f'<svg class="{frame.name}" viewBox="0 0 {frame.width} {height:.0f}" role="img" '
         f'aria-labelledby="{key}-title {key}-desc">\n'
         f'<title id="{key}-title">{name}</title>\n'
-        f'<desc id="{key}-desc">{escape(obeying_nothing(told))}</desc>\n' + "\n".join(parts) + "\n</svg>"
+        f'<desc id="{key}-desc">{shown_html(told)}</desc>\n' + "\n".join(parts) + "\n</svg>"
     )
 
 
@@ -179,6 +178,7 @@ def _told(bar: Bar) -> str:
 
 
 def _short(name: str) -> str:
+    name = shown(name)
     return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
 
 
@@ -188,4 +188,4 @@ def _line(x1: float, y1: float, x2: float, y2: float, name: str) -> str:
 
 def _text(x: float, y: float, text: str, anchor: str, name: str = "") -> str:
     own = f' class="{name}"' if name else ""
-    return f'<text{own} x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(obeying_nothing(text))}</text>'
+    return f'<text{own} x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{shown_html(text)}</text>'

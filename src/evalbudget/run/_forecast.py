@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from evalbudget.budget import Budget, Unit, shown_amount
+from evalbudget.shown import shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +112,7 @@ class Forecast:
 
     def __str__(self) -> str:
         width = max(map(len, self.rows)) + 2
-        return "\n".join(f"{name:<{width}}{text}" for name, text in self.rows.items())
+        return "\n".join(f"{name:<{width}}{shown(text)}" for name, text in self.rows.items())
 
 
 def at_most(budget: Budget, risk: float) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import errno
-import logging
 from pathlib import Path
 
 from filelock import BaseFileLock, FileLock, Timeout
 
-log = logging.getLogger(__name__)
+from evalbudget.secrets import mode_of_lock
+from evalbudget.shown import shown_logger
+
+log = shown_logger(__name__)
 
 _NO_LOCKS = frozenset({errno.EINVAL, errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP})
 """What file systems without locks answer, such as some that are mounted over a network."""
@@ -31,7 +33,8 @@ def hold(path: Path) -> BaseFileLock | None:
     """
     if not path.parent.is_dir():  # it would be created
         raise FileNotFoundError(errno.ENOENT, "No such file or directory", str(path.parent))
-    lock = FileLock(path.with_name(f".{path.name}.lock"), blocking=False, thread_local=False)
+    beside = path.with_name(f".{path.name}.lock")
+    lock = FileLock(beside, blocking=False, thread_local=False, **mode_of_lock(path.parent))
     try:
         lock.acquire()
     except Timeout:

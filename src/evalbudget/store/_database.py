@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import secrets
 import sqlite3
 import threading
@@ -19,6 +18,8 @@ from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.pool import NullPool
 
 from evalbudget.errors import InvalidInputError, StoreDownError
+from evalbudget.secrets import mode_in, without_known
+from evalbudget.shown import shown_logger
 from evalbudget.store._address import Address
 from evalbudget.store._layout import Layout
 
@@ -42,7 +43,7 @@ _ALIVE = "set_config('tcp_keepalives_idle', '30', false), set_config('tcp_keepal
 _TRY = f"SELECT pg_try_advisory_lock(hashtextextended(:key, 0)), {_ALIVE}"
 _WAIT = f"SELECT pg_advisory_lock(hashtextextended(:key, 0)), {_ALIVE}"
 
-log = logging.getLogger(__name__)
+log = shown_logger(__name__)
 
 
 class Database:
@@ -201,7 +202,11 @@ class Database:
         return float(connection.scalar(text("SELECT extract(epoch FROM clock_timestamp())")))
 
     def storable(self, said: str) -> str:
-        """A text as the database can hold it; what models answer may have halves of characters, and zeros."""
+        """A text as the database can hold it, without secrets that models and servers repeat.
+
+        What models answer may have halves of characters, and zeros.
+        """
+        said = str(without_known(said))
         said = said.encode(errors="replace").decode()
         return said if self.address.url is None else said.replace("\0", "\N{REPLACEMENT CHARACTER}")
 
@@ -377,6 +382,7 @@ def _create_file(path: Path, layout: Layout, meta: Mapping[str, str], clock: Cal
     begun = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     address = Address(path=begun)
     try:
+        begun.touch(mode_in(path.parent), exist_ok=False)
         db = Database(address, layout, _engine(address), clock)
         try:
             with db.write() as connection:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -31,12 +30,13 @@ from sqlalchemy import (
 )
 
 from evalbudget.errors import EvalbudgetError, StoreDownError, StoreError
+from evalbudget.shown import shown_logger
 from evalbudget.store._address import Address
 from evalbudget.store._database import Database
 from evalbudget.store._layout import Layout
 from evalbudget.store._terms import Terms
 
-log = logging.getLogger(__name__)
+log = shown_logger(__name__)
 
 _TABLES = MetaData()
 

@@ -15,6 +15,7 @@ from evalbudget.audits.store._store_verdict import labels_of, policy_of, weigh
 from evalbudget.budget import Budget, Unit, shown_amount
 from evalbudget.errors import BudgetError
 from evalbudget.run import at_most
+from evalbudget.shown import shown
 from evalbudget.store import Address
 
 
@@ -163,7 +164,7 @@ class AuditForecast:
 
     def __str__(self) -> str:
         width = max(map(len, self.rows)) + 2
-        return "\n".join(f"{name:<{width}}{text}" for name, text in self.rows.items())
+        return "\n".join(f"{name:<{width}}{shown(text)}" for name, text in self.rows.items())
 
 
 def _spent(store: Address, budget: AuditBudget | None) -> float | None:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
-from rich.markup import escape
 
-from evalbudget.cli._output import publish
+from evalbudget.cli._output import publish, say
 from evalbudget.cli._shared_options import TASK
 from evalbudget.cli._sources import tell
 from evalbudget.cli.backtest._shared import (
@@ -18,10 +17,10 @@ from evalbudget.cli.backtest._shared import (
     MODEL,
     RATER,
     SEEDS,
+    WORKERS,
     listed,
     names_option,
     progress,
-    run_on,
 )
 from evalbudget.hooks._plugins import plugins
 
@@ -76,7 +75,7 @@ Examples:
 @RATER
 @TASK
 @SEEDS
-@run_on
+@WORKERS
 @JSON
 def repeats(
     files: tuple[Path, ...],
@@ -124,5 +123,6 @@ def _show_items(
     for path, recorded in zip(paths, recordings, strict=True):
         found = Items.of(Study(recorded.select(model, rater)))
         if found is not None:
-            named = f"{escape(str(path))}:" if len(paths) > 1 else ""
-            Console().print(named, found.table(), sep="\n")
+            if len(paths) > 1:
+                say(f"{path}:")
+            Console().print(found.table())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import logging
 import os
 import sys
 import tempfile
@@ -19,8 +18,9 @@ from evalbudget.errors import InvalidInputError
 from evalbudget.races.prediction._factor_model import FactorModel, Fold
 from evalbudget.races.prediction._score_table import ScoreTable, table_of
 from evalbudget.recorded import _npz
+from evalbudget.shown import shown_logger
 
-log = logging.getLogger(__name__)
+log = shown_logger(__name__)
 
 CACHE_VARIABLE = "EVALBUDGET_CACHE"
 _FORMAT = "2"

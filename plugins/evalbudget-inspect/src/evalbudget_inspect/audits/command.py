@@ -23,10 +23,11 @@ from evalbudget.audits.store import (
     used_up,
     weigh,
 )
+from evalbudget.cli import say
 from evalbudget.errors import InvalidInputError
 from evalbudget.flags import SAMPLER_OPTION, names_of
 from evalbudget.prices import Tariff
-from evalbudget.run import shown
+from evalbudget.secrets import shown
 from evalbudget_inspect.audits import registry_entry
 from evalbudget_inspect.audits.answers import Found, read_answers, require_bounds
 from evalbudget_inspect.audits.dry_run import foreseen
@@ -85,7 +86,7 @@ def run_audit(
     settings = AuditSettings.of(store=store, models=models, **given)
     check_money(settings, budget)
     if dry_run:
-        click.echo(f"{foreseen(settings, budget, *_task(parsed), parsed)}\n\nNo call was made.")
+        say(f"{foreseen(settings, budget, *_task(parsed), parsed)}\n\nNo call was made.")
         return 0
     given["store"] = str(settings.store.resolved)
     if parsed.get("log_buffer") is None and "://" not in folder:
@@ -147,16 +148,16 @@ def _go_on(
             why_not = _label(settings, folder, parse(command, args), money)
             if not why_not:
                 continue
-            click.echo(why_not)
+            say(why_not)
         if isinstance(missing, Standing):
-            click.echo(missing.told(settings.store))
+            say(missing.told(settings.store))
             if money is not None and money.text:
-                click.echo(money.text)
+                say(money.text)
             return missing.stage.exit_code
         if money is not None and money.short:
             with AuditStore.open(settings.store) as store:
                 told, ended = used_up(weigh(store), settings.store, money.budget.cap, len(missing.lacking))
-            click.echo(f"{told}\n{money.text}")
+            say(f"{told}\n{money.text}")
             return ended
         if missing == before:
             raise InvalidInputError(
@@ -194,7 +195,7 @@ def _missing(
     settings: AuditSettings, folder: str, again: str, money: AuditMoney | None
 ) -> _Missing | Standing:
     """Record what the logs answer; what is still missing then, or what the audit waits for."""
-    plan = registry_entry.Plan(again, settings.store, money=money)
+    plan = registry_entry.Plan(again, money=money)
     if not AuditStore.exists(settings.store):
         return _Missing(list(settings.models), plan, (), None)
     with AuditStore.open(settings.store) as there:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from evalbudget.cli import SuggestingGroup, show_gate
+from evalbudget.cli import SuggestingGroup, say, show_gate
 from evalbudget.exit_codes import codes_for_help
 from evalbudget.flags import DRY_RUN
 from evalbudget_inspect.cli.audit import audit
@@ -97,7 +97,7 @@ def _pass_through(name: str, command: click.Command) -> click.Command:
         if name == "eval-retry" and DRY_RUN.option in args:
             from evalbudget_inspect.repeats.dry_retry import foresee_retry
 
-            click.echo(foresee_retry(command, [each for each in args if each != DRY_RUN.option]))
+            say(foresee_retry(command, [each for each in args if each != DRY_RUN.option]))
             return
         if name == "eval-retry":
             from evalbudget_inspect.host.union_of_logs import join_earlier

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from evalbudget.cli import check_target
+from evalbudget.cli import check_target, say
 from evalbudget.cli.flags import options_of
 from evalbudget.flags import JSON
 
@@ -29,6 +29,6 @@ def leaderboard(logs: tuple[Path, ...], json_path: str | None) -> None:
     read = [read_eval_log(log, header_only=True) for path in logs for log in list_eval_logs(str(path))]
     board = leaderboard(read)
     if json_path != "-":
-        click.echo(board.table())
+        say(board.table())
     if json_path is not None:
         write_boards(json_path, [board])

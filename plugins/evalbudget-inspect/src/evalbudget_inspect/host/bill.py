@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -30,7 +29,9 @@ from evalbudget.budget import shown_amount
 from evalbudget.errors import BudgetError, EvalbudgetError
 from evalbudget.outage import is_refusal
 from evalbudget.prices import Price, Usage
-from evalbudget.run import Bill, Hold, said_by
+from evalbudget.run import Bill, Hold
+from evalbudget.secrets import said_by
+from evalbudget.shown import shown_logger
 from evalbudget_inspect.host import sent_again
 from evalbudget_inspect.host.call_bounds import input_at_most, output_at_most
 from evalbudget_inspect.host.host_frames import held_by_caller
@@ -38,7 +39,7 @@ from evalbudget_inspect.host.private import sample_active
 
 T = TypeVar("T")
 
-logger = logging.getLogger(__name__)
+logger = shown_logger(__name__)
 
 _PAUSE = 0.02
 """Seconds between two looks at whether a call fits by now."""

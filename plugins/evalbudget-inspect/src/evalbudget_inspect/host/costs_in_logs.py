@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import math
 from pathlib import Path
 
@@ -11,9 +10,10 @@ from inspect_ai.log import EvalSampleSummary
 from evalbudget.budget import Unit
 from evalbudget.errors import EvalbudgetError
 from evalbudget.run import spent_on
+from evalbudget.shown import shown_logger
 from evalbudget_inspect.host.bill import counted, host_price
 
-logger = logging.getLogger(__name__)
+logger = shown_logger(__name__)
 
 
 class PaidSamples:

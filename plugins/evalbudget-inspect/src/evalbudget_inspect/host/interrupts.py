@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import signal
 import threading
 from typing import Any
 
 import anyio
 
+from evalbudget.shown import shown_logger
 from evalbudget_inspect.host.attempt_notes import Attempt, add_to_note
 
-log = logging.getLogger(__name__)
+log = shown_logger(__name__)
 
 _WAITING = "evalbudget: %d samples are under way and paid, so they are waited for; Ctrl-C again gives them up"
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)

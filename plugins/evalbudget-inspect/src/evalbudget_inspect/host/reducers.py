@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Sequence
 from functools import wraps
 
@@ -12,9 +11,10 @@ from inspect_ai.scorer import Score, ScoreReducer
 from evalbudget import Allocation
 from evalbudget.errors import InvalidInputError
 from evalbudget.repeats.estimates import ItemReadings
+from evalbudget.shown import shown_logger
 from evalbudget_inspect.host.private import reducer_log_names, registry_lookup
 
-logger = logging.getLogger(__name__)
+logger = shown_logger(__name__)
 
 _MEAN = "mean"
 

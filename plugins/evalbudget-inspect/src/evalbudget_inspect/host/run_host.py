@@ -6,12 +6,12 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, redirect_stdout
 
-import click
 from inspect_ai.util import display_type
 
-from evalbudget.exit_codes import ExitCode
+from evalbudget.cli import say
+from evalbudget.exit_codes import ExitCode, most_urgent
 from evalbudget.repeats import Summary
-from evalbudget.run import shown
+from evalbudget.secrets import shown
 from evalbudget_inspect.host.endings import take_endings
 from evalbudget_inspect.host.interrupts import interrupts
 from evalbudget_inspect.host.private import host_main
@@ -52,11 +52,12 @@ def run_host(arguments: list[str], until: str | None = None) -> int:
     show(summaries)
     if interrupts.ended_a_run:
         raise KeyboardInterrupt
-    for ending in take_endings():
+    endings = take_endings()
+    for ending in endings:
         if ending.told:
-            click.echo(f"evalbudget: {ending.told}", err=True)
-        code = max(code, ending.exit_code)
-    return max(code, *(summary.exit_code(until) for summary in summaries), ExitCode.DONE)
+            say(f"evalbudget: {ending.told}", err=True)
+    ended = [ending.exit_code for ending in endings]
+    return most_urgent([code, *ended, *(summary.exit_code(until) for summary in summaries)])
 
 
 def run_ours(arguments: list[str], until: str | None = None, *, quiet: bool = False) -> int:
@@ -67,7 +68,7 @@ def run_ours(arguments: list[str], until: str | None = None, *, quiet: bool = Fa
         until: what the budgeted runs go on for, if for anything.
         quiet: what the host prints goes to standard error; the command prints something else.
     """
-    click.echo(f"+ inspect {shown(arguments)}", err=True)
+    say(f"+ inspect {shown(arguments)}", err=True)
     with redirect_stdout(sys.stderr) if quiet else nullcontext():
         code = run_host(arguments, until)
     return ExitCode.FAILED if code == 1 else code  # of the host, which has one for everything
@@ -94,7 +95,7 @@ def show(summaries: list[Summary]) -> None:
     if display_type() == "none":
         return
     for summary in summaries:
-        click.echo("\n".join(["", *summary.lines()]))
+        say("\n".join(["", *summary.lines()]))
 
 
 def note(task_id: str, summarize: Summarize) -> None:

@@ -6,7 +6,6 @@ A runner gives every worker a document that names its tasks, and for each perhap
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Iterable
 from dataclasses import replace
@@ -15,6 +14,7 @@ import anyio.to_thread
 from inspect_ai.log import EvalLog, EvalLogInfo, list_eval_logs
 
 from evalbudget.errors import InvalidInputError
+from evalbudget.shown import shown_logger
 from evalbudget_inspect.host.attempt_notes import folder_of
 from evalbudget_inspect.host.current_run import ANY_TASK, asks_itself, cannot_go_on
 from evalbudget_inspect.host.earlier_attempts import header_of, holds_paid
@@ -31,7 +31,7 @@ from evalbudget_inspect.host.private import (
 )
 from evalbudget_inspect.host.union_of_logs import join_into, path_of
 
-logger = logging.getLogger(__name__)
+logger = shown_logger(__name__)
 
 VARIABLE = "INSPECT_EVAL_SET_SELECTION"
 """Where the host tells a worker of its document."""

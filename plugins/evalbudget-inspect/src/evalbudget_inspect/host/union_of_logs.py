@@ -6,7 +6,6 @@ off, or ``--limit`` was set, under which the host copies samples only as they ar
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Collection, Sequence
 
 import click
@@ -21,11 +20,12 @@ from inspect_ai.log import (
 )
 
 from evalbudget.errors import InvalidInputError
+from evalbudget.shown import shown_logger
 from evalbudget_inspect.host.earlier_attempts import attempts_in, header_of, is_begun
 from evalbudget_inspect.host.how_bought import metric_names
 from evalbudget_inspect.host.private import RecoveryNotAvailable
 
-logger = logging.getLogger(__name__)
+logger = shown_logger(__name__)
 
 _OURS = "evalbudget_inspect/"
 _SUFFIX = ".eval"

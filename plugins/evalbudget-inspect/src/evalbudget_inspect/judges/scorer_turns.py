@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -19,6 +18,7 @@ from inspect_ai.solver import TaskState
 from evalbudget.errors import InvalidInputError
 from evalbudget.judges import Call, PanelRows
 from evalbudget.judges.schedules import Dealer
+from evalbudget.shown import shown_logger
 from evalbudget_inspect.host.current_run import Run, current_run
 from evalbudget_inspect.host.host_frames import held_by_caller
 from evalbudget_inspect.host.readings import readings_of
@@ -28,7 +28,7 @@ from evalbudget_inspect.judges.dealing import Turn
 from evalbudget_inspect.judges.panel import Panel
 from evalbudget_inspect.judges.panel_report import panel_asked_for, panel_report
 
-logger = logging.getLogger(__name__)
+logger = shown_logger(__name__)
 
 _UNREADABLE = (OSError, ValueError, KeyError, BadZipFile)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from evalbudget.cli import show_pairwise
+from evalbudget.cli import say, show_pairwise
 from evalbudget.errors import InvalidInputError
 from evalbudget.exit_codes import ExitCode
 from evalbudget.pairwise import PairwiseConfig, foreseen, read_template
@@ -69,7 +69,7 @@ def run_pairwise(
         record = (
             Path(given["record"]) if "record" in given else record_beside(logs[0], config, answers, judge)
         )
-        click.echo(foreseen(config, answers, judge, record))
+        say(foreseen(config, answers, judge, record))
         return 0
     if template is not None:
         given["template"] = str(Path(template).resolve())
@@ -78,6 +78,6 @@ def run_pairwise(
     given["logs"] = [log if "://" in log else str(Path(log).resolve()) for log in logs]
     rewritten = ["eval", ENTRY, "-T", argument(given), "--model", judge, *rest]
     take_purchases()
-    code = run_ours(rewritten, quiet=outputs["json_path"] == "-")
+    code = run_ours(rewritten, quiet="-" in outputs.values())
     bought = take_purchases()
     return show_pairwise(bought[0], **outputs) if bought else code or ExitCode.FAILED

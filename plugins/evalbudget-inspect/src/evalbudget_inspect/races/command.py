@@ -8,11 +8,11 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-import click
 from rich.console import Console
 
-from evalbudget.cli import write_json
+from evalbudget.cli import say, write_json
 from evalbudget.errors import BudgetError, InvalidInputError
+from evalbudget.exit_codes import most_urgent
 from evalbudget.races import Leaderboard, RaceConfig, RaceProgress
 from evalbudget_inspect.host.entries import entry_of_arm
 from evalbudget_inspect.host.private import host_cli as host
@@ -89,17 +89,17 @@ def run_race(
         boards += take_boards()
     if json_path != "-":
         for board in boards:
-            click.echo(f"\n{board.table()}Logs:    {parsed.get('log_dir') or 'logs'}")
+            say(f"\n{board.table()}Logs:    {parsed.get('log_dir') or 'logs'}")
     if json_path is not None and boards:
         write_boards(json_path, boards)
     # an arm that was lost stands on the board; the log of its task ends with an error
-    return max([board.exit_code for board in boards] if len(boards) == len(codes) else codes)
+    return most_urgent([board.exit_code for board in boards] if len(boards) == len(codes) else codes)
 
 
 def _foresee(config: RaceConfig, specs: Sequence[str], arms: Sequence[str], parsed: Mapping[str, Any]) -> int:
     models = models_among(parsed) or ["none"]
     found = [foreseen(config, spec, arms, models, parsed) for spec in specs]
-    click.echo("\n\n".join(map(str, found)) + "\n\nNo call was made.")
+    say("\n\n".join(map(str, found)) + "\n\nNo call was made.")
     return 0
 
 

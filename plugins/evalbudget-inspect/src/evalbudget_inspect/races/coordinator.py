@@ -7,7 +7,6 @@ other processes do to a race is taken in by a thread, since they may have to be 
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -27,6 +26,7 @@ from evalbudget.races import (
     leaderboard_of,
 )
 from evalbudget.races.prediction import FactorModel
+from evalbudget.shown import shown_logger
 from evalbudget_inspect.host.attempt_notes import Note
 from evalbudget_inspect.host.bill import host_price
 from evalbudget_inspect.host.current_run import Run, is_cancelled
@@ -49,7 +49,7 @@ if TYPE_CHECKING:  # it brings SQLAlchemy
 
 T = TypeVar("T")
 
-logger = logging.getLogger(__name__)
+logger = shown_logger(__name__)
 
 _LOOK = 0.25  # seconds between looks for arms whose task has ended without a word
 

@@ -7,10 +7,9 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-import click
 from rich.console import Console
 
-from evalbudget.cli import show_gate
+from evalbudget.cli import say, show_gate
 from evalbudget.comparisons import GateConfig, GateProgress
 from evalbudget.errors import InvalidInputError
 from evalbudget.exit_codes import ExitCode
@@ -60,8 +59,8 @@ def run_gate(
         args = [*args, f"--model={','.join(models)}"]
     if dry_run:
         specs = tasks_among(parsed["tasks"])
-        click.echo("\n\n".join(str(foreseen(config, spec, (), models or ["none"], parsed)) for spec in specs))
-        click.echo("\nNo call was made.")
+        say("\n\n".join(str(foreseen(config, spec, (), models or ["none"], parsed)) for spec in specs))
+        say("\nNo call was made.")
         return 0
     shows_itself = not (chose_display(args) or parsed.get("detach"))
     extra = ["--display", "none"] if shows_itself else []
@@ -72,7 +71,7 @@ def run_gate(
     progress = GateProgress(Console(stderr=True), monotonic)
     report_to(progress if shows_itself else None)
     try:
-        code = run_ours(["eval", *rewritten[0]], quiet=outputs["json_path"] == "-")
+        code = run_ours(["eval", *rewritten[0]], quiet="-" in outputs.values())
     finally:
         progress.close()
         report_to(None)

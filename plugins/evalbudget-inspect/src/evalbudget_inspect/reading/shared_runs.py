@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,10 +12,11 @@ from inspect_ai.log import EvalLog
 
 from evalbudget.backtest import Bought
 from evalbudget.errors import InvalidInputError
+from evalbudget.shown import shown_logger
 from evalbudget_inspect.host.how_bought import entries_of
 from evalbudget_inspect.reading.logs import Log
 
-logger = logging.getLogger(__name__)
+logger = shown_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 from evalbudget import Allocation
 from evalbudget.errors import EvalbudgetError, InvalidInputError, StoreError
 from evalbudget.repeats import Repeat, Summary
+from evalbudget.shown import shown_logger
 from evalbudget_inspect.host.bill import Account, gave_up, host_price, open_account
 from evalbudget_inspect.host.bill_file import open_bill
 from evalbudget_inspect.host.cached_answers import is_from_cache
@@ -59,7 +59,7 @@ from evalbudget_inspect.repeats.progress import expect, follow, show_spending
 from evalbudget_inspect.repeats.purchase import RepeatPurchase
 from evalbudget_inspect.repeats.resume import Key
 
-logger = logging.getLogger(__name__)
+logger = shown_logger(__name__)
 
 _LOOK = 0.25
 """Seconds between looks at what other processes did."""

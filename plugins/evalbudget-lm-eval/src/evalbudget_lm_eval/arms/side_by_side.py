@@ -9,7 +9,6 @@ draw at a temperature above 0 differs from run to run.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
@@ -20,11 +19,12 @@ from threading import Lock, Thread
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
+from evalbudget.shown import shown_logger
 from evalbudget_lm_eval.host.halt import Halt, halt_of_all
 from evalbudget_lm_eval.host.home import at_home
 from evalbudget_lm_eval.host.wire import signals
 
-log = logging.getLogger(__name__)
+log = shown_logger(__name__)
 
 T = TypeVar("T")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +24,7 @@ from evalbudget.audits.store import (
     only_run,
     weigh,
 )
+from evalbudget.shown import shown_logger
 from evalbudget.store import Address
 from evalbudget_lm_eval.arms.arm import Arm, check_known
 from evalbudget_lm_eval.arms.loaded_models import Stable
@@ -38,7 +38,7 @@ from evalbudget_lm_eval.judges.filter import check_judges
 from evalbudget_lm_eval.repeats.budgeted import blocks_ignored
 from evalbudget_lm_eval.run.record import AUDIT, Record
 
-log = logging.getLogger("evalbudget")
+log = shown_logger("evalbudget")
 
 _PART = 32
 """Contexts that all models answer before the next ones, where money may end: a context counts as a whole."""

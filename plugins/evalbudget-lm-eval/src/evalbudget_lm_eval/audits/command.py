@@ -11,6 +11,7 @@ import click
 
 from evalbudget.audits.flags import FLAGS as OF_AUDITS
 from evalbudget.audits.flags import JUDGE, LABELS_FROM
+from evalbudget.cli import say
 from evalbudget.cli.flags import options_of
 from evalbudget.errors import InvalidInputError
 from evalbudget.exit_codes import ExitCode, codes_for_help
@@ -111,7 +112,7 @@ def _run(
     refuse_renamed(args, "lm-eval")
     refuse_misspelled_flags(args, FLAGS)
     from evalbudget.audits.store import AuditBudget, AuditSettings, used_up
-    from evalbudget.run import shown
+    from evalbudget.secrets import shown
 
     options = read_options(sampler_options, (*FLAGS, LABELS_FROM), spelled(SAMPLER_OPTION))
     from evalbudget_lm_eval.arms.arm import check_arms, parse_arm
@@ -129,15 +130,15 @@ def _run(
     again = shown(["evalbudget", "lm-eval", "audit", *click.get_current_context().meta[TYPED]])
     order = Order(flags.arms, flags.task, settings, keep, flags.options, again, budget)
     if dry_run:
-        click.echo(f"{foresee(order, flags.manager)}\n\nNo call was made.")
+        say(f"{foresee(order, flags.manager)}\n\nNo call was made.")
         return 0
     try:
         found = go_on(order, flags.manager)
     except KeyboardInterrupt:
-        click.echo("interrupted; the same command goes on where it stopped", err=True)
+        say("interrupted; the same command goes on where it stopped", err=True)
         return ExitCode.INTERRUPTED
     told, code = found.standing.told(settings.store), found.standing.stage.exit_code
     if found.lacking and budget is not None:
         told, code = used_up(found.standing, settings.store, budget.cap, found.lacking)
-    click.echo("\n".join(["", told, *[found.paid] * bool(found.paid)]))
+    say("\n".join(["", told, *[found.paid] * bool(found.paid)]))
     return code

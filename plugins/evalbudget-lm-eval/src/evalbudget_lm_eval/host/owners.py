@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
+from evalbudget.shown import shown_logger
 from evalbudget_lm_eval.host.answers import key_of
 from evalbudget_lm_eval.host.identity import is_api
 from evalbudget_lm_eval.host.responses import Responses, said_to
 from evalbudget_lm_eval.host.task_requests import Sent
 
-log = logging.getLogger(__name__)
+log = shown_logger(__name__)
 
 NOBODY = ""
 """Of requests that cannot be told: windows of a rolling log-likelihood, pictures."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from typing import Any
 
 from evalbudget.prices import Price, Usage
 from evalbudget.run import Bill, Hold
+from evalbudget.shown import shown_logger
 from evalbudget_lm_eval.host.answers import Asked, key_of
 from evalbudget_lm_eval.host.billing import may_be_billed
 from evalbudget_lm_eval.host.identity import is_api, short_name
@@ -23,7 +23,7 @@ from evalbudget_lm_eval.host.responses import answering
 from evalbudget_lm_eval.host.usage import Size, shared, sizes_of, usage_of
 from evalbudget_lm_eval.host.used_up import UsedUpError
 
-log = logging.getLogger(__name__)
+log = shown_logger(__name__)
 
 JUDGE = "judge"
 _PAUSE = 0.02  # seconds between two looks at whether something came back

@@ -7,7 +7,6 @@ all others. Between them and the server stands :class:`Wire`.
 from __future__ import annotations
 
 import asyncio
-import logging
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -16,12 +15,13 @@ from typing import Any, Protocol
 
 from evalbudget.errors import EvalbudgetError
 from evalbudget.outage import is_down
+from evalbudget.shown import shown_logger
 from evalbudget_lm_eval.host.billing import may_be_billed
 from evalbudget_lm_eval.host.halt import Halt, halt_of_all
 from evalbudget_lm_eval.host.identity import is_api
 from evalbudget_lm_eval.host.used_up import UsedUpError
 
-log = logging.getLogger(__name__)
+log = shown_logger(__name__)
 
 _PAUSE = 0.05  # seconds between two looks at whether the others are done
 

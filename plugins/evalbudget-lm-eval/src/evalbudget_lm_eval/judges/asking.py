@@ -19,7 +19,8 @@ from tqdm import tqdm  # type: ignore[import-untyped]
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.judges.schedules import Dealer
-from evalbudget.run import said_by
+from evalbudget.secrets import said_by
+from evalbudget.shown import shown_logger
 from evalbudget_lm_eval.host.halt import halt_of_all
 from evalbudget_lm_eval.host.identity import is_api
 from evalbudget_lm_eval.host.judge_calls import counted
@@ -29,7 +30,7 @@ from evalbudget_lm_eval.judges.judge_models import JudgeSpec
 from evalbudget_lm_eval.judges.panel import JudgePanel
 from evalbudget_lm_eval.judges.readings import Reading
 
-log = logging.getLogger(__name__)
+log = shown_logger(__name__)
 
 _LOOK = 0.1  # seconds between two looks at whether a signal came
 

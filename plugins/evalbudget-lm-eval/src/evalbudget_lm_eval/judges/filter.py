@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ from lm_eval.api.filter import Filter
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError, JournalError
 from evalbudget.judges.schedules import Dealer
+from evalbudget.shown import shown_logger
 from evalbudget_lm_eval.host.answers import asked_now, task_now
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 from evalbudget_lm_eval.host.used_up import UsedUpError
@@ -17,7 +17,7 @@ from evalbudget_lm_eval.judges.asking import Answer, Asking
 from evalbudget_lm_eval.judges.panel import JudgePanel
 from evalbudget_lm_eval.judges.readings import Reading, Readings
 
-log = logging.getLogger(__name__)
+log = shown_logger(__name__)
 
 
 class CyclicJudgeFilter(Filter):  # type: ignore[misc]  # the host is untyped

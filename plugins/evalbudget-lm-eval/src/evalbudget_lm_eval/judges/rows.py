@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -10,10 +9,11 @@ from typing import Any
 from evalbudget.errors import InvalidInputError
 from evalbudget.judges import Call, PanelRows
 from evalbudget.judges.estimates import cost_rows, short_names
+from evalbudget.shown import shown_logger
 from evalbudget_lm_eval.host.rows import ESTIMATE, REPEATS, UNKNOWN
 from evalbudget_lm_eval.judges.readings import Judged, Readings
 
-log = logging.getLogger(__name__)
+log = shown_logger(__name__)
 
 NAME = "judged"
 _FIXED = {**ESTIMATE, "_missing": "missing"}

@@ -67,7 +67,7 @@ def pairwise(
 
         found = pairwise(["results/a", "results/b"], judge="local-chat-completions:model=j,base_url=...",
                          budget=400)
-        print(found.reading.sentence)
+        say(found.reading.sentence)
     """
     config = PairwiseConfig.of(
         budget=budget,

@@ -6,9 +6,9 @@ import sys
 from contextlib import nullcontext, redirect_stdout
 from typing import Protocol
 
-import click
 from lm_eval.tasks import TaskManager
 
+from evalbudget.cli import say
 from evalbudget.exit_codes import ExitCode
 from evalbudget_lm_eval.races.api import Order, run_order
 from evalbudget_lm_eval.races.output import RaceResult
@@ -43,11 +43,11 @@ def run_at_the_prompt(
         with redirect_stdout(sys.stderr) if quiet else nullcontext():
             return run_order(order, manager, progress)
     except Foreseen as ex:
-        click.echo(f"{ex.forecast}\n\nNo call was made.")
+        say(f"{ex.forecast}\n\nNo call was made.")
         return 0
     except KeyboardInterrupt:
         progress.close()
-        click.echo(f"interrupted{progress.so_far}; the same command goes on where it stopped", err=True)
+        say(f"interrupted{progress.so_far}; the same command goes on where it stopped", err=True)
         return ExitCode.INTERRUPTED
     finally:
         progress.close()

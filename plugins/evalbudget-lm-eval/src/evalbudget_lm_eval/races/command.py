@@ -10,7 +10,7 @@ from typing import Any
 import click
 from rich.console import Console
 
-from evalbudget.cli import check_target, write_json
+from evalbudget.cli import check_target, say, write_json
 from evalbudget.cli.flags import options_of
 from evalbudget.exit_codes import codes_for_help
 from evalbudget.flags import DRY_RUN, SAMPLER_OPTION, refuse_elsewhere, refuse_renamed
@@ -91,7 +91,6 @@ def _run(
     keep: int | None,
     arms_at_once: int | None,
     devices: str | None,
-    arms_on: str | None,
     json_path: str | None,
     journal: str | None,
     sampler_options: tuple[str, ...],
@@ -130,14 +129,13 @@ def _run(
         *(racing, flags.task, config, keep, journal, flags.options, flags.tracker, bool(dry_run)),
         arms_at_once=arms_at_once,
         devices=devices,
-        arms_on=arms_on,
     )
     progress = RaceProgress(Console(stderr=True), monotonic)
     result = run_at_the_prompt(order, flags.manager, progress, quiet=json_path == "-")
     if isinstance(result, int):
         return result
     if json_path != "-":
-        click.echo(f"\n{result.leaderboard.table()}")
+        say(f"\n{result.leaderboard.table()}")
     if json_path is not None:
         write_json(result.leaderboard.as_json, json_path)
     return result.leaderboard.exit_code

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +14,8 @@ from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.outage import is_down
 from evalbudget.races import Asked as Wanted
 from evalbudget.races import Key, KnownCell, RacePurchase
-from evalbudget.run import without_secrets
+from evalbudget.secrets import without_secrets
+from evalbudget.shown import shown_logger
 from evalbudget_lm_eval.arms.compared import Compared
 from evalbudget_lm_eval.arms.loaded_models import Entrant, Stable
 from evalbudget_lm_eval.arms.side_by_side import SideBySide
@@ -29,7 +29,7 @@ from evalbudget_lm_eval.run.rounds import Rounds
 if TYPE_CHECKING:  # it brings SQLAlchemy
     from evalbudget.races import SharedRace
 
-log = logging.getLogger(__name__)
+log = shown_logger(__name__)
 
 _LONG = 150  # characters of an error that are shown
 _LOOK = 0.25  # seconds between looks at what other processes did

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -12,10 +11,11 @@ from typing import Any
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.repeats import Summary
+from evalbudget.shown import shown_logger
 from evalbudget_lm_eval.repeats.config import Config
 from evalbudget_lm_eval.repeats.kept_answers import Answers
 
-log = logging.getLogger(__name__)
+log = shown_logger(__name__)
 _lock = threading.Lock()
 _OURS = "__evalbudget__"
 _ignored: ContextVar[bool] = ContextVar("blocks_ignored", default=False)

@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import click
-
+from evalbudget.cli import say
 from evalbudget.errors import BudgetError, InvalidInputError, UnknownNameError, innermost
-from evalbudget.exit_codes import ExitCode, codes_for_help
+from evalbudget.exit_codes import ExitCode, codes_for_help, most_urgent
 from evalbudget.flags import SAMPLER_OPTION, refuse_elsewhere, refuse_renamed, sampler_options
 from evalbudget.races.flags import FLAGS as OF_RACES
 from evalbudget.repeats import Summary
 from evalbudget.repeats.flags import SAMPLER, SHARE
+from evalbudget.secrets import is_secret, refuse_secrets
 from evalbudget_lm_eval.host.flag_spelling import as_spelled, is_one_of, refuse_misspelled_flags, spelled
 from evalbudget_lm_eval.host.identity import run_args
 from evalbudget_lm_eval.repeats.budgeted import check_typed, evaluate_replaced
@@ -47,14 +47,14 @@ def run_host(arguments: Sequence[str], answers: Answers | None = None) -> int:
     except SystemExit as ex:
         code = ex.code
     except KeyboardInterrupt:
-        click.echo("interrupted", err=True)
+        say("interrupted", err=True)
         return ExitCode.INTERRUPTED
     finally:
         sys.argv = before
     return code if isinstance(code, int) else int(code is not None)
 
 
-def execute(arguments: Sequence[str], answers: Answers | None = None) -> ExitCode:
+def execute(arguments: Sequence[str], answers: Answers | None = None) -> int:
     """Run the host's command line on these arguments, which are in ``sys.argv`` too.
 
     Args:
@@ -97,6 +97,9 @@ def execute(arguments: Sequence[str], answers: Answers | None = None) -> ExitCod
     check_typed(config)
     if parsed.model not in (None, *model_registry.keys()):
         raise UnknownNameError("model", parsed.model, model_registry.keys())
+    if isinstance(parsed.model_args, Mapping):  # the host writes them into its results, and prints them
+        named = {name: value for name, value in parsed.model_args.items() if is_secret(name)}
+        refuse_secrets(named, "--model_args")
     told: list[Summary] = []
     about = _about(parsed)
     with evaluate_replaced(
@@ -105,7 +108,7 @@ def execute(arguments: Sequence[str], answers: Answers | None = None) -> ExitCod
         try:
             cli.execute(parsed)
         except Foreseen as ex:
-            click.echo(f"{ex.forecast}\n\nNo call was made.")
+            say(f"{ex.forecast}\n\nNo call was made.")
             return ExitCode.DONE
         except ValueError as ex:
             frame = innermost(ex)
@@ -113,8 +116,8 @@ def execute(arguments: Sequence[str], answers: Answers | None = None) -> ExitCod
                 raise
             raise InvalidInputError(f"lm-eval refuses --tasks: {ex}") from None
     for summary in told:  # below the host's table
-        click.echo(f"{summary}\n")
-    return max((summary.exit_code(config.until) for summary in told), default=ExitCode.DONE)
+        say(f"{summary}\n")
+    return most_urgent(summary.exit_code(config.until) for summary in told)
 
 
 def _add_flags(parser: argparse.ArgumentParser) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -21,6 +20,7 @@ from evalbudget.repeats import (
     summarize,
     whole_counts,
 )
+from evalbudget.shown import shown_logger
 from evalbudget_lm_eval.host.answers import SHARED, WEIGHT, Asked
 from evalbudget_lm_eval.host.identity import short_name
 from evalbudget_lm_eval.host.rows import PLAIN, lead_with, named_rows
@@ -29,7 +29,7 @@ from evalbudget_lm_eval.repeats.groups import group_means
 from evalbudget_lm_eval.repeats.purchase import RepeatPurchase
 from evalbudget_lm_eval.repeats.task_estimates import TaskTotals, totals_of
 
-log = logging.getLogger(__name__)
+log = shown_logger(__name__)
 
 BLOCK = "evalbudget"
 """Our key in the host's results."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from typing import Any
 
 from tqdm import tqdm  # type: ignore[import-untyped]
 
-log = logging.getLogger("lm_eval.evalbudget")  # shown, and silenced, as the host's own lines
+from evalbudget.shown import shown_logger
+
+log = shown_logger("lm_eval.evalbudget")  # shown, and silenced, as the host's own lines
 
 LINES = 20
 """Of a whole run, where there is no terminal."""

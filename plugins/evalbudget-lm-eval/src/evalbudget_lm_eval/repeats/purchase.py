@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,6 +14,7 @@ from evalbudget.budget import shown_amount
 from evalbudget.errors import StoreDownError, StoreError
 from evalbudget.repeats.estimates import Strata
 from evalbudget.run import Purchase
+from evalbudget.shown import shown_logger
 from evalbudget_lm_eval.host.answers import Answered, Asked
 from evalbudget_lm_eval.host.driving_metric import applies_to_some
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
@@ -28,7 +28,7 @@ from evalbudget_lm_eval.run.record import RUN, Record
 if TYPE_CHECKING:  # it brings SQLAlchemy
     from evalbudget.run import SharedPurchase
 
-log = logging.getLogger(__name__)
+log = shown_logger(__name__)
 
 USED_UP = "budget used up"
 _NOTHING = 1e-9

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
@@ -15,12 +14,13 @@ from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.repeats import Repeat, require_clusters
 from evalbudget.repeats.estimates import strata_labels
 from evalbudget.repeats.samplers import Sample
+from evalbudget.shown import shown_logger
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 from evalbudget_lm_eval.host.identity import is_api
 from evalbudget_lm_eval.judges.filter import judged_at_random, panel_of
 from evalbudget_lm_eval.repeats.config import Config
 
-log = logging.getLogger(__name__)
+log = shown_logger(__name__)
 
 
 def drawn(config: Config, primed: PrimedTasks) -> Config:

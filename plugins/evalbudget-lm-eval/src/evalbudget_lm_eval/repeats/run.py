@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import logging
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +14,8 @@ from typing import Any
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.repeats import Repeat, Summary
-from evalbudget.run import said_by
+from evalbudget.secrets import said_by
+from evalbudget.shown import shown_logger
 from evalbudget_lm_eval.host.answers import SCORED, Answered, Asked
 from evalbudget_lm_eval.host.driving_metric import applies_to_some, driving_scores
 from evalbudget_lm_eval.host.fingerprint import fingerprint_of
@@ -41,7 +41,7 @@ from evalbudget_lm_eval.run.record import FOLDER, RUN, Record, digest_of, state_
 from evalbudget_lm_eval.run.resume import CUT_OFF, count_cut_off, take_over_answers
 from evalbudget_lm_eval.run.rounds import Rounds
 
-log = logging.getLogger(__name__)
+log = shown_logger(__name__)
 _LOOK = 0.25  # seconds between looks at what other processes did
 _WARMUP_ROUNDS = 8  # rounds given at once while nothing is decided yet
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import logging
 import math
 from pathlib import Path
 
 from evalbudget.budget import Unit
 from evalbudget.errors import EvalbudgetError
 from evalbudget.run import spent_on
+from evalbudget.shown import shown_logger
 from evalbudget_lm_eval.host.answers import Asked, key_of
 from evalbudget_lm_eval.host.logfiles import SamplesFile
 from evalbudget_lm_eval.run.record import FOLDER
 
-log = logging.getLogger(__name__)
+log = shown_logger(__name__)
 
 
 class PaidAnswers:

@@ -11,7 +11,8 @@ from typing import Any, Protocol
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.outage import is_down
 from evalbudget.repeats import COPIED, Copies
-from evalbudget.run import said_by
+from evalbudget.secrets import said_by
+from evalbudget.shown import shown_logger
 from evalbudget_lm_eval.host.answers import Answered, Asked, key_of
 from evalbudget_lm_eval.host.billing import at_a_kill
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
@@ -22,7 +23,7 @@ from evalbudget_lm_eval.host.wire import Wire, signals_raise, wired
 from evalbudget_lm_eval.judges.filter import judged_at_random, panel_of
 from evalbudget_lm_eval.run.record import Bought, Kept, Said
 
-log = logging.getLogger(__name__)
+log = shown_logger(__name__)
 
 
 class Buyer(Protocol):

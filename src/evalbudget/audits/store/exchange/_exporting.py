@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
+from evalbudget._spreadsheets import as_cell
 from evalbudget.audits.store._record_types import Label, LabelTask
 from evalbudget.audits.store._scale import Scale
 from evalbudget.audits.store._store import AuditStore
@@ -20,9 +21,6 @@ FORMATS = ("csv", "jsonl", "label-studio", "label-studio-config", INSPECT)
 _COLUMNS = ("task", "item", "segment", "prompt", "response", "score", "by", "at")
 _JUDGE = ("model", "judge", "reason")
 _MOST_CHOICES = 21
-FORMULA = tuple("=+-@\t\r\n＝＋－＠")
-"""A spreadsheet takes a text that begins so for a formula, whoever wrote it; an apostrophe stops it."""
-_TEXTS = ("item", "segment", "prompt", "response", "by", "model", "reason")
 
 
 def export(
@@ -93,13 +91,13 @@ def _csv(rows: Iterable[dict[str, Any]], columns: tuple[str, ...]) -> str:
     writer = csv.DictWriter(text, columns, restval="", lineterminator="\r\n")
     writer.writeheader()
     for row in rows:
-        writer.writerow({name: _cell(name, value) for name, value in row.items()})
+        writer.writerow({name: _cell(value) for name, value in row.items()})
     return text.getvalue()
 
 
-def _cell(name: str, value: Any) -> Any:
-    if name in _TEXTS and value is not None and value.startswith(FORMULA):
-        return "'" + value
+def _cell(value: Any) -> Any:
+    if isinstance(value, str):
+        return as_cell(value)
     return f"{value:.15g}" if isinstance(value, float) else value
 
 

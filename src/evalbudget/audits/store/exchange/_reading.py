@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from evalbudget.audits.store.exchange._exporting import FORMULA
+from evalbudget._spreadsheets import from_cell
 from evalbudget.errors import InvalidInputError, UnknownNameError
+from evalbudget.untrusted import parsed_json
 
 _LARGEST_CELL = 2**31 - 1  # a C long holds no more everywhere
 _SUFFIXES = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "label-studio"}
@@ -87,7 +88,7 @@ def _csv(text: str) -> Iterator[Row]:
                 place,
                 entry["task"].strip(),
                 _number(entry.get("score", "").strip(), delimiter) or None,
-                _name(entry.get("by", "").strip()),
+                from_cell(entry.get("by", "").strip()),
                 entry.get("at", "").strip(),
             )
     except csv.Error as ex:
@@ -101,19 +102,14 @@ def _number(text: str, delimiter: str) -> str:
     return text.replace(",", ".") if delimiter == ";" and text.count(",") == 1 else text
 
 
-def _name(text: str) -> str:
-    """As it was before export kept a spreadsheet from taking it for a formula."""
-    return text[1:] if text.startswith("'") and text[1:].startswith(FORMULA) else text
-
-
 def _jsonl(text: str) -> Iterator[Row]:
     # not splitlines, which parts lines at characters that JSON leaves inside a text
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         try:
-            entry = json.loads(line)
-        except (ValueError, RecursionError) as ex:
+            entry = parsed_json(line)
+        except ValueError as ex:
             raise InvalidInputError(f"line {number} is not JSON: {ex}") from ex
         if not isinstance(entry, dict) or not isinstance(entry.get("task"), str):
             raise InvalidInputError(f"line {number} is not an object with a task")
@@ -129,8 +125,8 @@ def _jsonl(text: str) -> Iterator[Row]:
 def _label_studio(text: str) -> Iterator[Row]:
     """Label Studio's exports JSON and JSON-MIN, and our own of tasks."""
     try:
-        tasks = json.loads(text)
-    except (ValueError, RecursionError) as ex:
+        tasks = parsed_json(text)
+    except ValueError as ex:
         raise InvalidInputError(f"not JSON: {ex}") from ex
     if not isinstance(tasks, list):
         raise InvalidInputError("not a list of tasks; export from Label Studio as JSON or JSON-MIN")
