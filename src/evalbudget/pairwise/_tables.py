@@ -60,9 +60,8 @@ def _models(rows: Sequence[ModelRow], taken: str, percent: str, *, proved: bool)
         f"Each {percent} interval for itself; random: items (sampled, independent); fixed-n, asymptotic."
     )
     if any(row.rank_high - row.rank_low < len(rows) - 1 for row in rows):
-        note += (
-            " Ranks hold all at once." if proved else " Ranks: by all differences at once, which is no proof."
-        )
+        held = "hold all at once" if proved else "are by all differences at once, which is no proof"
+        note += f" Ranks {held}."
     table = new_table("", note, ["model", "rank", "win rate", percent, "strength", percent, "judged"])
     for row in rows:
         rank = f"{row.rank_low}" if row.rank_low == row.rank_high else f"{row.rank_low}-{row.rank_high}"
