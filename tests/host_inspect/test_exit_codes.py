@@ -144,6 +144,9 @@ def test_json_on_standard_output_is_json_alone(display: tuple[str, ...]) -> None
     gate = ("gate", QUIZ, "--model", "simulated/elm", *MODELS[2:], "--baseline-model", "simulated/alder")
     gated = run(*gate, "--margin", "0.5", "--budget", "40", "--json", "-", *display)
     assert json.loads(gated.stdout)["exit_code"] == gated.exit_code
+    evaluated = run("eval", QUIZ, "--budget", "30", "--json", "-", *display)
+    assert (evaluated.exit_code, evaluated.stdout) == (2, "")
+    assert "takes no file; what a run found is in its log: evalbudget report LOG --json -" in evaluated.stderr
 
 
 def test_a_refusal_in_the_run_is_printed_once(file: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,11 @@ def _run(name: str, args: Sequence[str], **given: Any) -> int:
         return run_host([name, *args])
     if set(ours) == {DRY_RUN.name}:
         raise BudgetError("--dry-run says what a budget would buy; add --budget")
+    if (JSON.option, "-") in pairwise(args):
+        raise InvalidInputError(
+            f"{JSON.option} is a flag of inspect {name} and takes no file; what a run found is in its log: "
+            f"evalbudget report LOG {JSON.option} -"
+        )
     other = _of_another_kind(name, args, given["sampler"], ours)
     return _repeat(name, args, ours) if other is None else other
 
