@@ -78,6 +78,17 @@ def test_documents_that_are_not_in_the_file_failed(tmp_path: Path) -> None:
     assert told in notes(recorded)
 
 
+def test_what_a_file_lacks_is_unknown_where_results_count_no_documents(tmp_path: Path) -> None:
+    write_log(tmp_path / "a", [1.0] * 4)
+    write_log(tmp_path / "b", [1.0] * 4, config={"limit": 4.0})
+    for file in tmp_path.rglob("results_*.json"):
+        told = json.loads(file.read_text())
+        del told["n-samples"]
+        file.write_text(json.dumps(told))
+    assert declared(read(tmp_path / "a")).complete == (False,)
+    assert declared(read(tmp_path / "b")).complete == (True,)
+
+
 def test_a_limit_is_said_and_nothing_of_it_is_missing(tmp_path: Path) -> None:
     write_log(tmp_path / "a", [1.0] * 4, asked=(100, 4), config={"limit": 4.0}, model="a")
     write_log(tmp_path / "b", [1.0] * 8, asked=(8, 8), model="b")

@@ -43,7 +43,7 @@ def missing_from(log: Log, name: str) -> Missing:
         return Missing(whole=False)
     counted = file.about("n-samples")
     if not isinstance(counted, Mapping) or not isinstance(counted.get("effective"), int):
-        return Missing()
+        return Missing(whole=file.config.get("limit") is not None)  # older results do not count documents
     asked, original = counted["effective"], counted.get("original")
     notes = []
     limit = (asked, original) if isinstance(original, int) and original > asked else None
