@@ -89,6 +89,7 @@ ABSURD: dict[str, Any] = {
     "a number": np.array(1.0),
     "nothing": np.array([]),
     "names": np.array(["x", "[red]y[/"]),
+    "names of no characters": np.array([0x110000, 120], dtype=np.uint32).view("U1"),
     "bytes": np.array([b"\xff", b"a"]),
     "complex": np.array([1j, 2j]),
     "dates": np.array(["2020-01-01"], "M8[s]"),
