@@ -19,6 +19,7 @@ from tests.audits.store.audits import design, drawn
 from tests.claims import replications
 from tests.hostile.damage import always_the_same
 
+from evalbudget._spreadsheets import as_cell, from_cell
 from evalbudget.audits.store import Answer, AuditStore
 from evalbudget.backtest import RecordedScores
 from evalbudget.cli.main import cli
@@ -30,7 +31,6 @@ from evalbudget.pairwise import as_text, load_preferences
 from evalbudget.pairwise._preferences import Preference
 from evalbudget.report import page, report
 from evalbudget.shown import shown, shown_json, shown_lines, shown_logger
-from evalbudget._spreadsheets import as_cell, from_cell
 
 PIECES = (
     "\x1b[2J", "\x1b]0;title\x07", "\x1b", "\x9b2J", "\x9d", "\x00", "\x7f", "\r", "\n", "\t", "\v", "\f",

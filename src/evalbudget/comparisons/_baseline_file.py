@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 from io import StringIO
 
-from evalbudget.comparisons._baseline import Baseline
 from evalbudget._spreadsheets import as_cell
+from evalbudget.comparisons._baseline import Baseline
 
 _COLUMNS = ("item", "score", "model", "rater", "task", "version", "category", "digest", "better", "cluster")
 

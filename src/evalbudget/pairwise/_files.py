@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from evalbudget._spreadsheets import as_cell, from_cell
 from evalbudget.errors import EvalbudgetError, InvalidInputError, did_you_mean
 from evalbudget.pairwise._preferences import JUDGE, Preference, Preferences, check_preference
-from evalbudget._spreadsheets import as_cell, from_cell
 
 TIE = "tie"
 _TIES = (TIE, "tie (bothbad)")

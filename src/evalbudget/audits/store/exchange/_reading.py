@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget._spreadsheets import from_cell
+from evalbudget.errors import InvalidInputError, UnknownNameError
 
 _LARGEST_CELL = 2**31 - 1  # a C long holds no more everywhere
 _SUFFIXES = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "label-studio"}
