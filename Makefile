@@ -3,25 +3,26 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+PIP := pip==26.3
 
-.PHONY: demo test tests lint docs claims floors next engines benchmarks chaos format clean help
+.PHONY: demo test tests lint docs claims floors next audit-dependencies benchmarks chaos format clean help
 
 help:
 	@echo "make demo        budgeted against plain epochs, a real inspect run, offline"
 	@echo "make test        lint, types, layering and all tests, as in CI"
 	@echo "make tests       all tests"
 	@echo "make docs        the pages as a site, in site/; a warning is an error"
-	@echo "make claims      the statistical claims at full replication (an hour on two cores)"
+	@echo "make claims      the statistical claims at full replication, readers with 10,000 damaged files (hours on two cores)"
 	@echo "make floors      the host tests on the oldest hosts that are supported"
 	@echo "make next        the host tests on the newest hosts, lm-eval's pre-release among them"
-	@echo "make engines     the tests of backtests on clusters of Dask and Ray"
+	@echo "make audit-dependencies  known vulnerabilities of what is installed; asks PyPI"
 	@echo "make benchmarks  every figure in docs/benchmarks/, measured again"
 	@echo "make chaos       real runs killed and disturbed, and the server's bill against what they kept (hours)"
 
 $(READY): pyproject.toml plugins/evalbudget-inspect/pyproject.toml plugins/evalbudget-lm-eval/pyproject.toml plugins/evalbudget-example/pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "evalbudget needs Python 3.11 or newer")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet $(PIP)
 	$(BIN)/python -m pip install --quiet --editable . --editable plugins/evalbudget-inspect --editable plugins/evalbudget-lm-eval \
 		--editable plugins/evalbudget-example --group dev
 	touch $(READY)
@@ -52,14 +53,14 @@ docs: $(READY)
 claims: $(READY)
 	EVALBUDGET_CLAIMS=full $(BIN)/python -m pytest --numprocesses 2 -m claim
 
-# the oldest hosts that the plugins declare; Ray, too, which nothing else here installs
+# the oldest hosts that the plugins declare
 FLOORS := .venv-floors/.ready
 
 $(FLOORS): pyproject.toml plugins/evalbudget-inspect/pyproject.toml plugins/evalbudget-lm-eval/pyproject.toml plugins/evalbudget-example/pyproject.toml
 	$(PYTHON) -m venv .venv-floors
-	.venv-floors/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	.venv-floors/bin/python -m pip install --quiet $(PIP)
 	.venv-floors/bin/python -m pip install --quiet "inspect-ai==0.3.277" "lm_eval[api]==0.4.12" --editable . \
-		--editable plugins/evalbudget-inspect --editable 'plugins/evalbudget-lm-eval[ray]' \
+		--editable plugins/evalbudget-inspect --editable plugins/evalbudget-lm-eval \
 		--editable plugins/evalbudget-example --group dev
 	touch $(FLOORS)
 
@@ -71,7 +72,7 @@ floors: $(FLOORS)
 next:
 	rm -rf .venv-next
 	$(PYTHON) -m venv .venv-next
-	.venv-next/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	.venv-next/bin/python -m pip install --quiet $(PIP)
 	.venv-next/bin/python -m pip install --quiet --editable . --group dev inspect-ai
 	.venv-next/bin/python -m pip install --quiet --pre --upgrade "lm_eval[api]"
 	.venv-next/bin/python -m pip install --quiet --no-deps --editable plugins/evalbudget-inspect \
@@ -79,17 +80,13 @@ next:
 	.venv-next/bin/python -m pip list | grep -i -E "^(inspect.ai|lm.eval) "
 	.venv-next/bin/python -m pytest --numprocesses 2 tests/host_inspect tests/host_lm_eval
 
-# backtests on clusters of Dask and Ray, which are large and so in no other environment
-ENGINES := .venv-engines/.ready
-
-$(ENGINES): pyproject.toml
-	$(PYTHON) -m venv .venv-engines
-	.venv-engines/bin/python -m pip install --quiet --upgrade "pip>=25.1"
-	.venv-engines/bin/python -m pip install --quiet --editable ".[dask,ray]" pytest hypothesis
-	touch $(ENGINES)
-
-engines: $(ENGINES)
-	.venv-engines/bin/python -m pytest tests/replay
+# All that is installed here is looked up in PyPI's list of vulnerabilities; exit code 1 if one is known, or if something
+# could not be looked up.
+audit-dependencies: $(READY)
+	$(PYTHON) -m venv .venv-audit
+	.venv-audit/bin/python -m pip install --quiet $(PIP) pip-audit==2.10.1
+	$(BIN)/python -m pip freeze --quiet --exclude-editable > .venv-audit/installed.txt
+	.venv-audit/bin/pip-audit --strict --disable-pip --no-deps --progress-spinner off --requirement .venv-audit/installed.txt
 
 benchmarks: $(READY)
 	$(BIN)/python benchmarks/repeats.py all --write-docs
@@ -115,4 +112,4 @@ format: $(READY)
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) site .venv-floors .venv-next .venv-engines .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) site .venv-floors .venv-next .venv-audit .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -1,4 +1,4 @@
-"""Beyond one process: what spreading work buys, and what large inputs take; renders docs/benchmarks/scale.md.
+"""Beyond one process: what spreading work buys; renders docs/benchmarks/scale.md.
 
 Usage::
 
@@ -10,9 +10,6 @@ Usage::
 from __future__ import annotations
 
 from scale_sections.contention import contention
-from scale_sections.engines import engines
-from scale_sections.factors import factors
-from scale_sections.large import parquet, races
 from scale_sections.processes import processes
 from scale_sections.workers import workers
 from sections import Page, command
@@ -20,15 +17,11 @@ from sections import Page, command
 PAGE = Page(
     script="scale",
     name="scale",
-    title="Scale: beyond one process, and inputs beyond memory",
+    title="Scale: beyond one process",
     sections={
         "processes": processes,
-        "engines": engines,
         "workers": workers,
         "contention": contention,
-        "races": races,
-        "parquet": parquet,
-        "factors": factors,
     },
 )
 

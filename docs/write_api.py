@@ -42,8 +42,8 @@ FACES = (
 
 MODULES = (
     *("budget", "closing", "design", "errors", "estimate", "exit_codes", "flags", "journal", "missing"),
-    "outage",
-    *("sampler", "scale", "scorer", "shown", "tables", "until"),
+    *("outage", "untrusted", "yaml_text"),
+    *("sampler", "scale", "scorer", "secrets", "shown", "tables", "until"),
     *("comparisons.flags", "pairwise.flags", "audits.flags", "judges.flags", "races.flags"),
     *("repeats.flags", "cli.flags"),
 )

@@ -44,7 +44,6 @@ ONE_ONLY = {
     "keep": "inspect's models are asked side by side",
     "arms_at_once": "inspect's models are always asked side by side",
     "devices": "inspect: `device` among the arguments of each model, `-M`",
-    "arms_on": "inspect's models are asked through servers, or loaded by providers of its own",
     "arms of audits": "inspect: `--model a,b`",
     "labels_from": "lm-eval computes all scores of an answer at once: the one that labels would be paid for "
     "every answer",

@@ -18,7 +18,6 @@ from evalbudget.hooks._plugins import plugins
 from evalbudget.repeats.backtest._pool import Draws, Pool
 from evalbudget.repeats.estimates import mean_over_fixed_items
 from evalbudget.replay._contestant import Contestant, contestants
-from evalbudget.replay._engines import Crew
 from evalbudget.replay._workers import Job, run_all
 from evalbudget.sampler import Allocation, Sampler
 from repeats_sections.readings import Run, run_sampler
@@ -121,7 +120,7 @@ def _replay(
     stage = _Stage(pool, entrant)
     groups = [(amount,) for amount in amounts] if entrant.plans_with_budget else [amounts]
     jobs = [Job(0, 0, seed, group) for seed in range(seeds) for group in groups]
-    outcomes = run_all(stage, jobs, crew=Crew(workers), progress=progress)
+    outcomes = run_all(stage, jobs, workers=workers, progress=progress)
     return np.array([row for rows in outcomes for row in rows]).reshape(seeds, len(amounts), 4)
 
 

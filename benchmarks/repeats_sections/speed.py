@@ -15,7 +15,6 @@ from evalbudget.hooks._plugins import plugins
 from evalbudget.repeats.backtest._compare_samplers import ReplayStage
 from evalbudget.repeats.samplers import EBBernstein, Robin, RobinHood, Uniform
 from evalbudget.replay._contestant import contestants
-from evalbudget.replay._engines import Crew
 from evalbudget.replay._workers import Job, run_all
 from evalbudget.sampler import Sampler
 from papers_sections.ratings_pool import ratings_pool
@@ -143,7 +142,7 @@ def _backtest(setting: Setting) -> tuple[Table, list[Target]]:
         run_all(
             stage,
             jobs,
-            crew=Crew(setting.workers),
+            workers=setting.workers,
             progress=partial(_report, setting, c * seeds, len(names) * seeds),
         )
         seconds = perf_counter() - started

@@ -19,6 +19,7 @@ from evalbudget.judges._backtest import RotationResult, RotationRow, backtest_ro
 from evalbudget.races.backtest._compare_samplers import backtest_race
 from evalbudget.races.backtest._history import factors_of, history_of
 from evalbudget.races.backtest._result_table import RaceResult, RaceRow
+from evalbudget.recorded._asked_again import AtWorst, asked_again
 from evalbudget.recorded._declared import Declared, digest_of, few, names_by_settings
 from evalbudget.recorded._how_bought import HowBought
 from evalbudget.recorded._log_columns import Bought, LogColumns, Ordinals, as_written_by
@@ -32,6 +33,7 @@ from evalbudget.repeats.backtest._compare_samplers import backtest
 from evalbudget.repeats.backtest._result_table import Average, BacktestResult, PoolInfo, Row
 
 __all__ = [
+    "AtWorst",
     "AuditResult",
     "AuditRow",
     "Average",
@@ -51,6 +53,7 @@ __all__ = [
     "Row",
     "TaskName",
     "as_written_by",
+    "asked_again",
     "backtest",
     "backtest_audits",
     "backtest_race",

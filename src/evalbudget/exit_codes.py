@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import IntEnum
 
 
@@ -20,6 +21,27 @@ class ExitCode(IntEnum):
     """It could not be evaluated: a provider is down, the host ended in an error, nothing was scored."""
     INTERRUPTED = 130
     """By Ctrl-C or SIGTERM."""
+
+
+_FIRST = (ExitCode.UNDECIDED, ExitCode.NO, ExitCode.FAILED, ExitCode.BAD_INPUT, ExitCode.INTERRUPTED)
+
+
+def most_urgent(codes: Iterable[int]) -> int:
+    """What a command ends with that did several things: tasks, models, races.
+
+    Interrupted tells most, then refused, then could not be evaluated, then "no", then undecided; it is done
+    if all are. A host's own code is passed on as it is, and tells as much as "could not be evaluated".
+
+    Args:
+        codes: of each of them.
+    """
+
+    def urgency(code: int) -> int:
+        if code == ExitCode.DONE:
+            return -1
+        return _FIRST.index(ExitCode(code if code in _FIRST else ExitCode.FAILED))
+
+    return max(codes, key=urgency, default=ExitCode.DONE)
 
 
 _MEANINGS = {

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from evalbudget.errors import InvalidInputError
 
 _LEAST = 1e-100  # so that its square is a number
-_FORM = re.compile(r"(?P<what>item)?\s*(?:±|\+-|\+/-|:)?\s*(?P<number>[0-9.eE+-]+)")
+_FORM = re.compile(r"(?P<what>item)?\s*(?:(?:±|\+-|\+/-|:)\s*)?(?P<number>[0-9.eE+-]+)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -134,9 +134,7 @@ def test_many_judges_are_not_all_listed(tmp_path: Path) -> None:
     result = ran(path)
     assert "29 more judges are in the JSON." in result.output
     assert len(json.loads(ran(path, "--json", "-").stdout)["positions"]) == 41
-    assert "the effect of position is not identified where each judge saw one order only" in " ".join(
-        result.output.split()
-    )
+    assert " ".join(result.output.split()).count("the effect of position is not identified") == 1
 
 
 @pytest.mark.parametrize(

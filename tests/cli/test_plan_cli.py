@@ -11,6 +11,7 @@ from tests.cli.commands import refused, typed
 
 from evalbudget.backtest import RecordedScores
 from evalbudget.judges.schedules import Priced
+from evalbudget.recorded._declared import Declared
 
 run = typed("plan")
 
@@ -177,6 +178,40 @@ def test_items_are_planned_for_one_model_and_one_judge(pilot: Path, tmp_path: Pa
     refused(run(one, "--item-half-width", "1"), "one.npz: no item of the pilot has two scores that differ")
     misspelled = run(several, "--model", "m1", "--item-half-width", "1", "--sampler", "robn")
     refused(misspelled, "Did you mean 'robin'")
+
+
+def clustered(path: Path, judges: tuple[str, ...]) -> Path:
+    """Sixty items in twelve passages, which differ more than items do."""
+    rng = np.random.default_rng(3)
+    passage = np.repeat(np.arange(12), 5)
+    items = 5 + rng.normal(size=12)[passage] + rng.normal(size=60)
+    table = items[None, :, None, None] + rng.normal(size=(1, 60, len(judges), 1))
+    names = tuple(map(str, range(60)))
+    labels = {name: f"p{number}" for name, number in zip(names, passage, strict=True)}
+    declared = Declared.of(("m",), names, judges, clusters=labels, cluster="passage")
+    RecordedScores(table, ("m",), names, judges, declared=declared).save(path)
+    return path
+
+
+@pytest.mark.parametrize("judges", [("gpt",), ("gpt", "haiku", "mini")])
+def test_items_of_clusters_are_planned_by_the_interval_that_is_printed(
+    judges: tuple[str, ...], tmp_path: Path
+) -> None:
+    pilot = clustered(tmp_path / "pilot.npz", judges)
+    told = json.loads(run(pilot, "--usd", 60 * len(judges), "--json", "-").stdout)
+    row = json.loads(typed("report")(pilot, "--json", "-").stdout)["leaderboard"]["rows"][0]
+    assert (told["cluster"], told["clusters"]) == ("passage", 12)
+    assert told["design_effect"] > 2.0
+    assert (told["plans"][0]["items"], told["plans"][0].get("strategy", "all")) == (60, "all")
+    assert told["plans"][0]["half_width"] == pytest.approx((row["high"] - row["low"]) / 2, rel=0.02)
+    done = run(pilot, "--half-width", "0.3")
+    said = " ".join(done.output.split())
+    assert "Items come in clusters (passage): 12 in the pilot" in said, said
+    passages = replace(RecordedScores.load(pilot), declared=None)
+    passages.save(tmp_path / "apart.npz")
+    apart = json.loads(run(tmp_path / "apart.npz", "--half-width", "0.3", "--json", "-").stdout)["plans"][0]
+    together = json.loads(run(pilot, "--half-width", "0.3", "--json", "-").stdout)["plans"][0]
+    assert together["items"] > 2 * apart["items"]
 
 
 def test_one_scorer_is_enough_to_plan_items() -> None:

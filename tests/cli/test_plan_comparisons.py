@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from evalbudget.audits.backtest._plan import plan_audit
 from evalbudget.backtest import RecordedScores, backtest_race
 from evalbudget.errors import InvalidInferenceError, InvalidInputError, UnknownNameError
 from evalbudget.races.backtest._plan import plan_race
+from evalbudget.recorded._declared import Declared
 from evalbudget.replay._worlds import median_and_most, worlds
 
 
@@ -101,6 +103,20 @@ def test_the_larger_count_is_mostly_enough() -> None:
     pinned(short, 0)
     pinned(median_short, 1)
     binomial_claim(short, trials, at_most=0.15)
+
+
+def test_an_audit_of_errors_is_planned_as_that_of_their_opposites() -> None:
+    human = answers([0.9, 0.4, 0.35], 60, 2).scores  # of two that are close, none is the best
+    names = ("a", "b", "c")
+    right = RecordedScores(human, names, tuple(map(str, range(60))), ("judge",), reference=human[:, :, 0])
+    assert right.reference is not None
+    errors = replace(
+        right,
+        scores=1.0 - right.scores,
+        reference=1.0 - right.reference,
+        declared=Declared.of(right.models, right.items, right.raters, lower_is_better={"judge": True}),
+    )
+    assert plan_audit(errors, n_worlds=4) == plan_audit(right, n_worlds=4)
 
 
 def test_an_audit_is_planned_with_everything_beside_it() -> None:

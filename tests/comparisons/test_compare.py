@@ -14,6 +14,9 @@ from tests.claims import binomial_claim, pinned, replications
 from evalbudget.backtest import RecordedScores, TaskName
 from evalbudget.comparisons import Outcome, compare
 from evalbudget.errors import InvalidInferenceError, InvalidInputError, UnknownNameError
+from evalbudget.recorded._declared import Declared
+from evalbudget.report import report
+from evalbudget.statistics._clustered_mean import clustered_mean
 
 
 def recorded(scores: Any, models: str = "ab", **more: Any) -> RecordedScores:
@@ -275,3 +278,23 @@ def test_judges_with_few_scores_do_not_decide(rare: bool, alike: bool, expected:
         wrong += row.outcome is not Outcome.UNDECIDED
     binomial_claim(wrong, trials, at_most=0.05)
     pinned(wrong, expected)
+
+
+def test_a_crossed_panel_of_clustered_items_is_compared_by_the_items_alone() -> None:
+    rng = np.random.default_rng(4)
+    passage = np.repeat(np.arange(10), 6)
+    items = tuple(map(str, range(60)))
+    shared = rng.normal(size=(2, 10))[:, passage, None, None]
+    scores = shared + rng.normal(size=(2, 60, 3, 1))
+    labels = {item: f"p{number}" for item, number in zip(items, passage, strict=True)}
+    judges = ("x", "y", "z")
+    declared = Declared.of(("a", "b"), items, judges, clusters=labels, cluster="passage")
+    recorded = RecordedScores(scores, ("a", "b"), items, judges, declared=declared)
+    (row,) = compare(recorded).rows
+    expected = clustered_mean(scores[0].mean(axis=(1, 2)) - scores[1].mean(axis=(1, 2)), passage)
+    assert row.standard_error == pytest.approx(expected.standard_error)
+    for model in (0, 1):  # and each mean has the error between clusters, as the run prints it
+        found = clustered_mean(scores[model].mean(axis=(1, 2)), passage)
+        board = report(recorded)["leaderboard"].to_dict()["rows"]
+        own = next(standing for standing in board if standing["model"] == "ab"[model])
+        assert own["standard_error"] == pytest.approx(found.standard_error, rel=0.02)

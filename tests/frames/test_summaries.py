@@ -14,7 +14,7 @@ from tests.frames.worlds import WORLDS, bought, panel, plain, ragged
 
 import evalbudget
 from evalbudget import Allocation
-from evalbudget.errors import InvalidInferenceError, InvalidInputError
+from evalbudget.errors import InvalidInferenceError, InvalidInputError, UnknownNameError
 from evalbudget.frames import Scores
 from evalbudget.repeats.estimates import ItemReadings, eb_wilson, mean_over_fixed_items
 
@@ -155,6 +155,23 @@ def test_comparisons_are_those_of_the_command(tmp_path: Path) -> None:
     command = told("compare", path, "--against", "model 1", "--margin", 0.1)
     frame = Scores(recorded).readings()
     assert evalbudget.from_frame(frame).compare(against="model 1", margin=0.1).to_dict() == command
+
+
+def test_what_is_missing_and_which_way_is_better_are_said_as_by_the_command(tmp_path: Path) -> None:
+    recorded = plain(2, 60)
+    recorded.scores[0, :4] = np.nan
+    path = tmp_path / "scores.csv"
+    Scores(recorded).readings(frame="pandas").to_csv(path, index=False)
+    for missing in ("worst", "zero", "drop"):
+        options = ["--missing", missing, "--lower-is-better"]
+        scores = evalbudget.read(path, lower_is_better=True)
+        found = scores.compare(missing=missing, score_range=(-9.0, 9.0)).to_dict()
+        assert found == told("compare", path, *options, "--score-range", "-9..9")
+        ranks = {row.model: [row.best_rank, row.worst_rank] for row in scores.estimate(missing=missing).rows}
+        rows = told("report", path, *options)["leaderboard"]["rows"]
+        assert ranks == {row["model"]: [row["best_rank"], row["worst_rank"]] for row in rows}
+    with pytest.raises(UnknownNameError, match="--missing"):
+        scores.compare(missing="skip")
 
 
 def test_clusters_are_those_of_the_command(tmp_path: Path) -> None:

@@ -178,13 +178,41 @@ def test_duplicate_plugin_names_raise_naming_both_distributions(install: Install
 
 
 @pytest.mark.parametrize(
-    ("disabled", "left"), [("1", set()), ("a", {"b"}), (" a , b ", set()), ("", {"a", "b"})]
+    ("disabled", "left"),
+    [
+        ("1", set()),
+        ("true", set()),
+        ("YES", set()),
+        ("a,All", set()),
+        ("a", {"b"}),
+        (" a , b ", set()),
+        ("", {"a", "b"}),
+    ],
 )
 def test_plugins_can_be_disabled(install: Install, disabled: str, left: set[str]) -> None:
     entry_points = [install(n, evalbudget_register_samplers=registers(sampler(n))) for n in ("a", "b")]
     found = Plugins(entry_points, disabled=disabled)
     assert set(found.samplers) == BUILT_IN | left
     assert {info.name for info in found.found if info.disabled} == {"a", "b"} - left
+
+
+@pytest.mark.parametrize(
+    ("disabled", "hint"),
+    [
+        ("exmaple", "Did you mean 'example'?"),
+        ("false", "Available: example."),
+        ("builtin", "Available: example."),
+    ],
+)
+def test_a_name_to_leave_out_that_no_plugin_has_is_said(
+    install: Install, caplog: pytest.LogCaptureFixture, disabled: str, hint: str
+) -> None:
+    found = Plugins(
+        [install("example", evalbudget_register_samplers=registers(sampler("a")))], disabled=disabled
+    )
+    assert "a" in found.samplers
+    (told,) = caplog.messages
+    assert told == f"{DISABLE}: no plugin {disabled!r} is installed that could be left out. {hint}"
 
 
 def test_the_environment_variable_is_read(monkeypatch: pytest.MonkeyPatch) -> None:

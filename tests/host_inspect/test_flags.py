@@ -9,10 +9,11 @@ from click.testing import CliRunner
 
 from evalbudget.audits.flags import FLAGS as AUDITS
 from evalbudget.audits.store import AuditSettings
+from evalbudget.comparisons.flags import FLAGS as GATES
 from evalbudget.errors import InvalidInputError
 from evalbudget.flags import names_of, refuse_renamed, renamed, sampler_options
 from evalbudget.races.flags import FLAGS as RACES
-from evalbudget_inspect import budgeted, race
+from evalbudget_inspect import budgeted, gate, race
 from evalbudget_inspect.cli import inspect_command
 from evalbudget_inspect.races.task import race as race_of_tasks
 from evalbudget_inspect.repeats.flags import FLAGS as REPEATS
@@ -22,6 +23,7 @@ def test_python_takes_what_flags_say() -> None:
     assert set(names_of(REPEATS)) == set(signature(budgeted).parameters) - {"task", "options"}
     # batch and margin are options of samplers, which Python takes by name
     assert set(names_of(RACES)) - {"batch", "margin"} == set(signature(race).parameters) - {"task", "options"}
+    assert set(names_of(GATES)) == set(signature(gate).parameters) - {"task"}
     assert race is race_of_tasks
     given = {**dict.fromkeys(names_of(AUDITS)), "labels_per_batch": 7, "label_price": 3.0}
     settings = AuditSettings.of(store="a.sqlite", models=["a", "b"], **given)

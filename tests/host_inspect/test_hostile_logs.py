@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import zipfile
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.hostile.damage import always_the_same, check_damage, refusal
+from tests.claims import replications
+from tests.hostile.damage import FULL, always_the_same, check_damage, check_linear, refusal
 
+from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget_inspect import budgeted
 from evalbudget_inspect.host.attempt_notes import read_note
+from evalbudget_inspect.host.log_files import check_log
+from evalbudget_inspect.judges.judge_names import JudgeModel, read_judges
 from evalbudget_inspect.reading.open_logs import open_scores
 
 VALUES = (None, -1, 1e400, "x", "", [], {}, [[1]], 10**400, True, "C", {"x": {"y": []}})
@@ -41,6 +47,7 @@ def changed(value: Any, place: Place, new: object) -> Any:
     return result
 
 
+@pytest.mark.claim
 def test_a_log_after_any_damage(run: Any, make_task: Any, tmp_path: Path) -> None:
     whole = Path(run(budgeted(make_task(3), budget=9)).location.removeprefix("file://"))
     with zipfile.ZipFile(whole) as log:
@@ -64,7 +71,7 @@ def test_a_log_after_any_damage(run: Any, make_task: Any, tmp_path: Path) -> Non
     where = [("header.json", ("results", *p)) for p in places(loaded["header.json"]["results"]) if p]
     where += [("summaries.json", (0, *p)) for p in places(loaded["summaries.json"][0]) if p]
 
-    @always_the_same(120)
+    @always_the_same(replications(120, FULL))
     @given(st.sampled_from(where), st.sampled_from(VALUES))
     def altered(at: tuple[str, Place], value: object) -> None:
         name, place = at
@@ -81,6 +88,82 @@ def test_a_log_after_any_damage(run: Any, make_task: Any, tmp_path: Path) -> Non
         place = next(p for p in places(header) if p[-2:] == ("evalbudget", key))
         damaged = {**members, "header.json": json.dumps(changed(header, place, value)).encode()}
         assert told in refusal(lambda damaged=damaged: read(damaged), path)  # type: ignore[misc]
+
+
+def test_what_is_no_file_in_a_folder_of_logs_is_left_out_and_named(
+    run: Any, make_task: Any, tmp_path: Path
+) -> None:
+    folder = Path(run(budgeted(make_task(3), budget=9)).location.removeprefix("file://")).parent
+    os.mkfifo(folder / "pipe.eval")
+    os.mkfifo(folder / "pipe.json")
+    (folder / "device.eval").symlink_to("/dev/zero")
+    (folder / "circle.eval").symlink_to("circle.eval")
+    (folder / "up").symlink_to("..")
+    (folder / "folder.eval").mkdir()
+    (folder / "folder.json").mkdir()
+    found = open_scores(folder)
+    assert found is not None
+    assert found.declared is not None
+    (told,) = [note for note in found.declared.notes if "could not be read" in note]
+    assert "5 logs could not be read" in told
+    assert "circle.eval" in told
+    assert "device.eval" in told
+    for path in (folder / "pipe.eval", folder / "device.eval"):
+        assert "is no file, but a pipe, a device, a socket" in refusal(partial(open_scores, path), path)
+
+
+@pytest.mark.parametrize("declares", [None, 10])
+@pytest.mark.parametrize("name", ["header.json", "summaries.json", "samples/item-0_epoch_1.json"])
+def test_a_log_that_unpacks_to_more_than_the_memory_holds(
+    run: Any, make_task: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, declares: int | None
+) -> None:
+    whole = Path(run(budgeted(make_task(3), budget=9)).location.removeprefix("file://"))
+    monkeypatch.setenv("EVALBUDGET_LARGEST_GIB", "0.01")
+    path = tmp_path / "bomb.eval"
+    with zipfile.ZipFile(whole) as log, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as bomb:
+        for member in log.namelist():
+            if not member.startswith("_journal/"):
+                bomb.writestr(member, log.read(member) + (b" " * (12 << 20) if member == name else b""))
+        if declares is not None:
+            bomb.getinfo(name).file_size = declares
+    told = refusal(lambda: check_log(path), path)
+    assert "unpacks to 0.0 GiB or more, and at most 0.01 are read" in told
+    if name.startswith("samples/"):  # a table of scores needs none of them
+        assert open_scores(path) is not None
+    else:
+        assert refusal(lambda: open_scores(path), path) == told
+
+
+@pytest.mark.claim
+def test_a_log_in_json_after_any_damage(run: Any, make_task: Any, tmp_path: Path) -> None:
+    whole = Path(run(make_task(2), log_format="json").location.removeprefix("file://"))
+    path = tmp_path / "damaged.json"
+
+    def read(data: bytes) -> None:
+        path.write_bytes(data)
+        open_scores(path)
+
+    read(whole.read_bytes())
+    check_damage(whole.read_bytes(), read, path, examples=30)
+
+
+JUDGES = b"- {name: cold, model: mockllm/a, temperature: 0}\n- mockllm/b\n- hot: {model: mockllm/c}\n"
+
+
+@pytest.mark.claim
+def test_a_file_of_judges_after_any_damage(tmp_path: Path) -> None:
+    path = tmp_path / "judges.yaml"
+
+    def read(data: bytes) -> tuple[JudgeModel, ...]:
+        path.write_bytes(data)
+        try:
+            return read_judges(str(path))
+        except EvalbudgetError as ex:  # of a judge, which is named
+            raise InvalidInputError(f"{path}: {ex}") from ex
+
+    assert len(read(JUDGES)) == 3
+    check_damage(JUDGES, read, path)
+    check_linear(read, (b"- a\n", b"[", b"{", b"a: ", b"- {model: a}\n", b"a,", b"'"), size=2_000)
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"hello"])

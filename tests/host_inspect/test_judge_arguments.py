@@ -56,6 +56,29 @@ def test_names_stay_as_they_were_typed() -> None:
     assert [judge.name for judge in read_judges("strict=a/x,b/y")] == ["strict", "b/y"]
 
 
+@pytest.mark.parametrize(
+    ("secret", "name"),
+    [
+        ({"model_args": {"api_key": "marked"}}, "api_key"),
+        ({"model_args": {"default_headers": {"X-Api-Key": "marked"}}}, "X-Api-Key"),
+        ({"extra_headers": {"Authorization": "Bearer marked"}}, "Authorization"),
+        ({"base_url": "https://me:marked@host/v1"}, "base_url"),
+    ],
+)
+def test_a_key_is_refused_before_anything_is_asked(
+    secret: dict[str, Any], name: str, task_file: Path
+) -> None:
+    judges = json.dumps([{"name": "strict", "model": "simulated/judge", **secret}])
+    words = ["inspect", "eval", f"{task_file}@rating", "--model", "simulated/writer", "--budget", "9"]
+    told = CliRunner().invoke(cli, [*words, "--judges", judges])
+    said = " ".join(told.output.split())
+    assert told.exit_code == 2
+    assert f"judge 'strict' has a secret in {name}, and would be written into logs" in said
+    assert "set the variable that is read in its place, such as OPENAI_API_KEY" in said
+    assert "marked" not in said
+    assert not list(task_file.parent.rglob("*.eval"))
+
+
 def command(line: str, *more: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     found = warm.run(
         [*COMMAND, *shlex.split(line), *more],

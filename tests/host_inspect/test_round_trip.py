@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 import random
+import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from click.testing import CliRunner
 from inspect_ai.model import get_model
 from inspect_ai.scorer import mean
 from inspect_ai.solver import TaskState
@@ -15,6 +18,7 @@ from tests.host_inspect.log_worlds import logged, notes, number, questions, quiz
 from tests.host_inspect.worlds import entry_of, rows_of, scoring
 
 import evalbudget
+from evalbudget.cli.main import cli
 from evalbudget.report import report
 from evalbudget_inspect import budgeted
 from evalbudget_inspect.demo.story_rating import story_rating
@@ -90,6 +94,30 @@ def test_a_run_with_failures_gives_its_own_rows(options: dict[str, Any], tmp_pat
     found = read(tmp_path)
     assert not found.failed.any()  # all were asked again
     assert f"{entry_of(log)['failed']} of 70 answers of mockllm/model failed and were asked" in notes(found)
+    lowest = float(np.nanmin(found.scores))
+    means, worst = [], []
+    for item in found.items:
+        own = [sample for sample in log.samples if str(sample.id) == item]
+        scores = [sample.scores["s"].as_float() for sample in own if sample.error is None]
+        means.append(np.mean(scores))
+        worst.append(np.mean([*scores, *[lowest] * (len(own) - len(scores))]))
+    told = f"{np.mean(worst):.3g} in place of {np.mean(means):.3g}, were each of them worth {lowest:g}."
+    assert told in notes(found)
+    paths = [log.location, str(shutil.copy(log.location, tmp_path / "b.eval"))]
+    gated = [
+        "gate",
+        "--baseline",
+        paths[0],
+        "--candidate",
+        paths[1],
+        "--margin",
+        "1",
+        "--score-range",
+        "-9..9",
+    ]
+    for command in (["compare", *paths], gated):
+        said = CliRunner().invoke(cli, command).output
+        assert told in " ".join(said.split()), said
 
 
 def test_an_entry_of_a_dict_gives_its_own_rows(tmp_path: Path) -> None:

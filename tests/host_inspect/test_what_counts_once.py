@@ -28,7 +28,7 @@ from tests.host_inspect.log_worlds import (
     rewritten,
 )
 from tests.host_inspect.race_tasks import QUIET
-from tests.host_inspect.worlds import scoring
+from tests.host_inspect.worlds import entry_of, scoring
 
 from evalbudget import Allocation
 from evalbudget.hooks._plugins import plugins
@@ -218,6 +218,9 @@ def test_answers_out_of_a_cache_are_no_new_readings(tmp_path: Path) -> None:
         for _ in range(2)
     ]
     assert runs[1].stats.model_usage == {}
+    said = [entry_of(log)["summary"]["text"] for log in runs]
+    assert "Cached" not in said[0]
+    assert "Cached    12 answers out of the cache: given before, and no new readings" in said[1]
     found = read(tmp_path / "logs")
     assert found.models == ("mockllm/model",)
     assert found.counts.sum() == 12

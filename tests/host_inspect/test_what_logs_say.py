@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,12 @@ from inspect_ai.util import EarlyStop, EarlyStopping
 from tests.host_inspect.log_worlds import logged, means, notes, number, questions, quiz, read, saying
 from tests.host_inspect.worlds import scoring
 
+import evalbudget
 from evalbudget import Allocation
+from evalbudget.backtest import RecordedScores, side_by_side
 from evalbudget.comparisons import compare
 from evalbudget.errors import InvalidInputError
+from evalbudget.report import report
 from evalbudget_inspect import budgeted
 from evalbudget_inspect.reading.open_logs import open_scores
 
@@ -270,6 +274,11 @@ def test_reducers_other_than_the_mean_are_named(tmp_path: Path) -> None:
     assert read_log(quiz(3, bool, epochs=2), tmp_path / "mean").declared.reducers == (None,)
     several = read_log(quiz(3, bool, epochs=Epochs(2, ["mean", "at_least_1"])), tmp_path / "several")
     assert several.declared.reducers == ("mean, at_least_1",)
+    other = "The log's own results of match by reducer {} are another quantity than what is said here"
+    assert other.format("max") in notes(found)
+    assert other.format("at_least_1") in notes(several)
+    once = read_log(quiz(3, bool, epochs=Epochs(1, ["max"])), tmp_path / "once")
+    assert "another quantity" not in notes(once)
 
 
 # what was sampled together
@@ -288,6 +297,28 @@ def _clustered(lacks: tuple[int, ...] = (), **named: str) -> Task:
 def test_the_clusters_that_a_task_declares_are_read(tmp_path: Path) -> None:
     found = read_log(_clustered(by="passage"), tmp_path).declared
     assert (found.cluster, found.clusters) == ("passage", ("0", "0", "1", "1", "2", "2"))
+
+
+def test_clusters_are_of_the_scorers_that_declare_them(tmp_path: Path) -> None:
+    made = _clustered(by="passage")
+    plain = scoring("plain", lambda state: float(str(state.sample_id) in "134"), [mean(), stderr()])
+    made.scorer = [*made.scorer, plain()]
+    found = read_log(made, tmp_path)
+    first = found.raters[0]
+    assert found.declared.clustered == (True, False)
+    kept = tmp_path / "scores.npz"
+    found.save(kept)
+    evalbudget.read(kept).readings(frame="pandas").to_csv(tmp_path / "scores.csv", index=False)
+    for source in (found, RecordedScores.load(kept), evalbudget.read(tmp_path / "scores.csv").recorded):
+        assert source.select(rater="plain").declared.clusters is None
+        assert source.select(rater=first).declared.clusters == ("0", "0", "1", "1", "2", "2")
+        rows = {name: rows[0] for name, rows in report(source).sections[0].boards}
+        scores = source.select(rater="plain").scores.ravel()
+        assert rows["plain"].standard_error == pytest.approx(scores.std(ddof=1) / 6**0.5)
+    two = RecordedScores.load(kept)
+    both = side_by_side({"a": replace(two, models=("a",)), "b": replace(two, models=("b",))})
+    assert both.declared.clustered == (True, False)
+    assert {row.metric: row.clusters for row in compare(both).rows} == {first: 3, "plain": 6}
 
 
 def test_clusters_of_a_budgeted_run_are_read(tmp_path: Path) -> None:

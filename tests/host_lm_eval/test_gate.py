@@ -10,6 +10,7 @@ import sys
 import time
 from collections import Counter
 from dataclasses import replace
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,12 @@ from tests.host_lm_eval.race_worlds import KIND, Racer, fresh_racers, is_right, 
 from tests.host_lm_eval.worlds import write_task
 
 import warm
-from evalbudget.comparisons import Baseline, as_csv, read_baseline
+from evalbudget.comparisons import Baseline, Verdict, as_csv, read_baseline
+from evalbudget.comparisons.flags import FLAGS
 from evalbudget.errors import EvalbudgetError
+from evalbudget.flags import names_of
 from evalbudget.hooks._plugins import plugins
+from evalbudget.missing import Missing
 from evalbudget_lm_eval import gate
 from evalbudget_lm_eval.races.output import RaceResult
 from loopback import Asked, Server
@@ -318,6 +322,15 @@ def test_documents_are_answered_several_times(old: Path, tmp_path: Path) -> None
     assert result.gate.exit_code == 1
     assert len(Racer.asked) == 3 * result.gate.items
     assert "each answered 3 times" in str(result.gate)
+
+
+def test_python_takes_what_the_command_takes(tmp_path: Path) -> None:
+    assert set(names_of(FLAGS)) <= set(signature(gate).parameters)
+    asked = {"margin": 0.1, "lower_is_better": True, "missing": "zero"}
+    found = judged(None, racer(0.3, 2), tmp_path, baseline_model=racer(0.9, 1), **asked).gate
+    assert found is not None
+    assert (found.handled, found.lower_is_better) == (Missing.ZERO, True)
+    assert found.verdict is Verdict.NOT_WORSE  # fewer right answers, were these errors
 
 
 def test_a_candidate_cannot_be_called_baseline(tmp_path: Path) -> None:

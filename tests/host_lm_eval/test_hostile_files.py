@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.hostile.damage import check_damage
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.claims import replications
+from tests.hostile.damage import FULL, always_the_same, check_damage, check_linear, refusal
 
 from evalbudget import Design
 from evalbudget.design import Reading
-from evalbudget.errors import InvalidInputError, JournalError
+from evalbudget.errors import EvalbudgetError, InvalidInputError, JournalError
 from evalbudget.journal import Event
 from evalbudget.repeats.samplers import EBBernstein
 from evalbudget_lm_eval.host.answers import Answered, Asked
+from evalbudget_lm_eval.judges.grading import Grading
+from evalbudget_lm_eval.judges.typed import typed_panel
 from evalbudget_lm_eval.log_folder import open_scores
 from evalbudget_lm_eval.run.record import RACE, RUN, Record, state_of
 from evalbudget_lm_eval.run.resume import count_cut_off
@@ -68,6 +74,7 @@ def of_a_race(path: Path) -> None:
     record.close()
 
 
+@pytest.mark.claim
 @pytest.mark.parametrize(("kind", "write"), [(RUN, of_a_run), (RACE, of_a_race)])
 def test_a_record_after_any_damage(tmp_path: Path, kind: str, write: Callable[[Path], None]) -> None:
     whole, path = tmp_path / "whole.jsonl", tmp_path / "damaged.jsonl"
@@ -108,6 +115,7 @@ OURS = {
 }
 
 
+@pytest.mark.claim
 @pytest.mark.parametrize("what", ["samples", "judged", "results"])
 def test_output_of_the_host_after_any_damage(tmp_path: Path, what: str) -> None:
     lines = [(judged if what == "judged" else sample)(i) for i in range(3)]
@@ -135,3 +143,112 @@ def test_a_folder_in_place_of_a_record(tmp_path: Path) -> None:
     for read in (state_of, lambda path: begin(path, RACE)):
         with pytest.raises(JournalError, match=str(tmp_path)):
             read(tmp_path)
+
+
+def test_what_is_no_file_in_a_folder_of_output_is_left_out_and_named(tmp_path: Path) -> None:
+    for name, model in (("whole", "a"), ("pipe", "b"), ("results", "c")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / RESULTS).write_text(json.dumps(OURS | {"model_name": model}))
+        (tmp_path / name / SAMPLES).write_text("".join(json.dumps(sample(i)) + "\n" for i in range(3)))
+    for pipe in (tmp_path / "pipe" / SAMPLES, tmp_path / "results" / RESULTS):
+        pipe.unlink()
+        os.mkfifo(pipe)
+    (tmp_path / "up").symlink_to("..")
+    (tmp_path / SAMPLES).symlink_to(SAMPLES)
+    found = open_scores(tmp_path)
+    assert found is not None
+    assert found.models == ("a",)
+    assert found.declared is not None
+    told = " ".join(found.declared.notes)
+    assert f"{tmp_path / 'pipe' / SAMPLES} is no file, but a pipe" in told
+    assert f"{tmp_path / 'results' / RESULTS} is not readable as results of lm-eval (it is no file" in told
+
+
+DEEP = ("-" * 2500, "-" * 30_000, "(" * 30_000, "1+" * 2500, "x**" * 9000, "lambda: " * 2500, '"\\d"+')
+
+
+@pytest.mark.parametrize("code", DEEP, ids=lambda code: f"{code[:4]} {len(code)}")
+def test_code_of_an_aggregation_that_nobody_could_read(tmp_path: Path, code: str) -> None:
+    metric = {"metric": "acc", "aggregation": f"def own(x):\n    return {code}1\n"}
+    told = OURS | {"configs": {"t": {"metric_list": [metric]}}}
+    (tmp_path / RESULTS).write_text(json.dumps(told))
+    (tmp_path / SAMPLES).write_text("".join(json.dumps(sample(i)) + "\n" for i in range(3)))
+    refusal(lambda: open_scores(tmp_path), tmp_path)
+
+
+OPTIONS = b"""\
+judges: [{name: a, model: 'dummy:model=a'}]
+scale: 1..5
+rotation: single
+prices: {a: 1}
+prompt: x
+"""
+JUDGES = b"- dummy:model=a\n- {name: b, model: 'dummy:model=b'}\n- dummy:model=c\n"
+
+
+@pytest.mark.claim
+def test_a_file_of_judges_after_any_damage(tmp_path: Path) -> None:
+    path = tmp_path / "judges.yaml"
+
+    def read(data: bytes) -> dict[str, Any]:
+        path.write_bytes(data)
+        try:
+            return typed_panel({"judges": str(path)})
+        except EvalbudgetError as ex:  # of a judge, which is named
+            raise InvalidInputError(f"{path}: {ex}") from ex
+
+    assert len(read(JUDGES)["judges"]) == 3
+    check_damage(JUDGES, read, path)
+    check_damage(OPTIONS, read, path)
+    for price in (b"''", b"{}", b"x", b"9" * 399):
+        with pytest.raises(InvalidInputError, match="give every judge a number"):
+            read(OPTIONS.replace(b"a: 1", b"a: " + price))
+    with pytest.raises(EvalbudgetError, match="judge in prices '7'"):
+        read(OPTIONS.replace(b"a: 1", b"7: 1"))
+    with pytest.raises(InvalidInputError, match="is no regular expression"):
+        read(OPTIONS + b"pattern: '" + b"(" * 3000 + b"'\n")
+    check_linear(read, (b"- a\n", b"[", b"{", b"a: ", b"- dummy:x=1\n", b"a,", b"'"), size=2_000)
+
+
+PIECES = (
+    "RATING",
+    "rating: ",
+    "RATING: 3",
+    "1",
+    "-",
+    ".",
+    ",",
+    "–",
+    "*",
+    "_",
+    ":",
+    "=",
+    " ",
+    "\n",
+    "4.5",
+    "x",
+    "٣",
+)
+
+
+def test_the_end_of_a_long_reply_counts() -> None:
+    grading = Grading.of(None, "1..5", r"(\d+)\s*stars")
+    assert grading.read("2 stars" + " good" * 2_000_000 + " 4 stars") == 4.0
+    assert grading.read("2 stars" + " good" * 2_000_000) is None
+    assert grading.read("2 stars" + " good" * 10_000) == 2.0
+
+
+@pytest.mark.claim
+def test_any_reply_of_a_judge_is_a_number_on_the_scale_or_none() -> None:
+    grading = Grading.of(None, "1..5", None)
+
+    @always_the_same(replications(200, FULL), seconds=1.0)
+    @given(
+        st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=3)), max_size=12), st.integers(1, 300)
+    )
+    def each(pieces: list[str], times: int) -> None:
+        value = grading.read("".join(pieces) * times)
+        assert value is None or 1.0 <= value <= 5.0
+
+    each()
+    check_linear(lambda data: grading.read(data.decode()), [*map(str.encode, PIECES), b"RATING ", b"1.5"])

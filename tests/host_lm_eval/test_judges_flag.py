@@ -49,6 +49,32 @@ def readings(out: Path) -> list[tuple[int, int, str, list[Any]]]:
     return found
 
 
+@pytest.mark.parametrize(
+    ("judges", "name"),
+    [
+        ("[{model: '{chat}', model_args: {api_key: marked}}]", "api_key"),
+        ("[{model: '{chat}', model_args: {header: {X-Api-Key: marked}}}]", "X-Api-Key"),
+        ("{chat},auth_token=marked", "auth_token"),
+        ("{chat},base_url=https://me:marked@host/v1", "base_url"),
+    ],
+)
+def test_a_key_is_refused_before_anything_is_asked(
+    server: Server, tmp_path: Path, judges: str, name: str
+) -> None:
+    chat = "local-chat-completions:model=strict"
+    words = ["--model", "local-chat-completions", "--model_args", f"model=m,base_url={server.chat}"]
+    task = ["--tasks", "numbers", "--include_path", plain(tmp_path), "--apply_chat_template"]
+    given = ["--budget", "9", "--judges", judges.replace("{chat}", chat), "--output_path", tmp_path / "out"]
+    told = CliRunner().invoke(cli, [str(word) for word in ("lm-eval", "run", *words, *task, *given)])
+    said = " ".join(told.output.split())
+    assert told.exit_code == 2, said
+    assert f"judge 'strict' has a secret in {name}, and would be written into logs" in said
+    assert "set the variable that is read in its place, such as OPENAI_API_KEY" in said
+    assert "marked" not in said
+    assert not server.served
+    assert not (tmp_path / "out").exists()
+
+
 def test_judges_in_a_row_yaml_and_files(tmp_path: Path) -> None:
     chat = "local-chat-completions:model={0},base_url=http://localhost:8000/v1,num_concurrent=2"
     row = ",".join(chat.format(name) for name in "ab")

@@ -219,3 +219,37 @@ def test_a_run_that_went_on_counts_once(tmp_path: Path) -> None:
     recorded = read(tmp_path)
     assert recorded.counts[0, :, 0].tolist() == [1, 1, 1]
     assert "1 log of a run that went on is left out" in notes(recorded)
+
+
+def test_samples_without_results_are_of_the_model_that_their_folder_is_called_after(tmp_path: Path) -> None:
+    write_log(tmp_path / "org__m", date="2024-05-01T00-00-00.000001")
+    write_log(tmp_path / "org__m", (0.0, 0.0, 1.0, 1.0), date="2024-05-02T00-00-00.000001")
+    for results in (tmp_path / "org__m").glob("results_2024-05-02*.json"):
+        results.unlink()
+    found = read(tmp_path)
+    assert found.models == ("org/m",)
+    assert found.counts.sum(axis=2).tolist() == [[2, 2, 2, 2]]
+
+
+def test_a_renamed_copy_without_results_counts_once(tmp_path: Path) -> None:
+    write_log(tmp_path / "org__m")
+    (tmp_path / "again").mkdir()
+    (samples,) = (tmp_path / "org__m").glob("samples_*.jsonl")
+    copy = tmp_path / "again" / samples.name.replace("2026", "2025")
+    copy.write_bytes(samples.read_bytes())
+    found = read(tmp_path)
+    assert found.models == ("org/m",)
+    assert found.counts.sum(axis=2).tolist() == [[1, 1, 1, 1]]
+    assert found.declared is not None
+    assert any("again: counted once" in note for note in found.declared.notes)
+    (first,) = (tmp_path / "org__m").glob("results_*.json")
+    first.unlink()  # and of two that nobody names, one is read
+    assert len(read(tmp_path).models) == 1
+
+
+def test_answers_that_failed_and_were_asked_again_are_told(tmp_path: Path) -> None:
+    block = {"tasks": {"toy": {"readings": [1, 1, 1, 1]}}, "score": {"toy": "acc,none"}, "failed": 2}
+    write_log(tmp_path, evalbudget=block)
+    assert "2 of 6 answers of org/m failed and were asked again: if wrong ones fail more often" in notes(
+        read(tmp_path)
+    )

@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 import yaml
 from click.testing import CliRunner
+from lm_eval.api.metrics import mean
 from tests.host_lm_eval.race_worlds import KIND, Racer, manager, racer, truth
 from tests.host_lm_eval.worlds import averaged, write_task
 
 from evalbudget.cli.main import cli
-from evalbudget.errors import EvalbudgetError, JournalError, UnknownNameError
+from evalbudget.errors import EvalbudgetError, InvalidInputError, JournalError, UnknownNameError
 from evalbudget_lm_eval.arms.arm import check_arms, parse_arm
+from evalbudget_lm_eval.arms.metric import choose_metric
 from evalbudget_lm_eval.races.api import race
 
 TWO = {"a": racer(0.9, 1), "b": racer(0.5, 2)}
@@ -156,3 +158,20 @@ def test_the_command_says_what_is_wrong_and_exits_with_2(flags: str, message: st
 def test_unknown_names_are_their_own_kind_of_error() -> None:
     with pytest.raises(UnknownNameError):
         check_arms([parse_arm("a=hf"), parse_arm("b=vlm")])
+
+
+def test_a_score_of_every_document_is_named_before_one_of_some() -> None:
+    def nanmean(scores: list[float]) -> float:
+        raise NotImplementedError
+
+    class Two:
+        """A task with a score of some documents, listed first, and one of all."""
+
+        def aggregation(self) -> dict[str, object]:
+            return {"acc_a": nanmean, "acc": mean}
+
+        def higher_is_better(self) -> dict[str, bool]:
+            return {"acc_a": True, "acc": True}
+
+    with pytest.raises(InvalidInputError, match=r"for example --score acc,none$"):
+        choose_metric("two", Two(), None)

@@ -1,64 +1,150 @@
-"""Keys that a model is given occur in no file of ours, and a run goes on with another key."""
+"""Marked secrets, given in every way there is, occur in nothing that we write or print, killed or not."""
 
 from __future__ import annotations
 
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
-from tests.host_lm_eval.worlds import write_task
+from click.testing import CliRunner, Result
+from tests.host_lm_eval.worlds import EVALBUDGET, environment, simple_evaluate, write_task
 
-from evalbudget_lm_eval.cli import lm_eval_command
+import warm
+from evalbudget import secrets
+from evalbudget.cli.main import cli
+from evalbudget_lm_eval import budgeted
 from loopback import Server
 
-SECRETS = [f"recognisable-{name}" for name in ("argument", "token", "password", "variable")]
+VARIABLES = {
+    name: f"marked-variable-{name.lower()}"
+    for name in ("OPENAI_API_KEY", "AWS_SESSION_TOKEN", "PGPASSWORD", "GITHUB_TOKEN")
+}
+ARMS = {name: f"marked-arm-{name}" for name in ("api_key", "auth_token", "password", "header")}
+OTHERS = {name: f"marked-{name}" for name in ("judge", "store", "model-args", "address")}
+MARKED = [*VARIABLES.values(), *ARMS.values(), *OTHERS.values()]
 
 
-def leaks(folder: Path) -> list[str]:
-    files = [path for path in folder.rglob("*") if path.is_file()]
-    assert any(path.parent.name == "evalbudget-journals" for path in files)
-    return [p.name for p in files if any(secret.encode() in p.read_bytes() for secret in SECRETS)]
+@pytest.fixture
+def server(server: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
+    """Repeats in its replies what asks it was given."""
+    for name, value in VARIABLES.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(secrets, "_given", set())
+    given = [*VARIABLES.values(), *ARMS.values()]
+    server.answer = lambda asked: f"{asked.luck * 9:.0f} {' '.join(given)} RATING: 3 [[A]]"
+    return server
+
+
+def found_in(text: bytes | str) -> list[str]:
+    text = text if isinstance(text, str) else text.decode(errors="replace")
+    return [secret for secret in MARKED if secret in text]
+
+
+def leaks(folder: Path) -> dict[str, list[str]]:
+    """In our files: the host's own hold what servers said, to the letter."""
+    ours = (path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("samples_"))
+    return {path.name: found for path in ours if (found := found_in(path.read_bytes()))}
+
+
+def command(*words: object) -> Result:
+    done = CliRunner().invoke(cli, ["lm-eval", *map(str, words)])
+    assert not found_in(done.output), done.output
+    return done
+
+
+def shared(tmp_path: Path) -> list[object]:
+    tasks = write_task(tmp_path / "tasks", n=6)
+    return ["--tasks", "numbers", "--include_path", tasks, "--apply_chat_template"]
+
+
+def arms(server: Server) -> Iterable[str]:
+    address = server.chat.replace("://", f"://me:{ARMS['password']}@")
+    header = {"Authorization": f"Bearer {ARMS['header']}", "x-api-key": ARMS["header"]}
+    given = {"base_url": address, "max_retries": 1}
+    yield json.dumps({"model": "a", **given, "api_key": ARMS["api_key"], "auth_token": ARMS["auth_token"]})
+    yield json.dumps({"model": "b", **given, "header": header})
 
 
 @pytest.mark.usefixtures("own_tasks_only")
-@pytest.mark.parametrize("kind", ["run", "race"])
-def test_keys_stay_out_of_records_and_output(
-    server: Server,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-    kind: str,
-) -> None:
-    argument, token, password, variable = SECRETS
-    monkeypatch.setenv("OPENAI_API_KEY", variable)
-    tasks = write_task(tmp_path / "tasks", n=6)
-    address = server.chat.replace("://", f"://me:{password}@")
-    given = f"model=m,base_url={address},api_key={argument},auth_token={token},max_retries=1"
-    shared = ["--tasks", "numbers", "--include_path", tasks, "--apply_chat_template", "--log_samples"]
-    where = ["--output_path", tmp_path / "out"]
-
-    def command(given: str) -> list[str]:
-        models = ["--model", "local-chat-completions", "--model_args", given]
-        if kind == "race":
-            arms = [given, given.replace("model=m", "model=n")]
-            models = [f"--arm=a{i}=local-chat-completions:{arm}" for i, arm in enumerate(arms)]
-        more = ["--gen_kwargs", "temperature=1", "--vary_seed"] if kind == "run" else []
-        return [str(word) for word in (kind, *models, *shared, *where, "--budget", "20", *more)]
-
+def test_no_way_in_leaks(server: Server, tmp_path: Path) -> None:
+    task, out = shared(tmp_path), tmp_path / "out"
+    models = [f"--arm=a{i}=local-chat-completions:{arm}" for i, arm in enumerate(arms(server))]
     server.fail(401, times=1, after=3)
-    told = CliRunner().invoke(lm_eval_command, command(given))
-    asked = len(server.served)
-    assert asked >= (20 if kind == "run" else 12), (told.output[-3000:], told.exception)
-    found = leaks(tmp_path / "out")
-    if kind == "run":  # the host writes what was typed into its own results: give keys in variables
-        found = [name for name in found if not name.startswith("results_")]
-    assert not found
-    # the host prints the arguments itself, twice
-    lines = [line for line in told.output.splitlines() if "local-chat-completions" not in line]
-    assert not any(secret in line for line in lines for secret in SECRETS)
-    ours = [record.getMessage() for record in caplog.records if record.name.startswith("evalbudget")]
-    assert "401" in str(ours) or kind == "race"
-    assert not any(secret in str(ours) for secret in SECRETS)
-    again = CliRunner().invoke(lm_eval_command, command(given.replace(argument, "another-key")))
-    assert again.exit_code == 0, again.output
-    assert len(server.served) == asked
+    raced = command("race", *models, *task, "--budget", 24, "--output_path", out, "--log_samples")
+    assert raced.exit_code in (0, 3)
+    served = len(server.served)
+    assert served >= 12
+    again = [model.replace(ARMS["api_key"], "another-key") for model in models]
+    command("race", *again, *task, "--budget", 24, "--output_path", out, "--log_samples")
+    assert len(server.served) == served  # a run goes on with another key
+    audited = ["audit", tmp_path / "audit.sqlite", *models, *task, "--score_range", "0..1"]
+    assert command(*audited, "--sampler_option", "items=4").exit_code == 3
+    judge = f"local-chat-completions:model=j,base_url={server.chat}"
+    compared = command("pairwise", out / "a", out / "b", "--budget", 4, "--judge", judge)
+    assert compared.exit_code in (0, 3), compared.output
+    plain = ["--model", "local-chat-completions", "--model_args", f"model=m,base_url={server.chat}"]
+    judges = f"{judge},{judge.replace('=j', '=k')}"
+    judged = ["--budget", 12, "--vary_seed", "--judges", judges, "--output_path", tmp_path / "judged"]
+    done = command("run", *plain, *task, *judged)
+    assert done.exit_code == 0, done.output
+    assert not leaks(tmp_path)
+
+
+@pytest.mark.usefixtures("own_tasks_only")
+def test_where_a_key_would_be_written_it_is_refused(server: Server, tmp_path: Path) -> None:
+    task, out = [*shared(tmp_path), "--budget", 12, "--output_path", tmp_path / "out"], tmp_path / "out"
+    given = f"model=m,base_url={server.chat}"
+    model = ["--model", "local-chat-completions", "--model_args"]
+    judge = f"local-chat-completions:model=j,base_url={server.chat},api_key={OTHERS['judge']}"
+    address = {"base_url": f"{server.chat}?key={OTHERS['address']}"}
+    keyed = json.dumps([{"model": "local-chat-completions:model=j", "model_args": address}])
+    store = f"postgresql://me:{OTHERS['store']}@localhost/evals"
+    for more, remedy in (
+        ([*model, f"{given},api_key={OTHERS['model-args']}"], "set the variable that is read in its place"),
+        ([*model, given, "--judges", judge], "set the variable that is read in its place"),
+        ([*model, given, "--judges", keyed], "judge 'j' has a secret in base_url"),
+        ([*model, given, "--store", store], "put it into the variable PGPASSWORD"),
+    ):
+        done = command("run", *more, *task)
+        assert (done.exit_code, remedy in " ".join(done.output.split())) == (2, True), done.output
+    assert not server.served
+    assert not out.exists()
+
+
+def test_a_key_of_a_model_that_was_made_in_python(server: Server, tmp_path: Path) -> None:
+    from lm_eval.models.openai_completions import LocalChatCompletion
+
+    lm = LocalChatCompletion(model="m", base_url=server.chat, auth_token=ARMS["auth_token"])
+    lm.header = {"x-api-key": ARMS["header"]}
+    server.answer = lambda asked: f"7 {ARMS['auth_token']} {ARMS['header']}"
+    write_task(tmp_path, n=6)
+    with budgeted(budget=6):
+        simple_evaluate(tmp_path, lm, apply_chat_template=True)
+    assert len(server.served) == 6
+    assert not leaks(tmp_path)
+
+
+def test_killed(server: Server, tmp_path: Path) -> None:
+    server.latency = 0.05
+    models = [f"--arm=a{i}=local-chat-completions:{arm}" for i, arm in enumerate(arms(server))]
+    words = ["lm-eval", "race", *models, *shared(tmp_path), "--budget", 12, "--output_path", tmp_path / "out"]
+    with (tmp_path / "said").open("wb") as said:
+        process = warm.Popen(
+            [sys.executable, "-c", EVALBUDGET, *map(str, words)],
+            host="lm-eval",
+            stdout=said,
+            stderr=said,
+            cwd=tmp_path,
+            env=environment(),
+        )
+        while process.poll() is None and len(server.served) < 4:
+            time.sleep(0.02)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    assert len(server.served) >= 4, (tmp_path / "said").read_text()
+    assert not leaks(tmp_path)

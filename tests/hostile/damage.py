@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import wraps
 from pathlib import Path
 from time import thread_time
@@ -11,6 +12,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.claims import replications
 
 from evalbudget.errors import EvalbudgetError
 
@@ -20,6 +22,7 @@ VALUES = (
     b"[" * 3000, b'{"a":' * 3000, b"9223372036854775808",
 )  # fmt: skip
 _TOKEN = re.compile(rb'-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|"(?:[^"\\]|\\.)*"|true|false|null|\[[^\[\]]*\]')
+FULL = 10_000
 _ACCIDENTS = ("value", "value", "value", "cut", "flip", "insert", "drop", "foreign")
 
 
@@ -96,12 +99,36 @@ def check_damage(valid: bytes, read: Callable[[bytes], object], named: Path, *, 
         valid: the file.
         read: reads it.
         named: what the error must name.
-        examples: how many files to try; always the same ones.
+        examples: how many files to try; always the same ones. Where claims are tested in full, 10,000.
     """
 
-    @always_the_same(examples)
+    @always_the_same(replications(examples, FULL))
     @given(damaged(valid))
     def each(data: bytes) -> None:
         refusal(lambda: read(data), named)
 
     each()
+
+
+def check_linear(read: Callable[[bytes], object], repeats: Sequence[bytes], *, size: int = 20_000) -> None:
+    """Four times of what is repeated takes not much more than four times as long.
+
+    Args:
+        read: reads bytes, or ends in our own error.
+        repeats: pieces, of which each is repeated until there are ``size`` bytes, and four times that.
+        size: in bytes.
+    """
+
+    def seconds(data: bytes) -> float:
+        began = thread_time()
+        with suppress(EvalbudgetError):
+            read(data)
+        return thread_time() - began
+
+    for piece in repeats:
+        once = piece * -(-size // len(piece))
+        for left in (2, 1, 0):  # another look, where the machine was busy
+            short, long = seconds(once), seconds(4 * once)
+            if long < 8.0 * short + 0.2:
+                break
+            assert left, (piece, short, long)

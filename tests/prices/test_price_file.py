@@ -51,12 +51,18 @@ def test_small_prices_are_numbers_however_they_are_written(tmp_path: Path) -> No
         ("a: {input: 1, tiers: 5}\n", "tiers is 5; write a list"),
         ("a: {input: 1, tiers: [{above: 9, input: -2}]}\n", "prices.yaml, a, tier: input is -2"),
         ("a: {max_output: 100}\n", "it does not say what input and output cost; add input and output, 0 for"),
+        ("a: {input: 1, output: null}\n", "prices.yaml, a: output is None; write a number"),
+        (
+            f"a: {{input: 1{'0' * 399}, output: 1}}\n",
+            "prices.yaml, a: input is 10000000000000000000; write a",
+        ),
+        ("a: {input: 1, output: 1, tiers: [{above: null}]}\n", "a, tier: above is None; write a number"),
         ("a: {input: 1}\n", "it does not say what output cost; add output"),
         ("a: {call: 1, output: 1}\n", "it does not say what input cost"),
         ("a: {input: 1, output: 1, above: 9}\n", "'above' is for tiers"),
         ("a: {input: 1, output: 1, tiers: [{above: 9, call: 1}]}\n", "'call' holds for calls of any length"),
-        ("a: [\n", "is no YAML"),
-        ("a: &x [*x]\n", "a: .* is no price"),
+        ("a: [\n", "prices.yaml cannot be read as YAML, line 2"),
+        ("a: &x [*x]\n", r"\*x stands for something else; write that out"),
     ],
 )
 def test_what_is_no_price_file_is_refused_with_the_remedy(tmp_path: Path, text: str, told: str) -> None:
@@ -90,5 +96,5 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "prices.yaml"
     path.write_bytes(b"\xff\xfe\x00a")
 
-    with pytest.raises(InvalidInputError, match="is no YAML"):
+    with pytest.raises(InvalidInputError, match="is not UTF-8 text"):
         read_prices(path)

@@ -11,17 +11,15 @@ from evalbudget.races import RaceConfig, history_factors
 ITEMS = tuple(f"q{j}" for j in range(30))
 
 
-def test_a_folder_of_recorded_scores_is_not_taken_for_logs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_recorded_scores_and_a_folder_of_logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVALBUDGET_CACHE", str(tmp_path / "cache"))
     scores = (np.random.default_rng(0).random((3, 30, 1, 1)) < 0.5).astype(np.float32)
-    RecordedScores(scores, ("a", "b", "c"), ITEMS, ("match",)).save_folder(tmp_path / "mapped")
+    RecordedScores(scores, ("a", "b", "c"), ITEMS, ("match",)).save(tmp_path / "scores.npz")
 
     def open_logs(path: Path) -> str:
         return f"no logs in {path.name}"
 
-    config = RaceConfig(sampler="race", budget="50%", history=str(tmp_path / "mapped"))
+    config = RaceConfig(sampler="race", budget="50%", history=str(tmp_path / "scores.npz"))
     factors, said = history_factors(config, ITEMS, ["match"], open_folder=open_logs)
     assert factors is not None
     assert said.startswith("history has 30 of the 30 items, of 3 models")

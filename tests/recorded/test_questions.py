@@ -28,7 +28,7 @@ def test_a_question_nobody_else_was_asked_is_paired_with_nothing() -> None:
     other = ASKED | {"4": digest_of("another question", "another answer")}
     found = match_questions([("a", ASKED), ("b", other)])
     assert found.names[1]["4"] == "4 (b)"
-    assert found.notes[0].endswith("paired by question; 1 questions are asked nowhere else.")
+    assert found.notes[0].endswith("paired by question; 1 question is asked nowhere else.")
 
 
 def test_other_words_for_the_same_answers_are_the_same_items() -> None:
@@ -42,7 +42,7 @@ def test_another_right_answer_to_the_same_question_is_said() -> None:
     other = ASKED | {"4": digest_of("question 4", "not that")}
     found = match_questions([("a", ASKED), ("b", other)])
     assert found.names[1] == {i: i for i in ASKED}
-    assert found.notes == ("1 of 5 ids of b have another right answer than elsewhere; paired.",)
+    assert found.notes == ("1 of 5 ids of b has another right answer than elsewhere; paired.",)
 
 
 def test_ids_count_where_a_person_says_so() -> None:

@@ -225,13 +225,18 @@ def test_a_group_ends_where_its_unread_items_leave_no_room() -> None:
 def test_a_task_of_which_all_was_read_is_known() -> None:
     rows = {"part": [[1.0], [0.0], [1.0], []], "whole": [[1.0], [0.0], [0.0], [0.0]], "few": [[1.0], [], []]}
     own = [replace(outcome(task, own), mean=sampled(own), drawn=True) for task, own in rows.items()]
+    own[2] = replace(own[2], in_vain=1)
     found = shared(*own)
     lines = {line.split()[0]: " ".join(line.split()) for line in str(found).splitlines()[:7] if line}
     assert "0.25, all read 4 4" in lines["whole"]
     assert " to " in lines["part"]
     assert "- 1 1" in lines["few"]
     said = "what one score of each item that can be scored, kinds weighted as drawn, would have averaged"
-    assert said in " ".join(str(found).split())  # one of them was given up
+    assert said in " ".join(str(found).split())
+    lacking = (
+        "few: 1 item of 3 without a score: not in the estimate, which would be 0.500 to 1.000 with them."
+    )
+    assert lacking in " ".join(str(found).split())
     assert [part.known for part in found.parts] == [False, True, False]
     # a run that draws nothing has no such thing
     assert "all read" not in str(shared(outcome("a", passes(1, 4)), outcome("b", passes(2, 4))))

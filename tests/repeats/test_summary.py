@@ -14,7 +14,7 @@ from evalbudget import Allocation
 from evalbudget.repeats._item_columns import item_columns
 from evalbudget.repeats._mean_rows import describe_mean
 from evalbudget.repeats._summary import Outcome, Summary, summarize
-from evalbudget.repeats.estimates import Strata
+from evalbudget.repeats.estimates import ItemReadings, Strata
 
 FIXED: dict[str, Any] = {"allocation": Allocation.FIXED, "fixed_repeats": 2}
 
@@ -85,7 +85,7 @@ def test_what_was_bought() -> None:
     assert "Readings 48 of 9 items; 16 of them count for the estimate" in text
     assert "Failed 9 calls: 7 x no score from 'judge', 2 x TimeoutError" in text
     assert "Given up story-8" in text
-    assert "1 item of 9 without a score: not in the estimate." in text
+    assert "1 item of 9 without a score: not in the estimate, which would be" in text
     assert "all count for the estimate" in _text(_summary(_noisy()))
     assert "Failed 3 calls: TimeoutError" in _text(_summary(_noisy(), failures={"TimeoutError": 3}))
 
@@ -208,13 +208,35 @@ def test_a_sample_of_all_that_can_be_scored_is_a_run_like_any_other() -> None:
 
 
 def test_a_sample_says_of_which_items_it_speaks_where_some_were_given_up() -> None:
-    items = [[0.0], [0.0], [1.0], [1.0], [], [], [], []]
+    items = [[0.0], [0.0], [0.0], [1.0], [], [], [], []]
     mean = describe_mean(
         of(items), allocation=Allocation.FIXED, fixed_repeats=0, strata=Strata.of(None, 8), given_up=[4, 5]
     )
-    text = _text(_summary(items, mean=mean, drawn=True, strata="kind", closed=["story-4", "story-5"]))
+    text = _text(_summary(items, mean=mean, drawn=True, strata="kind", in_vain=2))
     assert "one score of each item that can be scored would have averaged" in text
     assert "2 items of 8 without a score: not in the estimate; the values of kind weigh as drawn." in text
+    found = _summary(items, mean=mean, drawn=True, in_vain=2)
+    assert found.with_them == pytest.approx((1 / 6, 3 / 6))  # 1 to 3 right of 6
+    assert "not in the estimate, which would be 0.17 to 0.50 with them." in _text(found)
+    assert "7 of the 8 items would halve that interval" in _text(_summary(items, mean=mean, drawn=True))
+    assert "8 items would halve" not in _text(_summary(items, mean=mean, drawn=True, in_vain=4))
     text = _text(_summary(items, mean=mean, drawn=True))
     assert "one score of each of the 8 items would have averaged" in text
     assert "without a score" not in text
+
+
+@pytest.mark.parametrize(
+    ("items", "repeats", "value"), [(40, 4, 0.5), (12, 9, 0.4), (10, 3, 0.5), (9, 2, 1.0)]
+)
+def test_with_items_random_an_interval_is_never_narrower_than_of_these(
+    items: int, repeats: int, value: float
+) -> None:
+    readings = ItemReadings.of(
+        np.repeat(np.arange(items), repeats),
+        np.tile(np.arange(repeats), items),
+        np.full(items * repeats, value),
+        n_items=items,
+    )
+    how = {"allocation": Allocation.FIXED, "fixed_repeats": repeats}
+    rows = describe_mean(readings, bounds=(0.0, 1.0), **how).rows
+    assert rows["lower"] <= rows["repeats_lower"] < rows["repeats_upper"] <= rows["upper"]

@@ -419,7 +419,7 @@ def test_bad_names_and_missing_scores() -> None:
         report(recorded(x), level=95)
     x[1] = np.nan
     with pytest.raises(
-        InvalidInferenceError, match=r"model 'm1' has no score by .*leave it out with --model"
+        InvalidInferenceError, match=r"model 'm1' has no score by .*leave that model out .*--model"
     ):
         report(recorded(x))
     y = panel()

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import errno
 import logging
+import os
 from pathlib import Path
 
 import pytest
 from filelock import FileLock
+from tests.audits.store.audits import audit
 
+from evalbudget.audits.store import AuditStore
+from evalbudget.audits.store.exchange._projects import remembered
 from evalbudget.errors import JournalError
 from evalbudget.run._json_lines import LinesFile
 from evalbudget.run._lock import hold
@@ -69,3 +73,23 @@ def test_a_disk_that_is_full_keeps_no_lock(tmp_path: Path) -> None:
     lock = hold(path)
     assert lock is not None
     lock.release()
+
+
+@pytest.mark.parametrize(
+    ("of_folder", "of_files"), [(0o755, 0o600), (0o1777, 0o600), (0o775, 0o640), (0o2755, 0o640)]
+)
+def test_files_are_their_owners_alone_unless_the_folder_is_for_several(
+    tmp_path: Path, of_folder: int, of_files: int
+) -> None:
+    tmp_path.chmod(of_folder)
+    before = os.umask(0o027)
+    try:
+        LinesFile.create(tmp_path / "a.jsonl").close()
+        audit(tmp_path / "a.sqlite").close()
+        with AuditStore.open(tmp_path / "a.sqlite") as store, remembered(store) as projects:
+            projects.note("http://localhost", 1)
+    finally:
+        os.umask(before)
+    found = {path.name: oct(path.stat().st_mode & 0o777) for path in tmp_path.iterdir() if path.is_file()}
+    assert len(found) == 5
+    assert set(found.values()) == {oct(of_files)}, found

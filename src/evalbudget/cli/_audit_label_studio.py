@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from dataclasses import asdict
 from pathlib import Path
 
@@ -27,18 +29,17 @@ Examples:
 @click.option(
     "--project", type=click.IntRange(min=1), help="Its number.  [default: last time's, or a new one]"
 )
-@click.option(
-    "--api-key", envvar="LABEL_STUDIO_API_KEY", show_envvar=True, metavar="KEY", help="Of an account."
-)
 @json_option(TEXT_OR_JSON, alone=True)
-def sync_command(
-    where: str, url: str, project: int | None, api_key: str | None, json_path: Path | None
-) -> None:
+def sync_command(where: str, url: str, project: int | None, json_path: Path | None) -> None:
     """Take labels in from a Label Studio project, and give it what is to be labelled next.
 
     Nothing there tells the labeller which system answered or what the judge says. Run it again whenever
-    you like: nothing is pushed or counted twice.
+    you like: nothing is pushed or counted twice. The key of an account is read from the variable
+    LABEL_STUDIO_API_KEY, or asked for at a terminal.
     """
+    api_key = os.environ.get("LABEL_STUDIO_API_KEY", "")
+    if not api_key and sys.stdin.isatty():
+        api_key = click.prompt("Key of an account (Account & Settings)", hide_input=True, err=True)
     if not api_key:
         raise InvalidInputError(
             "there is no key of a Label Studio account; set LABEL_STUDIO_API_KEY to a token of one "

@@ -9,9 +9,9 @@ from typing import Any
 import click
 
 from evalbudget.cli._gate_output import show_gate
-from evalbudget.cli._output import check_target, say, write_text
+from evalbudget.cli._output import STDOUT, check_targets, say, write_text
 from evalbudget.cli.flags import options_of
-from evalbudget.comparisons.flags import BASELINE, BASELINE_MODEL, FLAGS
+from evalbudget.comparisons.flags import BASELINE, BASELINE_MODEL, FLAGS, OUTPUT
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.exit_codes import codes_for_help
 from evalbudget.flags import PRICES, RISK, SAMPLER_SEED, refuse_misspelled
@@ -73,8 +73,9 @@ def gate(
         save_baseline is not None or given[BASELINE_MODEL.name] is None or is_log
     ):
         raise InvalidInputError(f"{BASELINE.option} is missing: give a log, for example --baseline main.eval")
-    if save_baseline is not None:
-        check_target(save_baseline, "--save-baseline")
+    check_targets([("--save-baseline", save_baseline), *((flag.option, given[flag.name]) for flag in OUTPUT)])
+    if save_baseline == STDOUT and candidate is not None:
+        raise InvalidInputError("--save-baseline - is standard output, where the verdict goes; give a file")
     if save_baseline is not None:
         _save(given, task if is_log or candidate is None else None, save_baseline)
     if candidate is None:

@@ -25,8 +25,8 @@ def show_gate(
     """
     from evalbudget.comparisons import as_junit, as_markdown
 
-    if json_path != "-":
-        say(str(gate))
+    if "-" not in (json_path, markdown_path, junit_path):
+        say("\n".join(gate.lines()))
     publish(gate.to_json(), json_path)
     for path, option, text in (
         (markdown_path, "--markdown", as_markdown(gate)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,11 @@ import click
 from rich.console import Console, RenderableType
 
 from evalbudget.errors import InvalidInputError
-from evalbudget.shown import shown_json, shown_lines
+from evalbudget.shown import shown_lines
 from evalbudget.tables import as_text
+
+STDOUT = Path("-")
+"""What people give for standard output."""
 
 
 def json_option(what: str, *, alone: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -53,11 +56,7 @@ def say(what: object, *, err: bool = False) -> None:
 
 def publish(text: str, json_path: str | Path | None, *tables: RenderableType) -> None:
     """The tables, and the JSON where :func:`json_option` wants it; on stdout it takes their place."""
-    text = shown_json(text)
-    if str(json_path) == "-":
-        click.echo(text)
-        return
-    for table in tables:
+    for table in tables if json_path is None or Path(json_path) != STDOUT else ():
         Console().print(as_text(table, lines=True))
     if json_path is not None:
         write_text(Path(json_path), text + "\n")
@@ -70,13 +69,36 @@ def write_json(found: Any, path: str | Path) -> None:
     publish(json.dumps(defined(found), indent=2, allow_nan=False, ensure_ascii=False), path)
 
 
+def check_targets(outputs: Iterable[tuple[str, str | Path | None]]) -> bool:
+    """Refuse before the work rather than after it.
+
+    Args:
+        outputs: options, and what is given for them.
+
+    Returns:
+        Whether one of them is standard output; nothing else is then printed there.
+
+    Raises:
+        InvalidInputError: see :func:`check_target`, or two are standard output.
+    """
+    given = [(option, Path(path)) for option, path in outputs if path is not None]
+    for option, path in given:
+        check_target(path, option)
+    printed = [option for option, path in given if path == STDOUT]
+    if len(printed) > 1:
+        raise InvalidInputError(
+            f"{' and '.join(printed)} are both -, standard output; give a file for all but one"
+        )
+    return bool(printed)
+
+
 def check_target(path: Path, option: str = "--json") -> None:
     """Refuse before the work rather than after it; ``-`` is standard output.
 
     Raises:
         InvalidInputError: the path is a folder, or its folder does not exist.
     """
-    if path == Path("-"):
+    if path == STDOUT:
         return
     if path.is_dir():
         raise InvalidInputError(f"{option} {path} is a folder; give a file")
@@ -85,7 +107,10 @@ def check_target(path: Path, option: str = "--json") -> None:
 
 
 def write_text(path: Path, text: str, option: str = "--json") -> None:
-    """As :func:`write_bytes`, in UTF-8; halves of characters are written out."""
+    """As :func:`write_bytes`, in UTF-8 (halves of characters written out); to standard output for ``-``."""
+    if path == STDOUT:
+        click.echo(text, nl=False)
+        return
     write_bytes(path, text.encode(errors="backslashreplace"), option)
 
 

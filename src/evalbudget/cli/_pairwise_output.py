@@ -34,7 +34,8 @@ def show_pairwise(
     reading = bought.reading
     text = json.dumps(bought.to_dict(), indent=2, allow_nan=False, ensure_ascii=False)
     parts: list[RenderableType] = [] if reading is None else [*lines(reading), reading.table()]
-    publish(text, json_path, *parts, *(Text(shown(line)) for line in bought.lines()))
+    parts += [Text(shown(line)) for line in bought.lines()]
+    publish(text, json_path, *(() if save_path == "-" else parts))
     if save_path is not None:
         write_text(Path(save_path), as_text(bought.rows, Path(save_path).suffix), "--save")
     return bought.exit_code

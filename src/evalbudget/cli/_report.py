@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from evalbudget.cli._output import check_target, json_option, publish, write_bytes, write_text
+from evalbudget.cli._output import STDOUT, check_targets, json_option, publish, write_bytes, write_text
 from evalbudget.cli._pages import check_folder, is_folder, write_pages
 from evalbudget.cli._sources import opened, sources
 from evalbudget.cli.flags import options_of
@@ -48,8 +48,9 @@ Several raters are a panel of judges; --rater picks one of them, or one of a tas
     "--html",
     "html_path",
     metavar="PATH",
-    type=click.Path(path_type=Path),
-    help="Write one web page (report.html), or a folder with a page per model and judge (report/).",
+    type=click.Path(path_type=Path, allow_dash=True),
+    help="Write one web page (report.html; - for standard output), or a folder with a page per model and "
+    "judge (report/).",
 )
 def report(
     paths: tuple[Path, ...],
@@ -73,11 +74,10 @@ def report(
     say how scores were bought are taken to hold none of those. Answers that are missing count as the worst
     for what is said, unless --missing tells otherwise.
     """
-    if picture is not None:
-        check_target(picture, "--picture")
-    folder = html_path is not None and is_folder(html_path)
-    if html_path is not None:
-        (check_folder if folder else check_target)(html_path, "--html")
+    folder = html_path not in (None, STDOUT) and is_folder(html_path)
+    check_targets([("--json", json_path), ("--picture", picture), ("--html", None if folder else html_path)])
+    if folder and html_path is not None:
+        check_folder(html_path, "--html")
     image = None if picture is None else _image(picture)
     from evalbudget.report import draw, page, site
     from evalbudget.report import report as assemble  # numpy takes its time: not for --help
@@ -95,7 +95,7 @@ def report(
         rescale=rescale,
         missing=as_missing(missing),
     )
-    publish(found.to_json(), json_path, found.table())
+    publish(found.to_json(), json_path, *(() if html_path == STDOUT else (found.table(),)))
     if picture is not None and image is not None:
         write_bytes(picture, draw(found, image), "--picture")
     if html_path is not None and folder:

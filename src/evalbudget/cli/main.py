@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+import logging
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any, cast
 
@@ -17,6 +19,7 @@ from evalbudget.errors import EvalbudgetError, innermost
 from evalbudget.exit_codes import ExitCode, codes_for_help
 from evalbudget.flags import renamed
 from evalbudget.hooks._plugins import plugins
+from evalbudget.secrets import keep_out, without_known, without_secrets
 from evalbudget.shown import shown_lines
 
 EXAMPLES = """\b
@@ -64,11 +67,16 @@ class _Group(SuggestingGroup):
             return f" The command {name!r} comes with its plugin: pip install 'evalbudget[{name}]'."
         return ""
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        keep_out(args)
+        return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            with _no_secrets_in_logs():
+                return super().invoke(ctx)
         except EvalbudgetError as ex:
-            raise Refusal(str(ex)) from ex
+            raise Refusal(without_secrets(str(ex))) from ex
         except OSError as ex:
             if ex.errno == errno.EPIPE:  # click's own affair
                 raise
@@ -96,9 +104,29 @@ class _Group(SuggestingGroup):
             raise _failed() from ex
 
 
+@contextmanager
+def _no_secrets_in_logs() -> Iterator[None]:
+    """Hosts and clients of theirs log the arguments of models, headers and addresses."""
+    made = logging.getLogRecordFactory()
+
+    def masked(*given: Any, **named: Any) -> logging.LogRecord:
+        record = made(*given, **named)
+        with suppress(TypeError, ValueError):  # arguments that do not fit, says the handler
+            said = record.getMessage()
+            if (left := without_known(said)) != said:
+                record.msg, record.args = left, None
+        return record
+
+    logging.setLogRecordFactory(masked)
+    try:
+        yield
+    finally:
+        logging.setLogRecordFactory(made)
+
+
 def _failed() -> click.exceptions.Exit:
     """Show where; the exit code is not Python's own, 1, which has a meaning here."""
-    click.echo(shown_lines(traceback.format_exc()), nl=False, err=True)
+    click.echo(shown_lines(without_known(traceback.format_exc())), nl=False, err=True)
     return click.exceptions.Exit(ExitCode.FAILED)
 
 
@@ -124,7 +152,6 @@ _COMMANDS = {
     "audit": ("evalbudget.cli._audit:audit", "Label what audits want, and say what the labels prove."),
     "backtest": ("evalbudget.cli.backtest:backtest", "Replay recorded scores: what would have been saved?"),
     "compare": ("evalbudget.cli._compare:compare", "Are the differences between models, or versions, real?"),
-    "convert": ("evalbudget.cli._convert:convert", "Large recorded scores as a folder that takes no memory."),
     "doctor": ("evalbudget.cli._doctor:doctor", "What can and cannot be concluded from scores, and saved."),
     "gate": ("evalbudget.cli._gate:gate", "Did it get worse? For builds: the exit code is the verdict."),
     "pairwise": ("evalbudget.cli._pairwise:pairwise", "Which answers are preferred, and is there a winner?"),

@@ -116,7 +116,7 @@ class Baseline:
         declared = recorded.declared
         study = Study.of(recorded, missing=missing)
         if study.is_panel and study.bounds is None:
-            study.require_one_scale("--score")
+            study.require_one_scale("--score NAME")
         shares = study.shares[0]
         if missing is Missing.DROP:  # what is left out was asked all the same
             shares = (missing_shares(recorded)[0] == 1.0) * 1.0

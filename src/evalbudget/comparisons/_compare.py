@@ -98,7 +98,7 @@ def compare(
         )
     raters = _chosen("score", scores, recorded.raters)
     recorded = recorded.part(models=np.array(chosen), raters=np.array(raters))
-    codes = _clusters(recorded, cluster)
+    codes = [_clusters(part, cluster) for _, part in _measures(recorded)]
     if cluster is None and recorded.declared is not None:
         cluster = recorded.declared.cluster
     studies = [
@@ -107,7 +107,7 @@ def compare(
     ]
     for name, study in studies:
         if study.is_panel and study.bounds is None:
-            study.require_one_scale("--score")
+            study.require_one_scale("--score NAME")
         if guaranteed:
             require_range(name, study)
     pairs = [
@@ -115,16 +115,20 @@ def compare(
         for a, b in combinations(range(len(recorded.models)), 2)
         if against is None or against in (recorded.models[a], recorded.models[b])
     ]
-    asked = [(metric, study, pair) for metric, study in studies for pair in pairs]
-    comparable = sum(study.of_both(*pair).is_comparable for _, study, pair in asked)
+    asked = [
+        (metric, study, pair, own)
+        for (metric, study), own in zip(studies, codes, strict=True)
+        for pair in pairs
+    ]
+    comparable = sum(study.of_both(*pair).is_comparable for _, study, pair, _ in asked)
     if not comparable:
         raise InvalidInputError(
             "no two of the models were scored on the same item, so nothing can be compared"
         )
     alpha = (1.0 - level) / comparable
     rows = tuple(
-        compared_pair(metric, study, pair, codes, alpha, margin, guaranteed=guaranteed)
-        for metric, study, pair in asked
+        compared_pair(metric, study, pair, own, alpha, margin, guaranteed=guaranteed)
+        for metric, study, pair, own in asked
     )
     notes = [
         f"{name}: {study.missing_note}" if len(studies) > 1 else study.missing_note

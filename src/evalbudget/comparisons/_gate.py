@@ -172,7 +172,8 @@ class Gate:
         if self.missing_words:
             told += f" {self.missing_words}{self._counted}."
         if self.not_asked:
-            told += f" {self.not_asked:,} items of the baseline were not asked of the candidate."
+            were = "item of the baseline was" if self.not_asked == 1 else "items of the baseline were"
+            told += f" {self.not_asked:,} {were} not asked of the candidate."
         return told
 
     @property
@@ -223,7 +224,8 @@ class Gate:
             )
         left = self.n_items - self.items - self.evidence.failed
         if self.these_items:
-            settled = f"The {left:,} items that are left settle it: raise --budget." if left else ""
+            those = "item that is left settles" if left == 1 else f"{left:,} items that are left settle"
+            settled = f"The {those} it: raise --budget." if left else ""
             return settled or "What failed settles it: mend that, or take a larger --margin."
         needed = self.items_needed
         remedy = "take a larger --margin, or --these-items for a verdict on these items as scored once each."

@@ -31,11 +31,20 @@ LOWER_IS_BETTER = Flag(
     "lower_is_better", "Lower scores are better, where the log does not say so itself.", switch=True
 )
 MARKDOWN = Flag(
-    "markdown_path", "Write the verdict as a comment for a pull request.", "PATH", spelled="markdown"
+    "markdown_path",
+    "Write the verdict as a comment for a pull request; - for standard output.",
+    "PATH",
+    spelled="markdown",
 )
-JUNIT = Flag("junit_path", "Write the verdict as JUnit's XML.", "PATH", spelled="junit")
+JUNIT = Flag(
+    "junit_path", "Write the verdict as JUnit's XML; - for standard output.", "PATH", spelled="junit"
+)
 
-OUTPUT = (replace(JSON, help="Write the verdict to this file, as JSON."), MARKDOWN, JUNIT)
+OUTPUT = (
+    replace(JSON, help="Write the verdict to this file, as JSON; - for standard output."),
+    MARKDOWN,
+    JUNIT,
+)
 FLAGS = (
     *(BASELINE, BASELINE_MODEL, MARGIN, LEVEL, THESE_ITEMS, CLUSTER, REPEATS),
     *(

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from evalbudget._third_party import is_ours, third_party
 from evalbudget.backtest import RecordedScores
 from evalbudget.doctor._case import Case
 from evalbudget.doctor._check import Check, Finding, Kind
@@ -120,14 +122,14 @@ def diagnose(
             continue
         case = Case(part, level, seed)
         if case.is_panel:
-            case.study.require_one_scale()
+            case.study.require_one_scale("--rater NAME")
         for check in checks:
+            ours = (Exception,) if is_ours(check) else ()
             try:
-                findings = list(check().examine(case))
+                with third_party(partial(silent.__setitem__, check.name), *ours):
+                    found += [replace(finding, score=name) for finding in check().examine(case)]
             except EvalbudgetError as ex:
                 silent.setdefault(check.name, str(ex))
-                continue
-            found += [replace(finding, score=name) for finding in findings]
     found.sort(key=lambda finding: _ORDER.index(finding.kind))
     return Diagnosis(
         path,

@@ -39,6 +39,9 @@ def readings(recorded: RecordedScores) -> dict[str, Values]:
     def taken(table: NDArray[np.floating] | None) -> Values:
         return np.full(n, np.nan) if table is None else np.asarray(table[rows], dtype=np.float64)
 
+    clusters = _named(told.clusters or (None,) * len(recorded.items), item)
+    if told.clustered:
+        clusters = [each if told.clustered[r] else None for each, r in zip(clusters, rater, strict=True)]
     return {
         "item": _named(recorded.items, item),
         "model": _named(recorded.models, model),
@@ -57,7 +60,7 @@ def readings(recorded: RecordedScores) -> dict[str, Values]:
         "score_low": ranges[rater, 0],
         "score_high": ranges[rater, 1],
         "digest": _named([digest or None for digest in told.digests], item),
-        "cluster": _named(told.clusters or (None,) * len(recorded.items), item),
+        "cluster": clusters,
         "epoch": repeat if recorded.epochs is None else recorded.epochs[rows],
         "weight": taken(recorded.weights),
         "allocation": _named(kinds, model),

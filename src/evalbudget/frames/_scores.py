@@ -16,9 +16,10 @@ from evalbudget.frames._columns import COLUMNS
 from evalbudget.frames._readings import readings
 from evalbudget.frames._write import library, write
 from evalbudget.hooks._plugins import plugins
-from evalbudget.missing import Missing
+from evalbudget.missing import as_missing
 from evalbudget.plans import Plans
 from evalbudget.plans import plan as planned
+from evalbudget.recorded._direction import with_lower_better
 from evalbudget.recorded._frame_table import read_frame
 from evalbudget.recorded._race_record import RaceRecord
 from evalbudget.recorded._rescale import rescale_raters
@@ -126,6 +127,7 @@ class Scores:
         models: Sequence[str] = (),
         rater: str | None = None,
         rescale: bool = False,
+        missing: str | None = None,
     ) -> Leaderboard:
         """Every model's mean with intervals and ranks: the leaderboard of ``evalbudget report``.
 
@@ -134,6 +136,7 @@ class Scores:
             models: only these; empty for all.
             rater: only this one; None for all, which are then a panel of judges.
             rescale: map the range that each rater used to 0..1 first.
+            missing: as of :meth:`compare`.
 
         Raises:
             UnknownNameError: no such model or rater.
@@ -141,7 +144,13 @@ class Scores:
             InvalidInferenceError: judges on different scales, or no reading that may count.
         """
         found = report(
-            self.recorded, level=level, models=models, rater=rater, rescale=rescale, sections=(Leaderboard,)
+            self.recorded,
+            level=level,
+            models=models,
+            rater=rater,
+            rescale=rescale,
+            missing=as_missing(missing),
+            sections=(Leaderboard,),
         )
         (board,) = found.sections
         assert isinstance(board, Leaderboard)
@@ -157,7 +166,8 @@ class Scores:
         level: float = 0.95,
         cluster: str | None = None,
         guaranteed: bool = False,
-        missing: Missing = Missing.WORST,
+        missing: str | None = None,
+        score_range: tuple[float, float] | None = None,
     ) -> Comparisons:
         """Which differences between models are real? See :func:`evalbudget.comparisons.compare`.
 
@@ -170,7 +180,9 @@ class Scores:
             cluster: name of the category that items were sampled in together, as the scores were read with
                 (``read(..., category="document")``); None if items are sampled one by one.
             guaranteed: wider intervals that hold however scores are spread.
-            missing: what an item counts as that one of two models has no score on.
+            missing: what an item counts as that a model was asked and has no score on: ``worst`` (the
+                default), ``zero`` or ``drop``.
+            score_range: smallest and largest possible score; None: as the source declares it.
 
         Raises:
             InvalidInputError: as that does, or another category than was read.
@@ -191,7 +203,8 @@ class Scores:
             level=level,
             cluster=cluster,
             guaranteed=guaranteed,
-            missing=missing,
+            missing=as_missing(missing),
+            score_range=score_range,
         )
 
     @property
@@ -265,6 +278,7 @@ def read(
     task: str | None = None,
     category: str | None = None,
     across_tasks: bool = False,
+    lower_is_better: bool = False,
 ) -> Scores:
     """Read logs or files of recorded scores: whatever ``evalbudget report`` reads.
 
@@ -277,6 +291,7 @@ def read(
         task: of several in a folder of logs or in a table, the one to read.
         category: field of an item that says what it belongs to; None for the usual one.
         across_tasks: take logs of tasks of different names or versions for one task.
+        lower_is_better: lower scores are better, where the source does not say so itself.
 
     Raises:
         InvalidInputError: nothing there, a format that nobody knows, or a damaged file, with its name.
@@ -284,7 +299,8 @@ def read(
     """
     paths = [Path(one) for one in dict.fromkeys((path, *more))]
     opened = {str(one): plugins().open_scores(one, task, category=category) for one in paths}
-    return Scores(side_by_side(opened, across_tasks=across_tasks), category or _CATEGORY)
+    recorded = side_by_side(opened, across_tasks=across_tasks)
+    return Scores(with_lower_better(recorded) if lower_is_better else recorded, category or _CATEGORY)
 
 
 def from_frame(frame: object, *, category: str | None = None) -> Scores:

@@ -6,8 +6,9 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from importlib.metadata import Distribution, EntryPoint, distributions
 from pathlib import Path
@@ -15,8 +16,15 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 import pluggy
 
+from evalbudget._third_party import third_party
 from evalbudget._version import __version__
-from evalbudget.errors import EvalbudgetError, InvalidInputError, PluginError, UnknownNameError
+from evalbudget.errors import (
+    EvalbudgetError,
+    InvalidInputError,
+    PluginError,
+    UnknownNameError,
+    did_you_mean,
+)
 from evalbudget.hooks import _hookspecs as hookspecs
 from evalbudget.sampler import Kind
 from evalbudget.shown import shown_logger
@@ -42,7 +50,10 @@ BUILTIN = "evalbudget.builtin"
 """Loaded by name, as any plugin is."""
 
 DISABLE = "EVALBUDGET_DISABLE_PLUGINS"
-"""Environment variable: ``1`` disables all but the built-ins, otherwise a comma-separated list of names."""
+"""Environment variable: a comma-separated list of names; ``1`` and the like disable all but the built-ins."""
+
+_ALL = ("1", "true", "yes", "all")
+"""What disables all but the built-ins, in large or small letters."""
 
 
 class _Named(Protocol):
@@ -95,7 +106,8 @@ class Plugins:
 
     Args:
         entry_points: (distribution, entry point) pairs to load; None to look at what is installed.
-        disabled: names to leave out; ``1`` leaves out all but the built-ins.
+        disabled: names to leave out, with commas between them; ``1``, ``true``, ``yes`` or ``all`` leaves out
+            all but the built-ins. A name that no plugin has is said.
     """
 
     def __init__(
@@ -112,13 +124,18 @@ class Plugins:
         self._unasked: list[tuple[PluginInfo, object]] = []  # plugins that have not said yet what they bring
         self._add(PluginInfo("builtin", "evalbudget", __version__, BUILTIN), lambda: import_module(BUILTIN))
         off = {part.strip() for part in disabled.split(",") if part.strip()}
+        names = {name for name in off if name.casefold() not in _ALL}
         found = _installed() if entry_points is None else entry_points
         for distribution, entry_point in found:
             info = PluginInfo(entry_point.name, distribution.name, distribution.version, entry_point.value)
-            if "1" in off or entry_point.name in off:
+            if names != off or entry_point.name in names:
                 self._found[info.name] = replace(info, disabled=True)
             else:
                 self._add(info, entry_point.load)
+        installed = self._found.keys() - {"builtin"}
+        for name in sorted(names - installed):
+            hint = did_you_mean(name, installed)
+            log.warning("%s: no plugin %r is installed that could be left out.%s", DISABLE, name, hint)
 
     @property
     def found(self) -> tuple[PluginInfo, ...]:
@@ -292,13 +309,14 @@ class Plugins:
     def _read(self, reader: pluggy.HookImpl, known: Mapping[str, Any]) -> RecordedScores | None:
         """What a plugin reads; None if it does not know the format."""
         try:
-            arguments = [known[name] for name in reader.argnames]
-            return cast("RecordedScores | None", reader.function(*arguments))
+            with self._disables(reader.plugin_name, Exception):
+                arguments = [known[name] for name in reader.argnames]
+                return cast("RecordedScores | None", reader.function(*arguments))
         except EvalbudgetError:
             raise
-        except Exception:  # a third party's code: whatever it raises must not end the others
+        except Exception:  # perhaps of this file only; the next one is read again
             log.exception("plugin %r failed to look at %s", reader.plugin_name, known["path"])
-            return None
+        return None
 
     def _require_one_format(
         self, first: pluggy.HookImpl, others: Iterable[pluggy.HookImpl], known: Mapping[str, Any]
@@ -319,18 +337,20 @@ class Plugins:
 
     def price_of(self, model: str) -> Price | None:
         """What a plugin knows of the price of a model; None if none does."""
-        return cast("Price | None", self._manager.hook.evalbudget_price_of(model=model))
+        for knows in self._manager.hook.evalbudget_price_of.get_hookimpls()[::-1]:
+            with self._disables(knows.plugin_name, EvalbudgetError):
+                price = cast("Price | None", knows.function(*(model for _ in knows.argnames)))
+                if price is not None:
+                    return price
+        return None
 
     def add_commands(self, cli: click.Group) -> None:
         """Let every plugin add its commands; one that fails is reported, the rest go on."""
         for plugin_name, plugin in self._manager.list_name_plugin():
-            implementation = getattr(plugin, "evalbudget_add_commands", None)
-            if implementation is None:
-                continue
-            try:
-                implementation(cli)
-            except Exception as ex:  # a third party's code: whatever it raises must not end the others
-                self._fail(plugin_name, ex)
+            with self._disables(plugin_name):
+                implementation = getattr(plugin, "evalbudget_add_commands", None)
+                if implementation is not None:
+                    implementation(cli)
 
     def _add(self, info: PluginInfo, load: Callable[[], object]) -> None:
         if info.name in self._found:
@@ -340,14 +360,11 @@ class Plugins:
                 f"{info.distribution}. Uninstall one, or set {DISABLE}={info.name}"
             )
         self._found[info.name] = info
-        try:
+        with self._disables(info.name):
             plugin = load()
             self._manager.register(plugin, name=info.name)
             self._manager.check_pending()
-        except Exception as ex:  # a third party's code: whatever it raises must not end the others
-            self._fail(info.name, ex)
-            return
-        self._unasked.append((info, plugin))
+            self._unasked.append((info, plugin))
 
     def _table(self, what: str) -> dict[str, Any]:
         self._collect()
@@ -358,22 +375,21 @@ class Plugins:
         while self._unasked:
             info, plugin = self._unasked.pop(0)
             try:
-                provides = {
-                    **self._register_samplers(info, plugin),
-                    "samplers of audits": self._register(info, plugin, "audits", "sampler of audits"),
-                    "schedules": self._register(info, plugin, "schedules", "schedule"),
-                    "estimators": self._register(info, plugin, "estimators", "estimator"),
-                    "scorers": self._register(info, plugin, "scorers", "scorer"),
-                    "reports": self._register(info, plugin, "reports", "report"),
-                    "checks": self._register(info, plugin, "checks", "check"),
-                }
+                with self._disables(info.name, PluginError):
+                    provides = {
+                        **self._register_samplers(info, plugin),
+                        "samplers of audits": self._register(info, plugin, "audits", "sampler of audits"),
+                        "schedules": self._register(info, plugin, "schedules", "schedule"),
+                        "estimators": self._register(info, plugin, "estimators", "estimator"),
+                        "scorers": self._register(info, plugin, "scorers", "scorer"),
+                        "reports": self._register(info, plugin, "reports", "report"),
+                        "checks": self._register(info, plugin, "checks", "check"),
+                    }
+                    provides = {kind: names for kind, names in provides.items() if names}
+                    self._found[info.name] = replace(info, provides=provides)
             except PluginError:
                 self._unasked.insert(0, (info, plugin))  # whoever asks again is told again
                 raise
-            except Exception as ex:  # a third party's code: whatever it raises must not end the others
-                self._fail(info.name, ex)
-                continue
-            self._found[info.name] = replace(info, provides={k: v for k, v in provides.items() if v})
 
     def _register_samplers(self, info: PluginInfo, plugin: object) -> dict[str, tuple[str, ...]]:
         classes = self._classes(plugin, "samplers")
@@ -415,12 +431,20 @@ class Plugins:
             self._owner[what, cls.name] = info.name
         return tuple(cls.name for cls in classes)
 
-    def _fail(self, name: str, ex: Exception) -> None:
+    def _disables(self, name: str, *passes: type[BaseException]) -> AbstractContextManager[None]:
+        """Within this block a plugin runs; whatever it raises disables it, and does not end the command."""
+        return third_party(partial(self._disable, name), *passes)
+
+    def _disable(self, name: str, reason: str) -> None:
         self._unasked = [(info, plugin) for info, plugin in self._unasked if info.name != name]
         if self._manager.has_plugin(name):
             self._manager.unregister(name=name)
-        reason = str(ex) if isinstance(ex, EvalbudgetError) else f"{type(ex).__name__}: {ex}"
-        self._found[name] = replace(self._found[name], error=reason)
+        for what, brought in [key for key, owner in self._owner.items() if owner == name]:
+            del self._tables[what][brought], self._owner[what, brought]
+        self._found[name] = replace(self._found[name], error=reason, provides={})
+        log.warning(
+            "plugin %r is left out: %s. To leave it out from now on: %s=%s", name, reason, DISABLE, name
+        )
 
 
 def _named(what: str, name: str, table: Mapping[str, T]) -> T:

@@ -24,7 +24,6 @@ from evalbudget.judges.schedules import JudgeSchedule
 from evalbudget.judges.schedules._panel import check_panel, per_judge
 from evalbudget.recorded._rescale import rescale_raters
 from evalbudget.recorded._scores import RecordedScores
-from evalbudget.replay._engines import Crew
 from evalbudget.replay._rows import rows_to_json
 from evalbudget.replay._workers import Job, Progress, run_all
 from evalbudget.tables import PrintableTable
@@ -136,8 +135,6 @@ def backtest_rotation(
     level: float = 0.95,
     rescale: bool = False,
     workers: int | None = None,
-    parallel: str = "loky",
-    cluster: str | None = None,
     progress: Progress | None = None,
 ) -> RotationResult:
     """Replay recorded scores under several rotations with the same number of judge calls.
@@ -158,21 +155,16 @@ def backtest_rotation(
         rescale: map each judge's observed range to 0..1 first; otherwise judges that seem to be on different
             scales are refused.
         workers: processes; 1 for this one. None for one per processor, or this one if the work is small.
-        parallel: what spreads replays over processes: ``loky``, or ``dask`` or ``ray``, whose extra must be
-            installed. Where these start a cluster of their own, a script needs ``if __name__ == "__main__"``.
-        cluster: address of a cluster of Dask or Ray; None for what ``DASK_SCHEDULER_ADDRESS`` or
-            ``RAY_ADDRESS`` names, or this process is connected to, or else one of ``workers`` processes.
         progress: called with (replays finished, replays in all).
 
     Raises:
-        UnknownNameError: no such rotation, model, judge or engine.
+        UnknownNameError: no such rotation, model or judge.
         BudgetError: a budget below two calls per judge, or in money or tokens.
         InvalidInferenceError: the judges seem to score on different scales.
         InvalidInputError: one judge only, nothing to compare, or an argument out of range.
         EvalbudgetError: a worker died.
     """
     check_level(level)
-    crew = Crew.of(workers, parallel, cluster)
     entrants = _entrants(rotations)
     judges = check_panel(recorded.as_panel().raters, needed_by="a backtest of rotation")
     recorded = recorded.select(model=model)
@@ -199,7 +191,7 @@ def backtest_rotation(
     ]
     stage = _Stage(tuple(pools), tuple(entrants), judges, price, level)
     calls = sum(job.budgets[0] for job in jobs) // _CALLS_AT_ONCE
-    replays = np.array(run_all(stage, jobs, crew=crew, progress=progress, readings=calls))
+    replays = np.array(run_all(stage, jobs, workers=workers, progress=progress, readings=calls))
     grid = replays.reshape(len(texts), len(entrants), len(pools), len(seed_list), -1)
     rows = [
         _row(cls.name, text, amounts[t], list(grid[t, c]), len(seed_list), level, judges)

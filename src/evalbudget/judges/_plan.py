@@ -27,6 +27,7 @@ item, and with several about what is left of both items and scores,
 
 .. math:: \nu = \bigl[(n - 1)^{-4} + (nm - K)^{-4}\bigr]^{-1/4},
 
+Clusters of items add their excess over independent items to V, with degrees of freedom of their own. nu is
 within 10% of the degrees that :func:`~evalbudget.judges.estimates._panel_mean` computes (for n, K, nm from
 5, 8, 10 to 150, 123, 300). Plans have two calls of every judge at least.
 """
@@ -44,6 +45,7 @@ from evalbudget.judges.estimates._components import VarianceComponents
 from evalbudget.judges.estimates._sources import Source
 from evalbudget.judges.schedules._priced import counts_of, priced_shares
 from evalbudget.statistics._bounds import FloatArray, check_level
+from evalbudget.statistics._cluster_excess import ClusterExcess
 from evalbudget.statistics._shrinkage import t_quantile
 
 STRATEGIES = ("all", "random", "cyclic", "priced")
@@ -215,6 +217,7 @@ def plan_for_half_width(
     level: float = 0.95,
     max_items: int | None = None,
     judges_used: int | None = None,
+    clusters: ClusterExcess | None = None,
 ) -> tuple[Plan | Refusal, ...]:
     """The cheapest plan of each strategy whose interval is no wider than wanted.
 
@@ -225,6 +228,7 @@ def plan_for_half_width(
         level: of the interval.
         max_items: how many items there are; more generations are planned then, if that helps.
         judges_used: also plan with so many judges of the panel, drawn at random, who score everything.
+        clusters: of the pilot's items, which the items planned come in, too; None: they are independent.
 
     Returns:
         A plan or a refusal for each strategy.
@@ -237,11 +241,11 @@ def plan_for_half_width(
         raise InvalidInputError(f"half-width is {half_width:g}; give a positive one, in units of the scores")
 
     def items_for(found: Forecast) -> int:
-        return _fewest(lambda n: _half_width(found, n, level, pilot) <= half_width, _least(found))
+        return _fewest(lambda n: _half_width(found, n, level, pilot, clusters) <= half_width, _least(found))
 
     def refuse(found: Sequence[Forecast]) -> str:
         most = max_items or _MOST_ITEMS
-        best = min(_half_width(f, most, level, pilot) for f in found)
+        best = min(_half_width(f, most, level, pilot, clusters) for f in found)
         return (
             f"a half-width of {half_width:g} is out of reach with "
             f"{'any number of' if max_items is None else max_items} items and up to "
@@ -249,7 +253,7 @@ def plan_for_half_width(
             f"{'judges' if max_items is None else 'items'} are needed"
         )
 
-    return _plans(pilot, prices, level, max_items, judges_used, items_for, refuse, lambda p: p.cost)
+    return _plans(pilot, prices, level, max_items, judges_used, clusters, items_for, refuse, lambda p: p.cost)
 
 
 def plan_for_money(
@@ -260,6 +264,7 @@ def plan_for_money(
     level: float = 0.95,
     max_items: int | None = None,
     judges_used: int | None = None,
+    clusters: ClusterExcess | None = None,
 ) -> tuple[Plan | Refusal, ...]:
     """The narrowest interval of each strategy for the money.
 
@@ -270,6 +275,7 @@ def plan_for_money(
         level: of the interval.
         max_items: how many items there are.
         judges_used: also plan with so many judges of the panel, drawn at random, who score everything.
+        clusters: of the pilot's items, which the items planned come in, too; None: they are independent.
 
     Returns:
         A plan or a refusal for each strategy.
@@ -292,7 +298,9 @@ def plan_for_money(
             return f"{max_items} items are too few to tell the judges apart; {few} are needed"
         return f"{money:g} does not buy enough calls for an interval; the least is {least:.4g}"
 
-    return _plans(pilot, prices, level, max_items, judges_used, items_for, refuse, lambda p: p.half_width)
+    return _plans(
+        pilot, prices, level, max_items, judges_used, clusters, items_for, refuse, lambda p: p.half_width
+    )
 
 
 def _plans(
@@ -301,6 +309,7 @@ def _plans(
     level: float,
     max_items: int | None,
     judges_used: int | None,
+    clusters: ClusterExcess | None,
     items_for: Callable[[Forecast], int],
     refuse: Callable[[Sequence[Forecast]], str],
     loss: Callable[[Plan], float],
@@ -314,7 +323,7 @@ def _plans(
             items = items_for(found)
             if items < _least(found) or items > (_MOST_ITEMS - 1 if max_items is None else max_items):
                 continue
-            half = _half_width(found, items, level, pilot)
+            half = _half_width(found, items, level, pilot, clusters)
             calls, cost = items * found.calls, _cost(found, items, prices)
             shares = _counts(found, items, prices) / calls if strategy == "priced" else found.shares
             plans.append(
@@ -395,7 +404,9 @@ def _cost(found: Forecast, items: int, prices: Prices) -> float:
     return cost + items * found.generations * prices.per_generation
 
 
-def _half_width(found: Forecast, items: int, level: float, pilot: VarianceComponents) -> float:
+def _half_width(
+    found: Forecast, items: int, level: float, pilot: VarianceComponents, clusters: ClusterExcess | None
+) -> float:
     K, calls, variance = pilot.n_judges, items * found.calls, found.variance / items + found.fixed
     degrees = items - 1.0
     if found.strategy in ("cyclic", "priced"):
@@ -410,7 +421,10 @@ def _half_width(found: Forecast, items: int, level: float, pilot: VarianceCompon
             variance += found.uneven / items * unevenness
         left = float(calls - K)
         degrees = left if found.generations == 1 else (degrees**-4 + left**-4) ** -0.25
-    return float(t_quantile(level, degrees)) * sqrt(variance)
+    error = sqrt(variance)
+    if clusters is not None:
+        error, degrees = clusters.error(variance, degrees, items)
+    return float(t_quantile(level, degrees)) * error
 
 
 def _fewest(enough: Callable[[int], bool], low: int) -> int:

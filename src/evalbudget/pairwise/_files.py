@@ -12,6 +12,7 @@ from typing import Any
 from evalbudget._spreadsheets import as_cell, from_cell
 from evalbudget.errors import EvalbudgetError, InvalidInputError, did_you_mean
 from evalbudget.pairwise._preferences import JUDGE, Preference, Preferences, check_preference
+from evalbudget.untrusted import parsed_json
 
 TIE = "tie"
 _TIES = (TIE, "tie (bothbad)")
@@ -118,7 +119,7 @@ def _csv_lines(text: str, path: Path, delimiter: str) -> Iterator[tuple[str, dic
 
 def _json_array(text: str, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     try:
-        rows = json.loads(text)
+        rows = parsed_json(text)
     except ValueError as ex:
         raise InvalidInputError(f"{path}: {ex}; give a JSON array of objects") from None
     for number, row in enumerate(rows, start=1):
@@ -130,7 +131,7 @@ def _json_lines(text: str, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
+            row = parsed_json(line)
         except ValueError as ex:
             raise InvalidInputError(
                 f"{path}, line {number}: {ex}; give one JSON object per line, or an array of objects"

@@ -9,7 +9,7 @@ from evalbudget.pairwise._win_rates import Taken
 from evalbudget.report._numbers import names
 
 _SHOWN = 3
-NOT_IDENTIFIED = "the effect of position is not identified where each judge saw one order only"
+_NOT_IDENTIFIED = "the effect of position is not identified where each judge saw one order only"
 _NO_ORDER = (
     "Which answer was shown first is not known, so no effect of position can be seen: it is part of the win "
     "rates, and nothing is proved. Give columns first and second in the order shown."
@@ -59,12 +59,12 @@ def notes(
 def _position(pairs: Sequence[PairRow]) -> Iterator[str]:
     if told := _those(pairs, lambda row: row.position == Taken.NOTHING.value):
         yield (
-            f"{told} were only ever shown in one order: {NOT_IDENTIFIED}. It is part of the win rate, and "
+            f"{told} were only ever shown in one order: {_NOT_IDENTIFIED}. It is part of the win rate, and "
             "nothing is proved. Show them the other way round, too."
         )
     if told := _those(pairs, lambda row: row.position == Taken.COMMON.value and not row.both_ways):
         yield (
-            f"{told} were shown in one order by each judge, and {NOT_IDENTIFIED}. One effect of all judges "
+            f"{told} were shown in one order by each judge, and {_NOT_IDENTIFIED}. One effect of all judges "
             f"is taken away, which is right if chance decided who saw which order{_allowed(pairs)}. Nothing "
             "is proved. Have each judge see both orders."
         )

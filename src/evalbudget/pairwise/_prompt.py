@@ -35,7 +35,7 @@ _BLANK = re.compile(r"\{(" + "|".join(_NAMES) + r")\}")
 _MARKED = re.compile(r"\[\[\s*(A|B|C|tie|A>+B|B>+A|A=B)\s*\]\]", re.IGNORECASE)
 _PLAIN = re.compile(
     r"(?i:(?P<told>.*\b(?:verdict|winner|better(?: answer)?|choice|preference|decision|result)"
-    r"\s*(?:is\s*:?|:)\s*)?"
+    r"\s*(?:is(?:\s*:)?|:)\s*)?"
     r"(?:answer |response |assistant |(?:it is |it's )?a )?)"
     r"(?P<verdict>[ABC]|(?i:tie|draw))(?P<wins>(?i: is (?:the )?(?:better|winner)(?: \w+)?| wins))?"
 )
@@ -48,9 +48,9 @@ _NEGATED_MARK = re.compile(
     r"(?: (?:answer|choice|response|option|one|best|place))?(?: is)?)\W*$",
     re.IGNORECASE,
 )
-_THOUGHT = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.IGNORECASE | re.DOTALL)
-_THINKING = re.compile(r"<think(?:ing)?>", re.IGNORECASE)
-_THOUGHT_ENDS = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
+_THOUGHT = re.compile(r"<(?P<ends>/?)think(?:ing)?>", re.IGNORECASE)
+_NEAR = 200
+"""Characters in which a line states a verdict or negates a mark; more would cost the square of them."""
 
 
 def read_template(path: str | Path | None) -> str:
@@ -108,9 +108,7 @@ def parse_verdict(reply: str) -> float | None:
     instructions that are repeated, are none, nor is what is negated (``not [[A]]``,
     ``The worse choice is B``), quoted (``>``) or only thought, between ``<think>`` and ``</think>``.
     """
-    spoken = _THOUGHT_ENDS.split(_THOUGHT.sub("\n", reply))[-1]
-    if _THINKING.search(spoken):
-        return None
+    spoken = _spoken(reply)
     lines = [line.strip() for line in spoken.splitlines() if line.strip()]
     for line in reversed(lines):
         if line.startswith(">"):
@@ -121,15 +119,38 @@ def parse_verdict(reply: str) -> float | None:
             return said
         if marks:
             stated = {_value(each[1]) for each in marks}
-            negated = any(_NEGATED_MARK.search(line[: each.start()].rstrip(_DECORATION)) for each in marks)
-            return stated.pop() if len(stated) == 1 and not negated else None
+            return stated.pop() if len(stated) == 1 and not any(map(_is_negated, marks)) else None
     return None
+
+
+def _spoken(reply: str) -> str:
+    """The reply without thoughts; empty if it ends in the middle of one."""
+    spoken: list[str] = []
+    thinks, at = False, 0
+    for mark in _THOUGHT.finditer(reply):
+        if mark["ends"]:
+            if not thinks:  # where the template began the thought, all until here was one
+                spoken.clear()
+            thinks, at = False, mark.end()
+        elif not thinks:
+            spoken.append(reply[at : mark.start()])
+            thinks = True
+    return "" if thinks else "\n".join((*spoken, reply[at:]))
+
+
+def _is_negated(mark: re.Match[str]) -> bool:
+    before = mark.string[max(mark.start() - _NEAR, 0) : mark.start()]
+    return _NEGATED_MARK.search(before.rstrip(_DECORATION)) is not None
 
 
 def _plainly(line: str, *, bare: bool) -> float | None:
     """The verdict of a line that says nothing else; with ``bare`` it may be the letter alone."""
-    found = _PLAIN.fullmatch(line.strip(_DECORATION).replace("**", ""))
-    if found is None or _NEGATION.search(found["told"] or ""):
+    line = line.strip(_DECORATION).replace("**", "")
+    cut = max(len(line) - _NEAR, 0)
+    found = _PLAIN.fullmatch(line[cut:])
+    if found is None or (cut and not found["told"]):
+        return None
+    if found["told"] and _NEGATION.search(line[: cut + found.end("told")]):
         return None
     return _value(found["verdict"]) if bare or found["told"] or found["wins"] else None
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evalbudget.pairwise._notes import NOT_IDENTIFIED
 from evalbudget.pairwise._rows import ModelRow, PairRow, PositionRow
 from evalbudget.pairwise._win_rates import Taken
 from evalbudget.report._numbers import MISSING, name_cell, new_table, number, span
@@ -33,7 +32,8 @@ def tables(
         ordered: whether it is known which answer was shown first.
     """
     percent = f"{100.0 * level:.10g}%"
-    parts = [_models(models, _taken(pairs, ordered=ordered), percent)]
+    proved = any(row.proved or row.disproved for row in pairs)
+    parts = [_models(models, _taken(pairs, ordered=ordered), percent, proved=proved)]
     if 1 < len(pairs) <= _MOST_PAIRS:
         parts.append(_pairs(pairs, percent))
     if judges:
@@ -47,20 +47,21 @@ def _taken(pairs: Sequence[PairRow], *, ordered: bool) -> str:
     if not ordered:
         return "as shown, in an order that is not known"
     if Taken.NOTHING in found:
-        return f"as shown: {NOT_IDENTIFIED}"
+        return "as shown, with whatever position did"
     if found & {Taken.COMMON, Taken.BOTH}:
         return "less one effect of position that the judges share who saw one order each"
     return "both orders weighing alike"
 
 
-def _models(rows: Sequence[ModelRow], taken: str, percent: str) -> NotedTable:
+def _models(rows: Sequence[ModelRow], taken: str, percent: str, *, proved: bool) -> NotedTable:
     note = (
         f"Win rate: of all judges, against the average of the others, ties half a win, {taken}. "
         "Strength: win probability against the average opponent (Bradley-Terry). "
         f"Each {percent} interval for itself; random: items (sampled, independent); fixed-n, asymptotic."
     )
     if any(row.rank_high - row.rank_low < len(rows) - 1 for row in rows):
-        note += " Ranks hold all at once."
+        held = "hold all at once" if proved else "are by all differences at once, which is no proof"
+        note += f" Ranks {held}."
     table = new_table("", note, ["model", "rank", "win rate", percent, "strength", percent, "judged"])
     for row in rows:
         rank = f"{row.rank_low}" if row.rank_low == row.rank_high else f"{row.rank_low}-{row.rank_high}"

@@ -5,8 +5,10 @@ mean, n items with r scores each know the mean to
 
 .. math:: h = t \sqrt{(\sigma_a^2 + \sigma_e^2 / r) / n},
 
-t of the pilot's degrees of freedom. The larger count takes the variance at the upper end of its 80% interval,
-since a pilot knows the variance no better than that.
+t of the pilot's degrees of freedom. Where the pilot's source declares clusters of items, what they add to the
+variance (:class:`~evalbudget.statistics._cluster_excess.ClusterExcess`) is added to :math:`\sigma_a^2`, and
+t has the degrees of freedom of clusters. The larger count takes the variance at the upper end of its 80%
+interval, since a pilot knows the variance no better than that.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import numpy as np
 from rich.text import Text
 
 from evalbudget.errors import InvalidInferenceError, InvalidInputError
+from evalbudget.plans._clusters import cluster_entries, clusters_of, say_clusters
 from evalbudget.plans._result import Plans
 from evalbudget.recorded._scores import RecordedScores
 from evalbudget.statistics._bounds import FloatArray
@@ -78,10 +81,13 @@ def plan_one_scorer(
     for name, value in {"--half-width": half_width, "--usd": usd}.items():
         if value is not None and not (math.isfinite(value) and value > 0.0):
             raise InvalidInputError(f"{name} {value:g}: give a number above 0")
-    between, noise, items = _variances(np.asarray(recorded.scores[0, :, 0], dtype=np.float64), source)
-    within = noise or 0.0
-    quantile = float(t_quantile(level, float(items - 1)))
-    upper = _upper(items - 1)
+    scores = np.asarray(recorded.scores[0, :, 0], dtype=np.float64)
+    between, noise, items = _variances(scores, source)
+    within, degrees = noise or 0.0, items - 1.0
+    clusters = clusters_of(recorded, np.asarray(recorded.true_scores[0, :, 0]), source)
+    if clusters is not None:
+        between, degrees = max(between + clusters.added, 0.0), clusters.degrees
+    quantile, upper = float(t_quantile(level, degrees)), _upper(degrees)
     plans = []
     for repeats in _SCORES if within > 0.0 else _SCORES[:1]:
         variance = between + within / repeats
@@ -105,8 +111,11 @@ def plan_one_scorer(
         "variance_of_items": between,
         "variance_of_repeats": noise,
         "items": items,
+        **cluster_entries(recorded, clusters),
     }
-    return Plans(document, (_table(plans, level, items, known=noise is not None),))
+    table = _table(plans, level, items, known=noise is not None)
+    say_clusters(table, recorded, clusters)
+    return Plans(document, (table,))
 
 
 def _variances(scores: FloatArray, source: str) -> tuple[float, float | None, int]:
@@ -130,7 +139,7 @@ def _variances(scores: FloatArray, source: str) -> tuple[float, float | None, in
     return max(spread - within * float((1.0 / n).mean()), 0.0), within, int(n.size)
 
 
-def _upper(degrees: int) -> float:
+def _upper(degrees: float) -> float:
     """By how much a variance is most probably larger than its estimate, at most."""
     from scipy.special import gammaincinv  # takes its time: not before it is needed
 

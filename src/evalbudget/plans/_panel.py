@@ -16,11 +16,13 @@ from evalbudget.judges._plan import Plan, Prices, Refusal, plan_for_half_width, 
 from evalbudget.judges.estimates import (
     JudgeScores,
     VarianceComponents,
+    judge_corrected,
     require_one_scale,
     variance_components,
 )
 from evalbudget.judges.estimates import rescale as rescale_scores
 from evalbudget.judges.schedules._panel import per_judge
+from evalbudget.plans._clusters import cluster_entries, clusters_of, say_clusters
 from evalbudget.plans._one_scorer import plan_one_scorer
 from evalbudget.plans._result import Plans
 from evalbudget.recorded._scores import RecordedScores
@@ -70,6 +72,7 @@ def plan_panel(
         )
     except EvalbudgetError as ex:
         raise InvalidInferenceError(f"{source}: {ex}") from ex
+    clusters = clusters_of(recorded, judge_corrected(scores).weighted_means, source)
     recorded_prices = None
     if not judge_prices and not generation_price:
         recorded_prices = _recorded_prices(recorded, model, found)
@@ -78,17 +81,29 @@ def plan_panel(
     else:
         priced = Prices(recorded_prices, 0.0)
     if usd is not None:
-        plans = plan_for_money(found, usd, priced, level=level, max_items=max_items, judges_used=judges_used)
+        plans = plan_for_money(
+            *(found, usd, priced),
+            level=level,
+            max_items=max_items,
+            judges_used=judges_used,
+            clusters=clusters,
+        )
     elif half_width is not None:
         plans = plan_for_half_width(
-            found, half_width, priced, level=level, max_items=max_items, judges_used=judges_used
+            *(found, half_width, priced),
+            level=level,
+            max_items=max_items,
+            judges_used=judges_used,
+            clusters=clusters,
         )
     if not any(isinstance(p, Plan) for p in plans):
         reasons = "\n".join(f"  {p.strategy}: {p.reason}" for p in plans if not isinstance(p, Plan))
         raise InvalidInferenceError(f"{source} does not support a plan:\n{reasons}")
     deal = _deal(found, plans, priced)
     document = _as_json(found, plans, level) | {"judges_silent": list(scores.silent), "priced_as": deal}
+    document |= cluster_entries(recorded, clusters)
     tables = (_components_table(found, level, scores.silent), _plans_table(plans, deal))
+    say_clusters(tables[1], recorded, clusters)
     if recorded_prices is not None:
         _say_prices(tables[1], source, found, recorded_prices)
     return Plans(document, tables)

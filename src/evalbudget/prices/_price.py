@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from evalbudget.errors import InvalidInputError
 
 _MILLION = 1e6
+_MOST = 1e15
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ class Price:
         tiers: prices of long contexts; of those whose ``above`` is passed, the last holds for the whole call.
 
     Raises:
-        InvalidInputError: a price is negative or not finite, or the tiers do not ascend.
+        InvalidInputError: a price is no number, negative or above 1e15, or the tiers do not ascend.
     """
 
     input: float = 0.0
@@ -74,12 +75,14 @@ class Price:
     def __post_init__(self) -> None:
         for each in fields(self):
             value = getattr(self, each.name)
-            if isinstance(value, tuple) or value is None:
+            if isinstance(value, tuple) or (value is None and each.default is None):
                 continue
             if isinstance(value, bool) or not isinstance(value, int | float):
                 raise InvalidInputError(f"{each.name} is {value!r}; write a number")
-            if not math.isfinite(value) or value < 0:
-                raise InvalidInputError(f"{each.name} is {value:g}; write a number of zero or more")
+            if not 0 <= value <= _MOST:
+                raise InvalidInputError(
+                    f"{each.name} is {str(value)[:20]}; write a number of zero or more, up to {_MOST:g}"
+                )
         starts = [0, *(tier.above for tier in self.tiers)]
         if starts != sorted(set(starts)):
             raise InvalidInputError(

@@ -8,10 +8,9 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-import yaml  # type: ignore[import-untyped]
-
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.prices._price import Price
+from evalbudget.yaml_text import read_yaml
 
 _SMALL = re.compile(r"[+-]?\d+(\.\d*)?[eE][+-]?\d+")
 _OF_TOKENS = ("input", "output")
@@ -45,14 +44,7 @@ def read_prices(path: str | Path, *, in_tokens: bool = False) -> dict[str, Price
             cost; names file and model.
         UnknownNameError: a model has a price of an unknown kind; the message suggests the nearest.
     """
-    path = Path(path)
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as ex:
-        raise InvalidInputError(f"price file {path} cannot be read: {ex.strerror}") from ex
-    except (UnicodeDecodeError, RecursionError, yaml.YAMLError) as ex:
-        told = " ".join(str(ex).split())
-        raise InvalidInputError(f"price file {path} is no YAML: {told}") from ex
+    content = read_yaml(Path(path), "price file")
     if not isinstance(content, dict) or not content:
         raise InvalidInputError(f"price file {path} holds no prices; write a line for each model, {_EXAMPLE}")
     found = {}

@@ -10,7 +10,6 @@ from evalbudget.hooks._plugins import plugins
 from evalbudget.races._config import RaceConfig
 from evalbudget.races.backtest._history import factors_of, history_of
 from evalbudget.races.prediction import FactorModel, match_items
-from evalbudget.recorded._folder import is_folder
 from evalbudget.recorded._scores import RecordedScores
 
 OpenFolder = Callable[[Path], "RecordedScores | str"]
@@ -23,8 +22,8 @@ def history_factors(
     """The item factors that a race predicts by, and a sentence on what they are.
 
     Args:
-        config: of the race; its ``history`` is a file of factors, recorded scores (file or folder), or a
-            folder of logs.
+        config: of the race; its ``history`` is a file of factors, recorded scores, or a folder of
+            logs.
         items: ids of the race's items; history is matched by them.
         series: the score that decides, by the names that readers give it as a rater.
         open_folder: the host's way to read a folder of its logs; None for that of the plugins.
@@ -43,8 +42,9 @@ def history_factors(
     path = Path(str(config.history))
     factors = factors_of(path, items)
     if factors is None:
-        of_logs = path.is_dir() and not is_folder(path)
-        found = open_folder(path) if of_logs and open_folder is not None else plugins().open_scores(path)
+        found = (
+            open_folder(path) if path.is_dir() and open_folder is not None else plugins().open_scores(path)
+        )
         if isinstance(found, str):
             return None, f"history ignored: {found}"
         shared = len(set(items) & set(found.items))

@@ -35,6 +35,7 @@ class Declared:
         digests: of each item, see :func:`digest_of`; empty: unknown.
         clusters: of each item, the label of those that were sampled together; None: the source declares none.
         cluster: the field that these labels come from.
+        clustered: of each rater, whether its error is clustered by these; empty: it is of all.
         notes: sentences for people: what was left out, counted once, renamed or not read, and of whom.
     """
 
@@ -47,6 +48,7 @@ class Declared:
     clusters: tuple[str, ...] | None = None
     cluster: str | None = None
     notes: tuple[str, ...] = ()
+    clustered: tuple[bool, ...] = ()
 
     @classmethod
     def of(
@@ -63,13 +65,14 @@ class Declared:
         digests: Mapping[str, str] | None = None,
         clusters: Mapping[str, str] | None = None,
         cluster: str | None = None,
+        unclustered: Iterable[str] = (),
         notes: Iterable[str] = (),
     ) -> Declared:
         """From what is known by name; whatever is not named is unknown.
 
         Clusters are declared only if every item has one.
         """
-        known = set(complete)
+        known, alone = set(complete), set(unclustered)
         every = clusters is not None and all(item in clusters for item in items)
         return cls(
             _each(models, settings, {}),
@@ -81,10 +84,13 @@ class Declared:
             clusters=tuple(clusters[item] for item in items) if every and clusters is not None else None,
             cluster=cluster if every else None,
             notes=tuple(dict.fromkeys(notes)),
+            clustered=tuple(rater not in alone for rater in raters) if every and alone & {*raters} else (),
         )
 
     def part(self, models: Sequence[int], items: Sequence[int], raters: Sequence[int]) -> Declared:
         """Of some models, items and raters, by their numbers."""
+        clustered = _chosen(self.clustered, raters) if self.clustered else ()
+        is_clustered = self.clusters is not None and (not clustered or any(clustered))
         return Declared(
             _chosen(self.settings, models),
             _chosen(self.complete, models),
@@ -92,9 +98,10 @@ class Declared:
             _chosen(self.ranges, raters),
             _chosen(self.reducers, raters),
             _chosen(self.digests, items),
-            None if self.clusters is None else _chosen(self.clusters, items),
-            self.cluster,
+            _chosen(self.clusters, items) if self.clusters is not None and is_clustered else None,
+            self.cluster if is_clustered else None,
             self.notes,
+            clustered if is_clustered else (),
         )
 
     def check(self, models: int, items: int, raters: int) -> None:
@@ -111,6 +118,7 @@ class Declared:
             "reducers": (self.reducers, raters),
             "digests": (self.digests, items),
             "clusters": (self.digests if self.clusters is None else self.clusters, items),
+            "clustered": (self.clustered or self.ranges, raters),
         }
         for name, (values, n) in given.items():
             if len(values) != n:

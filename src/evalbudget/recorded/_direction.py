@@ -45,7 +45,7 @@ def is_lower_better(recorded: RecordedScores) -> bool:
         ]
         raise InvalidInputError(
             f"lower is better of {', '.join(low)} and higher of the others, so they have no mean; choose "
-            f"one, for example --rater {low[0]}"
+            f"one of them, for example {low[0]}"
         )
     return known == {True}
 

@@ -7,10 +7,8 @@ from pathlib import Path
 from evalbudget.errors import InvalidInputError
 from evalbudget.recorded import _npz
 from evalbudget.recorded._csv_table import read_csv
-from evalbudget.recorded._folder import is_folder
 from evalbudget.recorded._frame_table import read_parquet
 from evalbudget.recorded._json_table import read_json, read_jsonl
-from evalbudget.recorded._parquet_folder import is_parquet_folder, read_parquet_folder
 from evalbudget.recorded._scores import RecordedScores
 
 
@@ -19,8 +17,7 @@ def open_scores(
 ) -> RecordedScores | None:
     """Read ``.npz`` in the recorded-scores layout (known by its suffix or its content), or a long table.
 
-    Long tables are ``.csv``, ``.tsv``, ``.json``, ``.jsonl`` and ``.parquet``, one reading per row; a folder
-    of ``.parquet`` files is one of them. A folder of recorded scores is mapped.
+    Long tables are ``.csv``, ``.tsv``, ``.json``, ``.jsonl`` and ``.parquet``, one reading per row.
 
     Args:
         path: of the file.
@@ -28,17 +25,13 @@ def open_scores(
         task: of several in a long table, the one to read.
 
     Returns:
-        The scores; None for other folders, and files of other formats.
+        The scores; None for folders, and files of other formats.
 
     Raises:
         UnknownNameError: no such task.
         InvalidInputError: the file is of a known format but broken, with file and remedy.
     """
     path = Path(path)
-    if is_folder(path):
-        return _loaded(path, task)
-    if is_parquet_folder(path):
-        return read_parquet_folder(path, category=category, task=task)
     if not path.is_file():
         return None
     suffix = path.suffix.lower()

@@ -10,6 +10,7 @@ from typing import Any
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.recorded._long_table import columns_in, long_table
+from evalbudget.recorded._parquet_table import dataset_of, table_of
 from evalbudget.recorded._scores import RecordedScores
 
 EXTRA = "pip install 'evalbudget[frames]'"
@@ -78,8 +79,12 @@ def read_parquet(path: Path, *, category: str | None = None, task: str | None = 
     library = next((name for name in _READERS if find_spec(name) is not None), None)
     if library is None:
         raise InvalidInputError(f"{path} is read by pyarrow or polars, and neither is installed: {EXTRA}")
+    nw = narwhals()
     try:
-        frame = narwhals().read_parquet(str(path), backend=library)
+        if library == "pyarrow":
+            frame = table_of(dataset_of(path), path)
+        else:
+            frame = nw.read_parquet(str(path), backend=library)
     except InvalidInputError:
         raise
     except OSError as ex:

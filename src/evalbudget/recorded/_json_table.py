@@ -11,6 +11,7 @@ from typing import Any, TextIO
 from evalbudget.errors import InvalidInputError
 from evalbudget.recorded._long_table import columns_in, long_table
 from evalbudget.recorded._scores import RecordedScores
+from evalbudget.untrusted import parsed_json
 
 _EXAMPLE = '{"item": "q1", "score": 1}'
 _LAYOUT = f"one object per reading, such as {_EXAMPLE}, optionally with model, rater, repeat, cost"
@@ -53,8 +54,8 @@ def read_json(path: Path, *, category: str | None = None, task: str | None = Non
     """
     try:
         with _opened(path) as file:
-            rows = json.load(file)
-    except (ValueError, RecursionError) as ex:
+            rows = parsed_json(file.read())
+    except ValueError as ex:
         raise InvalidInputError(f"{path} is not JSON ({ex}); write or download it again") from ex
     if not isinstance(rows, list):
         found = f"an object with {', '.join(list(rows)[:6])}" if isinstance(rows, dict) else "no array"
@@ -103,10 +104,10 @@ def _table(
 
 def _object(path: Path, line: int, text: str) -> dict[str, Any]:
     try:
-        found = json.loads(text)
+        found = parsed_json(text)
         if "\\ud" in text.lower():  # half a character, which no file or frame can hold
             json.dumps(found, ensure_ascii=False).encode()
-    except (ValueError, RecursionError) as ex:
+    except ValueError as ex:
         raise InvalidInputError(
             f"{path}, line {line}: not JSON ({ex}); a table of scores is {_LAYOUT}"
         ) from ex

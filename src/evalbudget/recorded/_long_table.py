@@ -169,7 +169,7 @@ class LongTable:
         for name in ("digest", "cluster"):
             with unless_of_others(name, notes):
                 of_items[name] = self._of_items(name, texts)
-        clusters = of_items.get("cluster")
+        clusters, alone = of_items.get("cluster"), self._unclustered(texts)
         if clusters is not None and not all(clusters.values()):
             clusters = None
             notes.append("Column cluster was not read: some items have none.")
@@ -186,6 +186,7 @@ class LongTable:
             digests=of_items.get("digest"),
             clusters=clusters,
             cluster="cluster",
+            unclustered=alone,
             notes=notes,
         )
         return None if found == Declared.of(models, items, raters) else found
@@ -203,12 +204,24 @@ class LongTable:
             if n
         ]
 
+    def _unclustered(self, texts: Mapping[str, Sequence[str]]) -> set[str]:
+        """Raters none of whose rows has a cluster, where others' have."""
+        if "cluster" not in texts or "rater" not in texts:
+            return set()
+        pairs = set(zip(texts["rater"], map(bool, texts["cluster"]), strict=True))
+        having = {rater for rater, by in pairs if by}
+        return {rater for rater, _ in pairs} - having if having else set()
+
     def _of_items(self, name: str, texts: Mapping[str, Sequence[str]]) -> dict[str, str] | None:
         """The one label of each item, by its name; None where there is no such column."""
         if name not in texts:
             return None
         label: dict[str, str] = {}
-        for item, told in zip(texts["item"], texts[name], strict=True):
+        alone = self._unclustered(texts) if name == "cluster" else set()
+        raters = texts.get("rater", texts["item"])
+        for item, rater, told in zip(texts["item"], raters, texts[name], strict=True):
+            if rater in alone:
+                continue
             if label.setdefault(item, told) != told:
                 raise InvalidInputError(
                     f"item {item!r} has the {name} {label[item]!r} and {told!r}; give each item one"

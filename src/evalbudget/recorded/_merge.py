@@ -108,6 +108,13 @@ def _declared(
         for item, digest in zip(part.items, declared.digests, strict=True):
             digests[item] = digests.get(item) or digest
         clusters |= dict(zip(part.items, declared.clusters or (), strict=False))
+    clustered = {
+        rater
+        for _, part, d in told
+        if d.clusters is not None
+        for rater, by in zip(part.raters, d.clustered or (True,) * len(part.raters), strict=True)
+        if by
+    }
     fields = {declared.cluster for _, _, declared in told if declared.cluster is not None}
     known = [(part, declared) for _, part, declared in told]
     return Declared.of(
@@ -122,6 +129,7 @@ def _declared(
         digests=digests,
         clusters=clusters if len(fields) == 1 else None,
         cluster=fields.pop() if len(fields) == 1 else None,
+        unclustered={*raters} - clustered,
         notes=[*(f"{name}: {note}" for name, _, d in told for note in d.notes), *notes],
     )
 

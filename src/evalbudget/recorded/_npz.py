@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,10 +14,9 @@ from numpy.lib.format import read_array_header_1_0, read_array_header_2_0, read_
 from numpy.typing import NDArray
 
 from evalbudget.errors import InvalidInputError
+from evalbudget.untrusted import check_size
 
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
-LARGEST = 1 << 31
-"""Bytes that are read into one array: 2 GiB, hundreds of readings of each of a million items."""
 
 
 def read(path: Path) -> dict[str, NDArray[Any]]:
@@ -65,12 +65,8 @@ def write(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
 
 def _check_sizes(path: Path, archive: zipfile.ZipFile) -> None:
     """Refuse, before anything is unpacked, what would fill the memory."""
-    total = sum(entry.file_size for entry in archive.infolist())
-    if total > LARGEST:
-        raise InvalidInputError(
-            f"{path} unpacks to {total / 2**30:,.1f} GiB, and at most {LARGEST / 2**30:g} are read; save "
-            "scores as float32, or in several files"
-        )
+    total = sum(entry.file_size for entry in archive.infolist())  # more than these never come out
+    check_size(path, total, "save scores as float32, or in several files")
     for entry in archive.infolist():
         if not entry.filename.endswith(".npy"):
             continue
@@ -94,4 +90,17 @@ def _array(path: Path, archive: Any, name: str) -> NDArray[Any]:
     array = archive[name]
     if not isinstance(array, np.ndarray):
         raise InvalidInputError(f"{path}: {name} is not an array; write the file with numpy.savez")
+    _check_text(array)
     return array
+
+
+def _check_text(array: NDArray[Any]) -> None:
+    """Refuse texts that Python cannot hold; numpy reads them, and fails wherever one is used.
+
+    Raises:
+        ValueError: a character is none.
+    """
+    if array.dtype.kind == "U" and array.size and array.dtype.itemsize:
+        characters = np.ascontiguousarray(array).view(np.dtype(np.uint32).newbyteorder(array.dtype.byteorder))
+        if characters.max() > sys.maxunicode:
+            raise ValueError("a name in it has a character that is none")

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evalbudget.errors import InvalidInputError
-from evalbudget.recorded import _npz
+from evalbudget.untrusted import MORE, largest
 
 IntArray = NDArray[np.int64]
 _SPARSE = 4
@@ -76,11 +76,11 @@ class Places:
                 )
             repeat = _aligned(answered, label, len(labels))
         shape = (len(model_names), len(item_names), len(rater_names), int(repeat.max(initial=0)) + 1)
-        if 8 * math.prod(shape) > _npz.LARGEST:
+        if 8 * math.prod(shape) > largest():
             raise InvalidInputError(
                 f"{n:,} readings of {shape[0]:,} models, {shape[1]:,} items and {shape[2]:,} raters, up to "
                 f"{shape[3]:,} a cell, make a table of {8 * math.prod(shape) / 2**30:,.0f} GiB, nearly all "
-                "empty; check that the columns hold names, or split the readings into several files"
+                f"empty; check that the columns hold names, split the readings into several files, or {MORE}"
             )
         return cls((model_names, item_names, rater_names), (model, item, rater, repeat), shape)
 

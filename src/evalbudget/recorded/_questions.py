@@ -43,27 +43,34 @@ def match_questions(sources: Sequence[tuple[str, Mapping[str, str]]], *, trust_i
         found = {id_: id_ for id_ in own}
         shared = sum(id_ in digest for id_ in own)
         if changed and trust_ids:
-            notes.append(f"{_of(len(changed), shared)} of {label} hold another text; paired by id, as asked.")
-        elif changed and _reworded(changed, own, digest, holders):
+            verb = "holds" if len(changed) == 1 else "hold"
             notes.append(
-                f"{_of(len(changed), shared)} of {label} ask for the same answer in other words; paired."
+                f"{_of(len(changed), shared)} of {label} {verb} another text; paired by id, as asked."
+            )
+        elif changed and _reworded(changed, own, digest, holders):
+            verb = "asks" if len(changed) == 1 else "ask"
+            notes.append(
+                f"{_of(len(changed), shared)} of {label} {verb} for the same answer in other words; paired."
             )
         elif changed:
             moved = _moved(label, own, digest, holders)
             found |= moved
             alone = sum(name not in digest for name in moved.values())
-            rest = f"; {alone:,} questions are asked nowhere else" if alone else ""
+            questions = "1 question is" if alone == 1 else f"{alone:,} questions are"
+            rest = f"; {questions} asked nowhere else" if alone else ""
+            verb = "holds" if len(changed) == 1 else "hold"
             notes.append(
-                f"{_of(len(changed), shared)} of {label} hold another question than elsewhere: paired by "
+                f"{_of(len(changed), shared)} of {label} {verb} another question than elsewhere: paired by "
                 f"question{rest}."
             )
         elif not trust_ids and (renamed := _renamed(own, digest, holders)):
             found |= renamed
-            notes.append(
-                f"{len(renamed):,} questions of {label} have other ids elsewhere: paired by question."
-            )
+            one = len(renamed) == 1
+            what, have = ("question", "has another id") if one else ("questions", "have other ids")
+            notes.append(f"{len(renamed):,} {what} of {label} {have} elsewhere: paired by question.")
         if n := sum(_another_answer(own[id_], digest.get(name, "")) for id_, name in found.items()):
-            notes.append(f"{_of(n, len(own))} of {label} have another right answer than elsewhere; paired.")
+            verb = "has" if n == 1 else "have"
+            notes.append(f"{_of(n, len(own))} of {label} {verb} another right answer than elsewhere; paired.")
         for id_, name in found.items():
             if name not in digest or not digest[name]:
                 digest[name] = own[id_]

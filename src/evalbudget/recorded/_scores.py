@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from evalbudget.design import Design
 from evalbudget.errors import InvalidInputError, UnknownNameError
-from evalbudget.recorded import _folder, _npz
-from evalbudget.recorded._blocks import blocks, first_where
+from evalbudget.recorded import _npz
 from evalbudget.recorded._declared import Declared
 from evalbudget.recorded._how_bought import HowBought
 from evalbudget.recorded._places import Places
@@ -104,7 +103,7 @@ class RecordedScores:
             raise InvalidInputError(
                 f"scores has shape {scores.shape} {_AXES}; every axis needs at least one entry"
             )
-        if not any(np.isfinite(block).any() for _, block in blocks(scores)):
+        if not np.isfinite(scores).any():
             raise InvalidInputError(
                 f"all {scores.size} scores are NaN, that is missing; check how the scores were parsed"
             )
@@ -148,7 +147,7 @@ class RecordedScores:
             costs = _floats("costs", self.costs)
             if costs.shape != scores.shape:
                 raise InvalidInputError(f"costs has shape {costs.shape}; give one per score, {scores.shape}")
-            if first_where(lambda block: block < 0.0, costs) is not None:
+            if (costs < 0.0).any():
                 raise InvalidInputError(f"a reading costs {np.nanmin(costs):g}; give dollars, 0 or more")
             object.__setattr__(self, "costs", costs)
         if self.failed is not None:
@@ -170,10 +169,9 @@ class RecordedScores:
 
     @classmethod
     def load(cls, path: str | Path) -> RecordedScores:
-        """Read an ``.npz`` file, or a folder of :meth:`save_folder`, in the recorded-scores layout.
+        """Read an ``.npz`` file in the recorded-scores layout.
 
-        A folder's large arrays are mapped, read-only, so that they may be larger than the memory. Either
-        holds ``scores`` and, each optional, ``models``, ``items``, ``raters`` (numbers are the names where
+        It holds ``scores`` and, each optional, ``models``, ``items``, ``raters`` (numbers are the names where
         they are missing), ``categories``, ``reference``, ``epochs``, ``weights``, ``costs``,
         ``one_generation``, ``one_measure`` and, one entry per model, ``allocation``, ``fixed_repeats``,
         ``cost`` and ``usd``. Nothing is ever unpickled.
@@ -182,7 +180,7 @@ class RecordedScores:
             InvalidInputError: the file is missing, broken, or holds something else.
         """
         path = Path(path)
-        arrays = _folder.read(path) if path.is_dir() else _npz.read(path)
+        arrays = _npz.read(path)
         if "scores" not in arrays:
             raise InvalidInputError(
                 f"{path} has no array 'scores' (it holds {', '.join(sorted(arrays)) or 'nothing'}); the "
@@ -222,14 +220,6 @@ class RecordedScores:
     def save(self, path: str | Path) -> None:
         """Write an ``.npz`` file in the recorded-scores layout."""
         _npz.write(Path(path), self._arrays())
-
-    def save_folder(self, path: str | Path) -> None:
-        """Write a folder in the recorded-scores layout, an ``.npy`` file for each array, which can be mapped.
-
-        Raises:
-            InvalidInputError: something else is there, or it cannot be written.
-        """
-        _folder.write(Path(path), self._arrays())
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
         arrays: dict[str, NDArray[Any]] = {
@@ -371,7 +361,7 @@ class RecordedScores:
         if len(self.raters) > 1 and not self.one_measure:
             raise InvalidInputError(
                 f"these scores are {len(self.raters)} metrics ({', '.join(self.raters)}), whose mean means "
-                f"nothing; choose one with --rater {self.raters[0]!r}"
+                f"nothing; choose one of them, for example {self.raters[0]!r}"
             )
         return self
 
@@ -392,6 +382,8 @@ def _as_arrays(declared: Declared) -> dict[str, NDArray[Any]]:
     found["digests"] = np.array(declared.digests)
     if declared.clusters is not None:
         found |= {"clusters": np.array(declared.clusters), "cluster": np.array([declared.cluster])}
+    if declared.clustered:
+        found["clustered"] = np.array(declared.clustered)
     return found
 
 
@@ -410,6 +402,7 @@ def _declared(arrays: Mapping[str, NDArray[Any]], names: tuple[tuple[str, ...], 
         _labels("digests", arrays["digests"]) or ("",) * len(items),
         clusters,
         _labels("cluster", arrays["cluster"])[0] if clusters is not None else None,
+        clustered=tuple(bool(by) for by in arrays.get("clustered", ())),
     )
 
 
@@ -446,7 +439,8 @@ def _floats(name: str, values: ArrayLike) -> FloatArray:
         )
     if array.dtype not in (np.float32, np.float64):
         array = array.astype(np.float64 if array.dtype.itemsize > 4 else np.float32)
-    if (place := first_where(np.isinf, array)) is not None:
+    if (infinite := np.argwhere(np.isinf(array))).size:
+        place = tuple(infinite[0].tolist())
         raise InvalidInputError(f"{name} is infinite at {place}; write NaN for a score that is missing")
     return array
 

@@ -6,6 +6,7 @@ from ._config import RepeatConfig as RepeatConfig
 from ._copies import COPIED as COPIED
 from ._copies import Copies as Copies
 from ._failing_items import FailingItems as FailingItems
+from ._failing_items import asked_in_vain as asked_in_vain
 from ._failing_items import failing_items as failing_items
 from ._groups import describe_group as describe_group
 from ._item_columns import item_columns as item_columns
@@ -15,11 +16,11 @@ from ._mean_rows import BenchmarkMean as BenchmarkMean
 from ._mean_rows import describe_mean as describe_mean
 from ._mean_rows import finite as finite
 from ._mean_rows import whole_counts as whole_counts
+from ._outcome import Outcome as Outcome
 from ._plan import RepeatPlan as RepeatPlan
 from ._plan import plan_repeats as plan_repeats
 from ._repeat import Repeat as Repeat
 from ._several_scores import jointly as jointly
 from ._several_tasks import share_budget as share_budget
-from ._summary import Outcome as Outcome
 from ._summary import Summary as Summary
 from ._summary import summarize as summarize

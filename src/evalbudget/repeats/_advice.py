@@ -41,6 +41,7 @@ def next_steps(
     range_flag: str,
     judges_flag: str,
     drawn: bool = False,
+    in_vain: int = 0,
 ) -> list[str]:
     """What to do next, the most useful first.
 
@@ -52,6 +53,7 @@ def next_steps(
         range_flag: how the host is told the range of the scores.
         judges_flag: how it is told of several judges; empty where that would not help.
         drawn: the items that were read are a random sample.
+        in_vain: items that were asked and have no score.
     """
     steps: list[str] = []
     failed, scored = sum(failures.values()), int(table.value.size)
@@ -66,7 +68,7 @@ def next_steps(
     items = int(np.count_nonzero(table.counts))
     known = "lower" in mean.rows and "full_lower" not in mean.rows  # every item that can be scored was read
     if drawn and items < table.n_items and not known:
-        more = enough_for_half(items, table.n_items)
+        more = enough_for_half(items, table.n_items - in_vain)
         if more is not None and "full_lower" in mean.rows:
             steps.append(f"{more:,} of the {table.n_items:,} items would halve that interval.")
         if bounds is None and "full_lower" not in mean.rows:

@@ -140,11 +140,7 @@ class RepeatConfig(RunConfig):
                 "processes that share a budget (--store) count scores, since only the process that makes a "
                 "call knows what it cost; write --budget 2000 or --budget 20x, or drop --store"
             )
-        if Address.parse(store).has_password:
-            raise InvalidInputError(
-                "--store holds a password, and what is given here is written into logs; leave it out, and "
-                "put it into the variable PGPASSWORD or the file ~/.pgpass"
-            )
+        Address.parse(store)
         for flag, given in self._alone().items():
             if given:
                 raise InvalidInputError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,6 +54,13 @@ class FailingItems:
             f"calls fail on some items more than on others (on {self.items:,} of {self.of:,}; most on "
             f"{worst}), so what fails may score differently from what is read"
         )
+
+
+def asked_in_vain(readings: Iterable[Reading]) -> set[int]:
+    """Items of which every paid call failed; what cost nothing was not asked."""
+    paid = [reading for reading in readings if reading.cost > 0.0]
+    scored = {reading.request.cell.item for reading in paid if reading.value is not None}
+    return {reading.request.cell.item for reading in paid} - scored
 
 
 def failing_items(readings: Sequence[Reading], names: Sequence[str]) -> FailingItems | None:

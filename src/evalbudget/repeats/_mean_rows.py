@@ -173,7 +173,7 @@ def mean_rows(
     """
     again = _moved(repeats, total.value, level)
     read_again = np.isfinite(repeats.standard_error)
-    if repeats.standard_error > 0.0:
+    if read_again:
         total = _not_below(total, repeats)
     values = {"estimate": total.value, "repeats_stderr": _positive(repeats.standard_error)}
     enough = clusters is None or clusters >= FEWEST_ITEMS

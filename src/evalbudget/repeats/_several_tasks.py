@@ -12,7 +12,8 @@ from rich.cells import cell_len
 from evalbudget.errors import InvalidInputError
 from evalbudget.repeats._groups import describe_group
 from evalbudget.repeats._mean_rows import BenchmarkMean, whole_counts
-from evalbudget.repeats._summary import SHOWN, Outcome, Summary, summarize
+from evalbudget.repeats._outcome import Outcome
+from evalbudget.repeats._summary import SHOWN, Summary, summarize
 from evalbudget.repeats._wording import count, decimals, padded, shortened, wrapped
 from evalbudget.repeats.estimates import ItemReadings
 
@@ -30,6 +31,7 @@ class Part:
         no_interval: why it has no interval; None where it has.
         is_group: it is made of tasks.
         known: every item that can be scored was read, while of others a sample was.
+        lacking: which of its items have no score; empty where all have, and for a group.
     """
 
     name: str
@@ -37,6 +39,7 @@ class Part:
     no_interval: str | None
     is_group: bool
     known: bool = False
+    lacking: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +92,18 @@ class SharedSummary(Summary):
         random = "Items, answers and judging are all" if self.kept else "Items and repeats are both"
         said = f"{random} random; which tasks there are is given."
         if prefix:
-            which = "item that can be scored, kinds weighted as drawn," if self._without_score else "item"
+            which = "item that can be scored, kinds weighted as drawn," if self.without_score else "item"
             said = f"Intervals are of what one score of each {which} would have averaged."
         if self.cluster is not None:
             said += f" Items come in clusters by {self.cluster!r}."
         found += wrapped(said, width)
         if self.sample:
             found = [*wrapped(f"{self.sample}.", width), *found]
+        lacking = [part for part in self.parts if part.lacking]
+        for part in lacking[:_REASONS]:
+            found += wrapped(f"{part.name}: {part.lacking}.", width)
+        if len(lacking) > _REASONS:
+            found.append(f"{count(len(lacking) - _REASONS, 'further task')} with items that have no score.")
         without = [part for part in self.parts if part.no_interval is not None]
         for part in without[:_REASONS]:
             found += wrapped(f"{part.name} without an interval: {part.no_interval}.", width)
@@ -148,19 +156,28 @@ def share_budget(
             judged=False,
             kept=all(outcome.kept for outcome in outcomes),
             score="",
+            in_vain=sum(outcome.in_vain for outcome in outcomes),
         )
     )
     return SharedSummary(
         **{field.name: getattr(whole, field.name) for field in fields(whole)},
         parts=(
             *(_part(name, group, is_group=True) for name, group in groups.items()),
-            *(_part(outcome.task, outcome.mean, is_group=False) for outcome in outcomes),
+            *(
+                replace(_part(outcome.task, outcome.mean, is_group=False), lacking=_lacking(outcome))
+                for outcome in outcomes
+            ),
         ),
     )
 
 
 def _part(name: str, mean: BenchmarkMean, *, is_group: bool) -> Part:
     return Part(name, mean.rows, mean.no_interval, is_group, mean.is_full_run)
+
+
+def _lacking(outcome: Outcome) -> str:
+    found = summarize(outcome)
+    return found.lacking(decimals([found.rows.get("stderr", float("nan"))])) if found.without_score else ""
 
 
 def _interval(part: Part, prefix: str, places: int) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,8 @@ from evalbudget.budget import Unit, shown_amount
 from evalbudget.exit_codes import ExitCode
 from evalbudget.repeats._advice import next_steps
 from evalbudget.repeats._failing_items import FailingItems
-from evalbudget.repeats._mean_rows import BenchmarkMean, whole_counts
+from evalbudget.repeats._mean_rows import whole_counts
+from evalbudget.repeats._outcome import Outcome
 from evalbudget.repeats._plain_epochs import PlainEpochs, plain_epochs
 from evalbudget.repeats._sample_in_words import sample_in_words
 from evalbudget.repeats._wording import WIDTH, count, decimals, padded, shortened, wrapped
@@ -26,69 +27,6 @@ SHOWN = ("estimate", "lower", "upper", "readings")
 _MOST_ITEMS = 5
 _MOST_REASONS = 3
 _NAME = 40
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Outcome:
-    """A run as its host knows it.
-
-    Attributes:
-        task: its name.
-        model: what was evaluated.
-        names: of all items, in order.
-        table: readings of all items; where judges take turns, with their deviations taken out.
-        columns: every item's estimate and interval (:func:`~evalbudget.repeats.item_columns`).
-        mean: the benchmark mean, as the host prints it.
-        budget: in scores; None where there was none.
-        spent: of it.
-        failures: how many calls gave no score, by reason.
-        closed: items that failed too often to be asked again.
-        failing: items on which calls fail more than chance explains; None where they may fail at random.
-        stop_reason: why nothing more was asked.
-        bounds: the smallest and the largest possible score, declared or known from the scorer.
-        judges: that took turns; empty where they did not.
-        judged: a model gave the scores.
-        kept: all readings of an item are of one answer, scored again and again.
-        score: whose scores these are; empty if there is only one.
-        unit: what a budget of 1 buys, in the plural; ``usd`` and ``tokens`` for money and tokens.
-        costs: what was paid for, by model and role; empty where the budget counts scores.
-        wasted: of what was spent, for what brought no reading, in units of the budget.
-        range_flag: how this host is told the range of the scores.
-        judges_flag: how it is told of several judges; empty where it cannot be told.
-        drawn: the items that were read are a random sample.
-        strata: field in proportion to whose values it was drawn; None for none.
-        cluster: field by which items come in clusters; None where they are independent of each other.
-        beside: what the host's own rows are of, a sentence each, where it is not what the estimate is of.
-        processes: that shared the budget.
-    """
-
-    task: str
-    model: str
-    names: Sequence[str]
-    table: ItemReadings
-    columns: Mapping[str, Any]
-    mean: BenchmarkMean
-    budget: float | None
-    spent: float
-    failures: Mapping[str, int] = field(default_factory=dict)
-    closed: Sequence[str] = ()
-    failing: FailingItems | None = None
-    stop_reason: str = ""
-    bounds: tuple[float, float] | None = None
-    judges: Sequence[str] = ()
-    judged: bool = False
-    kept: bool = False
-    score: str = ""
-    unit: str = "scores"
-    costs: Sequence[BillRow] = ()
-    wasted: float = 0.0
-    range_flag: str = "--score-range"
-    judges_flag: str = "--judges"
-    drawn: bool = False
-    strata: str | None = None
-    cluster: str | None = None
-    beside: Sequence[str] = ()
-    processes: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +77,10 @@ class Summary:
         clusters: of the items that were scored; None likewise.
         beside: what the host's own rows are of, a sentence each, where it is not what the estimate is of.
         processes: that shared the budget; all is of all of them.
+        without_score: items that are not in the estimate though they were asked, or were to be.
+        with_them: what the estimate would be if they scored the lowest, and the highest; None where there are
+            none, or strata weigh.
+        cached: readings of answers that came out of the host's cache.
     """
 
     task: str
@@ -169,6 +111,9 @@ class Summary:
     clusters: int | None = None
     beside: tuple[str, ...] = ()
     processes: int = 1
+    without_score: int = 0
+    with_them: tuple[float, float] | None = None
+    cached: int = 0
 
     def as_json(self) -> dict[str, Any]:
         """As JSON values; counts are whole numbers."""
@@ -234,13 +179,17 @@ class Summary:
                 which = "The answer to this item" if rows["items"] == 1 else f"The answers to these {items}"
                 again = "scored again (only judging random)"
             found += wrapped(f"{which} {again}: {ends}.", width)
-        if missing := self._without_score:
-            strata = f"; the values of {self.strata} weigh as drawn" if self.strata else ""
-            found += wrapped(
-                f"{count(missing, 'item')} of {self.items:,} without a score: not in the estimate{strata}.",
-                width,
-            )
+        if self.without_score:
+            found += wrapped(f"{self.lacking(places)}.", width)
         return found
+
+    def lacking(self, places: int) -> str:
+        """Which items have no score, and what they could make of the estimate, as a clause."""
+        what = f"; the values of {self.strata} weigh as drawn" if self.strata else ""
+        if self.with_them is not None:
+            what = f", which would be {_span(*self.with_them, places)} with them"
+        missing = f"{count(self.without_score, 'item')} of {self.items:,} without a score"
+        return f"{missing}: not in the estimate{what}"
 
     @property
     def _in_clusters(self) -> str:
@@ -248,20 +197,12 @@ class Summary:
             return ""
         return f", in {count(self.clusters, 'cluster')} by {self.cluster!r}"
 
-    @property
-    def _without_score(self) -> int:
-        """Items that were asked in vain."""
-        missing = self.items - int(self.rows.get("items", 0))
-        if self.sample and ("full_lower" in self.rows or "lower" not in self.rows):  # others were never asked
-            return min(missing, len(self.closed_items))
-        return missing
-
     def _of_sample(self, value: str, places: int, width: int) -> list[str]:
         rows = self.rows
         found = wrapped(f"{self.sample}.", width)
         if "full_lower" in rows:
             ends = _span(rows["full_lower"], rows["full_upper"], places)
-            which = "item that can be scored" if self._without_score else f"of the {self.items:,} items"
+            which = "item that can be scored" if self.without_score else f"of the {self.items:,} items"
             found += wrapped(f"{value}; one score of each {which} would have averaged {ends} (95%).", width)
             if "lower" in rows:
                 ends = _span(rows["lower"], rows["upper"], places)
@@ -288,6 +229,7 @@ class Summary:
             ("Paid to", self._paid_to()),
             ("Stopped", self.stop_reason),
             ("Readings", f"{self.readings:,} of {count(self.items, 'item')}{shared}{counted}"),
+            ("Cached", self._cached()),
             *(("Beside", sentence) for sentence in self.beside),
         ]
         if self.failures:
@@ -322,6 +264,11 @@ class Summary:
         else:
             told = shown_amount(amount, Unit.SCORES, counts=self.unit)
         return told.partition(" ")[0] if short else told
+
+    def _cached(self) -> str:
+        if not self.cached:
+            return ""
+        return f"{count(self.cached, 'answer')} out of the cache: given before, and no new readings"
 
     def _paid_to(self) -> str:
         parts = [
@@ -398,6 +345,7 @@ def summarize(outcome: Outcome) -> Summary:
                 range_flag=outcome.range_flag,
                 judges_flag=outcome.judges_flag if outcome.judged and not outcome.judges else "",
                 drawn=outcome.drawn,
+                in_vain=outcome.in_vain,
             )
         ),
         sample=sample_in_words(outcome.table.counts, outcome.strata) if outcome.drawn else "",
@@ -406,6 +354,9 @@ def summarize(outcome: Outcome) -> Summary:
         clusters=outcome.mean.clusters,
         beside=tuple(outcome.beside),
         processes=outcome.processes,
+        without_score=outcome.without_score,
+        with_them=outcome.with_them,
+        cached=outcome.cached,
     )
 
 

@@ -1,22 +1,29 @@
-"""Runs replays in this process, or spread over several."""
+"""Runs replays in this process, or spread over several by joblib."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Protocol, TypeVar
 
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, parallel_config
+from joblib.externals.loky.process_executor import TerminatedWorkerError
+from joblib.parallel import get_active_backend
 
-from evalbudget.replay._engines import Crew, Engine, spread
+from evalbudget.errors import EvalbudgetError, InvalidInputError
+from evalbudget.replay._mapped import Mapped
 
 Progress = Callable[[int, int], None]
 """Called with (replays finished, replays in all)."""
 
-_CHOSEN = Crew()
 _WORTH_A_PROCESS = 200_000
 """Below this many readings a replay is over before a worker process would have started."""
+_OWN = "LokyBackend"
+"""joblib's backend where nobody chose another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,27 +60,38 @@ def run_all(
     stage: Stage[Found],
     jobs: Sequence[Job],
     *,
-    crew: Crew = _CHOSEN,
+    workers: int | None = None,
     progress: Progress | None = None,
     readings: int | None = None,
 ) -> list[Found]:
     """Do all jobs; the answer does not depend on who does them.
 
+    Within ``joblib.parallel_config(backend=...)`` of the caller, such as that of a cluster, its workers do
+    them.
+
     Args:
         stage: what the jobs share.
         jobs: what to do.
-        crew: who does it. On loky, one worker is this process, and no number is one per processor, or this
-            process if the work is small.
-        progress: called after each job.
+        workers: processes of this machine; one is this process. None for one per processor, or this process
+            if the work is small.
+        progress: called after each job; with a backend of the caller, when all are done.
         readings: of all jobs, about; None for their budgets.
 
     Raises:
-        InvalidInputError: an engine that is not installed, or a cluster that cannot be reached.
+        InvalidInputError: fewer workers than one.
         EvalbudgetError: a worker died.
     """
-    n = _number_of_workers(jobs, crew, readings)
-    if n > 1 or crew.engine is not Engine.LOKY:
-        return _in_processes(stage, jobs, crew, n, progress)
+    if workers is not None and workers < 1:
+        raise InvalidInputError(f"workers is {workers}; it must be 1 or more, or None to choose")
+    backend, _ = get_active_backend()
+    if type(backend).__name__ != _OWN:
+        found = [each for _, each in Parallel()(_numbered_jobs(lambda: stage, jobs))]
+        if progress is not None:
+            progress(len(jobs), len(jobs))
+        return found
+    n = _number_of_workers(jobs, workers, readings)
+    if n > 1:
+        return _in_processes(stage, jobs, n, progress)
     results = []
     for done, job in enumerate(jobs, 1):
         results.append(stage.run(job))
@@ -83,42 +101,49 @@ def run_all(
 
 
 def _in_processes(
-    stage: Stage[Found], jobs: Sequence[Job], crew: Crew, workers: int, progress: Progress | None
+    stage: Stage[Found], jobs: Sequence[Job], workers: int, progress: Progress | None
 ) -> list[Found]:
     results: dict[int, Found] = {}
-    with spread(stage, crew, workers) as share:
-        tasks = (delayed(_numbered)(share, index, job) for index, job in enumerate(jobs))
-        if crew.engine is Engine.RAY:  # its backend gives results only when all are there
-            return [found for _, found in _Told(progress, len(jobs))(tasks)]
-        for index, found in Parallel(return_as="generator_unordered")(tasks):
+    with _mapped(stage) as share, parallel_config(backend="loky", n_jobs=workers):
+        for index, found in Parallel(return_as="generator_unordered")(_numbered_jobs(share, jobs)):
             results[index] = found
             if progress is not None:
                 progress(len(results), len(jobs))
     return [results[index] for index in range(len(jobs))]
 
 
-class _Told(Parallel):  # type: ignore[misc]  # joblib ships no types
-    """Tells of each batch that is done, from the thread that receives it."""
+@contextmanager
+def _mapped(stage: object) -> Iterator[Mapped]:
+    """What gives the stage in a process of this machine, which maps its arrays."""
+    try:
+        with TemporaryDirectory(prefix="evalbudget-", ignore_cleanup_errors=True) as folder:
+            try:
+                share = Mapped(stage, Path(folder))
+            except OSError as ex:
+                raise EvalbudgetError(
+                    f"the scores cannot be written to {folder} for the workers to map ({ex.strerror or ex}); "
+                    "set TMPDIR to a folder with room, or use workers=1"
+                ) from ex
+            yield share
+    except TerminatedWorkerError as ex:
+        told = (str(ex) or type(ex).__name__).splitlines()[0]
+        raise EvalbudgetError(
+            f"a worker process of the backtest died ({told}); it may have run out of memory: use fewer "
+            "workers, or workers=1 to run in this process"
+        ) from ex
 
-    def __init__(self, progress: Progress | None, jobs: int) -> None:
-        super().__init__()
-        self._told, self._total = progress, jobs
 
-    def print_progress(self) -> None:
-        """Called by joblib."""
-        if self._told is not None:
-            self._told(self.n_completed_tasks, self._total)
+def _numbered_jobs(share: Callable[[], Any], jobs: Sequence[Job]) -> Iterator[Any]:
+    return (delayed(_numbered)(share, index, job) for index, job in enumerate(jobs))
 
 
 def _numbered(share: Callable[[], Any], index: int, job: Job) -> tuple[int, Any]:
     return index, share().run(job)
 
 
-def _number_of_workers(jobs: Sequence[Job], crew: Crew, readings: int | None) -> int:
-    workers = crew.workers
+def _number_of_workers(jobs: Sequence[Job], workers: int | None, readings: int | None) -> int:
     if workers is None:
         if readings is None:
             readings = sum(job.budgets[-1] for job in jobs)
-        small = crew.engine is Engine.LOKY and readings < _WORTH_A_PROCESS
-        workers = 1 if small else os.cpu_count() or 1
+        workers = 1 if readings < _WORTH_A_PROCESS else os.cpu_count() or 1
     return min(workers, len(jobs))

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from evalbudget.errors import InvalidInferenceError, InvalidInputError
+from evalbudget.recorded._declared import Declared
 from evalbudget.recorded._scores import RecordedScores
 
 WORLDS = 40
@@ -56,7 +57,17 @@ def worlds(
             categories=None if pilot.categories is None else tuple(pilot.categories[i] for i in drawn),
             reference=None if pilot.reference is None else pilot.reference[:, drawn],
             one_measure=pilot.one_measure,
+            declared=_directions(pilot, names),
         )
+
+
+def _directions(pilot: RecordedScores, names: Sequence[str]) -> Declared | None:
+    """Which way its scores are better: what else a source declares is not of items drawn from it."""
+    if pilot.declared is None:
+        return None
+    told = zip(pilot.raters, pilot.declared.lower_is_better, strict=True)
+    known = {rater: lower for rater, lower in told if lower is not None}
+    return Declared.of(pilot.models, names, pilot.raters, lower_is_better=known)
 
 
 def median_and_most(counts: Sequence[float]) -> tuple[int, int]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from evalbudget._third_party import is_ours, third_party
 from evalbudget.errors import EvalbudgetError, InvalidInputError, UnknownNameError
 from evalbudget.estimate import check_level
 from evalbudget.missing import Missing
@@ -168,8 +170,7 @@ def report(
         from evalbudget.hooks._plugins import plugins
 
         sections = list(plugins().reports.values())
-    found = [section for cls in sections if (section := _section(cls, study)) is not None]
-    return Report(tuple(found), level, one.models, one.raters, len(one.items))
+    return Report(_found(sections, study), level, one.models, one.raters, len(one.items))
 
 
 def of_race(recorded: RecordedScores) -> Report | None:
@@ -177,17 +178,16 @@ def of_race(recorded: RecordedScores) -> Report | None:
     return None if recorded.race is None else report(recorded)
 
 
-def _section(cls: type[Section], study: Study) -> Section | None:
-    try:
-        return cls.of(study)
-    except EvalbudgetError:
-        raise
-    except Exception:
-        if cls.__module__.partition(".")[0] == __name__.partition(".")[0]:
-            raise
-        # a third party's code: whatever it raises must not end the others
-        log.exception("section %r failed and is left out of the report", cls.name)
-        return None
+def _found(sections: Sequence[type[Section]], study: Study) -> tuple[Section, ...]:
+    """The sections that have something to say; without those of others that fail."""
+    found = []
+    for cls in sections:
+        say = partial(log.warning, "section %r failed and is left out of the report: %s", cls.name)
+        with third_party(say, BaseException if is_ours(cls) else EvalbudgetError):
+            section = cls.of(study)
+            if section is not None:
+                found.append(section)
+    return tuple(found)
 
 
 def _only(recorded: RecordedScores, models: Sequence[str], rater: str | None) -> RecordedScores:

@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 
 from evalbudget.errors import InvalidInferenceError
 from evalbudget.estimate import Estimate
-from evalbudget.judges.estimates import JudgeScores, judge_corrected, panel_mean, require_one_scale
+from evalbudget.judges.estimates import (
+    JudgeScores,
+    between_clusters,
+    judge_corrected,
+    panel_mean,
+    require_one_scale,
+)
 from evalbudget.repeats.estimates import (
     ItemReadings,
     mean_over_sampled_items,
@@ -20,6 +26,7 @@ from evalbudget.repeats.estimates import (
 from evalbudget.report._numbers import NOTHING
 from evalbudget.sampler import Allocation
 from evalbudget.statistics._bounds import FloatArray, IntArray
+from evalbudget.statistics._clustered_mean import clustered_mean
 
 if TYPE_CHECKING:
     from evalbudget.recorded._how_bought import HowBought
@@ -137,17 +144,22 @@ class Scored:
         if not scores.value.size:
             raise InvalidInferenceError(
                 f"model {self.models[model]!r} has no score by "
-                f"{' or '.join(map(repr, self.raters[:3]))}; leave it out with --model"
+                f"{' or '.join(map(repr, self.raters[:3]))}; leave that model out (report, compare and "
+                "plan: --model)"
             )
         if purchase.allocation is Allocation.ADAPTIVE and not self.fixed_scores(model).value.size:
             raise InvalidInferenceError(
                 f"every reading of model {self.models[model]!r} was bought because of earlier scores, so "
-                "their mean is biased; leave the model out with --model, or evaluate it with a sampler that "
-                "reads every item first (a race has a leaderboard of its own)"
+                "their mean is biased; leave that model out (report, compare and plan: --model), or evaluate "
+                "it with a sampler that reads every item first (a race has a leaderboard of its own)"
             )
         fixed = max(purchase.fixed_repeats, 1)
         if self.is_panel:
-            found = panel_mean(scores, allocation=purchase.allocation, fixed_repeats=fixed)
+            found = self._of_judges(model)
+            if self.clusters is not None:
+                means = self.item_means(model)
+                own = clustered_mean(means, np.arange(means.size))
+                found = between_clusters(found, clustered_mean(means, self.clusters), own)
         elif self.recorded.strata is not None:
             found = mean_over_stratified_items(
                 readings_of(scores), self.recorded.strata, bounds=self.bounds, clusters=self.clusters
@@ -161,6 +173,12 @@ class Scored:
                 clusters=self.clusters,
             )
         return found if self.bounds is None else found.within(*self.bounds)
+
+    def _of_judges(self, model: int) -> Estimate:
+        """A model's mean by the panel, items independent."""
+        purchase = self.purchase(model)
+        fixed = max(purchase.fixed_repeats, 1)
+        return panel_mean(self.scores(model), allocation=purchase.allocation, fixed_repeats=fixed)
 
     @cached_property
     def means(self) -> tuple[Estimate, ...]:
@@ -189,7 +207,7 @@ class Scored:
             known = means[~np.isnan(means)]
             if known.size < 2:
                 continue
-            whole = self.mean(m)
+            whole = self._of_judges(m)
             more = whole.standard_error**2 - float(known.var(ddof=1)) / known.size
             if more > NOTHING:
                 added[m], degrees[m] = more, max(whole.details["degrees"], 1.0)
@@ -216,11 +234,13 @@ class Scored:
         unused = self.mean(model).details.get("readings_unused", 0.0)
         return int(self.scores(model).value.size) - int(unused)
 
-    def require_one_scale(self, option: str = "--rater") -> None:
+    def require_one_scale(
+        self, remedy: str = "--rater NAME, or map the ranges they used to 0..1 with --rescale"
+    ) -> None:
         """Refuse judges whose scores lie on different scales.
 
         Args:
-            option: by which people choose one.
+            remedy: how people choose one, where this is asked.
 
         Raises:
             InvalidInferenceError: they do.
@@ -245,8 +265,7 @@ class Scored:
         try:
             require_one_scale(Scored(pooled).scores(0))
         except InvalidInferenceError as ex:
-            rescale = ", or map the ranges they used to 0..1 with --rescale" if option == "--rater" else ""
-            raise InvalidInferenceError(f"{ex}. Choose one with {option} NAME{rescale}") from ex
+            raise InvalidInferenceError(f"{ex}. Choose one with {remedy}") from ex
 
     def only(self, items: NDArray[np.bool_]) -> Self:
         """The same of some of the items."""

@@ -229,7 +229,7 @@ class Study(Scored):
 
     def _clusters_of(self, model: int) -> int | None:
         """Clusters of the items that a model has a score on; None where items are independent."""
-        if self.clusters is None or self.is_panel:
+        if self.clusters is None:
             return None
         return int(np.unique(self.clusters[self.recorded.counts[model].sum(axis=1) > 0]).size)
 

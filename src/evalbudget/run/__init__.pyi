@@ -18,9 +18,4 @@ from ._purchase import USED_UP as USED_UP
 from ._purchase import Flight as Flight
 from ._purchase import Purchase as Purchase
 from ._purchase import Tally as Tally
-from ._secrets import cleaned as cleaned
-from ._secrets import is_secret as is_secret
-from ._secrets import said_by as said_by
-from ._secrets import shown as shown
-from ._secrets import without_secrets as without_secrets
 from ._shared_purchase import SharedPurchase as SharedPurchase

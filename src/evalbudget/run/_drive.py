@@ -20,8 +20,8 @@ from evalbudget.errors import BudgetError, EvalbudgetError, InvalidInputError, S
 from evalbudget.journal import Header, Journal, resume
 from evalbudget.run._journal_file import JournalFile
 from evalbudget.run._purchase import Purchase, check_promise
-from evalbudget.run._secrets import said_by
 from evalbudget.sampler import Sampler
+from evalbudget.secrets import said_by
 
 T = TypeVar("T")
 

@@ -20,6 +20,7 @@ from evalbudget.design import Cell, Reading, Request
 from evalbudget.errors import InvalidInputError, JournalError
 from evalbudget.journal import FORMAT, Event, Header, Journal
 from evalbudget.run._json_lines import LinesFile, read_line, whole_lines
+from evalbudget.secrets import without_secrets
 
 
 class JournalFile:
@@ -192,7 +193,7 @@ def _event_to_dict(event: Event) -> dict[str, Any]:
     if reading is not None:
         entry: dict[str, Any] = {"tell": reading.request.id, "value": reading.value, "cost": reading.cost}
         if reading.error is not None:
-            entry["error"] = reading.error
+            entry["error"] = without_secrets(reading.error)
         if reading.beside:
             entry["beside"] = list(reading.beside)
         return entry

@@ -6,6 +6,7 @@ A process that is killed leaves at most one line without its newline; that line 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any, Self, TypeVar
@@ -14,6 +15,7 @@ from filelock import BaseFileLock
 
 from evalbudget.errors import HeldError, JournalError
 from evalbudget.run._lock import hold
+from evalbudget.secrets import mode_in
 from evalbudget.shown import shown_logger
 
 log = shown_logger(__name__)
@@ -47,7 +49,7 @@ class LinesFile:
             raise JournalError(f"{path} exists; continue it, or choose another path")
         lock = _held(path)
         try:
-            return cls(path, path.open("xb"), lock)
+            return cls(path, open(path, "xb", opener=_private), lock)
         except OSError as ex:
             _release(lock)
             if isinstance(ex, FileExistsError):
@@ -139,6 +141,10 @@ def read_line(line: bytes, place: str, convert: Callable[[dict[str, Any]], T]) -
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as ex:
         # numbers that no float holds, lists in place of objects, brackets without end
         raise JournalError(f"{place} is damaged: {ex}") from ex
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, mode_in(Path(path).parent))
 
 
 def _held(path: Path) -> BaseFileLock | None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from filelock import BaseFileLock, FileLock, Timeout
 
+from evalbudget.secrets import mode_of_lock
 from evalbudget.shown import shown_logger
 
 log = shown_logger(__name__)
@@ -32,7 +33,8 @@ def hold(path: Path) -> BaseFileLock | None:
     """
     if not path.parent.is_dir():  # it would be created
         raise FileNotFoundError(errno.ENOENT, "No such file or directory", str(path.parent))
-    lock = FileLock(path.with_name(f".{path.name}.lock"), blocking=False, thread_local=False)
+    beside = path.with_name(f".{path.name}.lock")
+    lock = FileLock(beside, blocking=False, thread_local=False, **mode_of_lock(path.parent))
     try:
         lock.acquire()
     except Timeout:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 from evalbudget._version import __version__
@@ -13,7 +12,6 @@ from evalbudget.design import Cell, Reading, Request
 from evalbudget.errors import BudgetError
 from evalbudget.journal import Event, Header, Journal
 from evalbudget.run._journal_file import JournalFile
-from evalbudget.run._telemetry import telemetry
 from evalbudget.sampler import Eligible, Sampler
 
 UNANSWERED = "cut off, or no reply that the host could read"
@@ -148,14 +146,12 @@ class Purchase:
             self._count(reading)
         self.flights: dict[int, Flight] = {}
         self.stopped: str | None = None
-        self._watch = telemetry(sampler.name, sampler.design, budget.unit)
 
     # asking
 
     def ask(self, n: int = 1, *, eligible: Eligible | None = None) -> Sequence[Request]:
         """Up to n requests, whether or not they can be paid; :meth:`promise` each before it is sent."""
-        with nullcontext() if self._watch is None else self._watch.deciding():
-            requests = self.sampler.ask(n, eligible=eligible)
+        requests = self.sampler.ask(n, eligible=eligible)
         chosen = getattr(self.sampler, "chosen", None)
         if self._file is not None and chosen is not None:
             self._file.note("chosen", chosen)
@@ -169,8 +165,6 @@ class Purchase:
         if not self.ledger.promise(cost):
             return False
         self.flights[request.id] = Flight(request, cost)
-        if self._watch is not None:
-            self._watch.sent(request, cost)
         return True
 
     def buy(self, n: int = 1, *, eligible: Eligible | None = None) -> Sequence[Request]:
@@ -206,8 +200,6 @@ class Purchase:
     def tell(self, reading: Reading) -> None:
         """A request came back, with or without a score."""
         flight = self.flights.pop(reading.request.id, None)
-        if self._watch is not None:
-            self._watch.came_back(reading)
         self.ledger.settle(0.0 if flight is None else flight.promised, reading.cost)
         self._append(Event(reading.request, reading))
         self._count(reading)
@@ -236,8 +228,6 @@ class Purchase:
         flight = self.flights.pop(request.id, None)
         if flight is not None:
             self.ledger.settle(flight.promised, 0.0)
-        if self._watch is not None:
-            self._watch.gave_up(request)
 
     def pay(self, cost: float, reason: str = UNANSWERED, *, calls: float | None = None) -> None:
         """Calls were paid for beside those of the readings, and teach nothing.
@@ -247,8 +237,6 @@ class Purchase:
             reason: why they teach nothing.
             calls: how many; None where a call costs 1.
         """
-        if self._watch is not None:
-            self._watch.paid(cost)
         self.ledger.settle(0.0, cost)
         self.tally.lose(cost, reason, calls=calls)
 

@@ -92,9 +92,7 @@ class SharedPurchase(Replica, Purchase):
 
     def _restart(self) -> None:
         cost, cost_of = self._terms
-        watch = getattr(self, "_watch", None)
         Purchase.__init__(self, deepcopy(self._fresh), self._budget, cost=cost, cost_of=cost_of)
-        self._watch = watch or self._watch
         self._owner: dict[int, int] = {}  # worker that has a request
         self._waiting: dict[int, Request] = {}  # asked, and with nobody
         self._lost: dict[tuple[int, int], float] = {}  # what a request counts for that a worker had
@@ -133,8 +131,6 @@ class SharedPurchase(Replica, Purchase):
     def withdraw(self, request: Request) -> None:
         """It was not sent: another worker, or a later run, may."""
         self._call(lambda call: Step(self.worker, Kind.WITHDRAW, request.id, body={"call": call}))
-        if self._watch is not None:
-            self._watch.gave_up(request)
         self._held.discard(request.id)
 
     def pay(self, cost: float, reason: str = UNANSWERED, *, calls: float | None = None) -> None:
@@ -144,8 +140,6 @@ class SharedPurchase(Replica, Purchase):
                 self.worker, Kind.PAY, None, cost, {"reason": reason, "calls": calls, "call": call}
             )
         )
-        if self._watch is not None:
-            self._watch.paid(cost)
 
     def pays(self, cost: float, reason: str = UNANSWERED, *, calls: float | None = None) -> bool:
         """As :meth:`pay`, if the budget of all pays for it; False, and nothing paid, if it does not."""
@@ -158,8 +152,6 @@ class SharedPurchase(Replica, Purchase):
             return Step(self.worker, Kind.PAY, None, cost, body) if paid else None
 
         self._call(step)
-        if paid and self._watch is not None:
-            self._watch.paid(cost)
         return paid
 
     def pay_out_of(self, requests: Sequence[Request], cost: float) -> Sequence[Request]:
@@ -179,8 +171,6 @@ class SharedPurchase(Replica, Purchase):
 
         self._call(step)
         self._held -= {request.id for request in requests} - {request.id for request in left}
-        if self._watch is not None:
-            self._watch.paid(cost)
         return left
 
     def take_back(self, came: Sequence[Reading], unsent: Sequence[Request]) -> None:
@@ -274,9 +264,6 @@ class SharedPurchase(Replica, Purchase):
 
         with self._guard:
             found = super()._turn(whole)
-            if self._watch is not None:
-                for reading in self._untold:
-                    self._watch.came_back(reading)
             self._untold.clear()
         return found
 
@@ -338,8 +325,6 @@ class SharedPurchase(Replica, Purchase):
             cost = self.cost_of(request.cell)
             if cost <= self.ledger.free + 1e-9 and (eligible is None or eligible(request.cell)):
                 self._step(Step(self.worker, Kind.TAKE, request.id, cost))
-                if self._watch is not None:
-                    self._watch.sent(request, cost)
                 found.append(request)
         stopped = self.sampler.stop_reason
         for request in super().buy(n - len(found), eligible=eligible):

@@ -10,6 +10,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from evalbudget.errors import InvalidInputError
+from evalbudget.secrets import is_secret
 
 _REMEDY = "write the path of a file, or postgresql://user@host/database#name"
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
@@ -35,7 +36,8 @@ class Address:
         """Read a path, or ``postgresql://user@host/database#name``.
 
         Raises:
-            InvalidInputError: another kind of URL, or a name that PostgreSQL would need quotes for.
+            InvalidInputError: another kind of URL, one with a password, which would be written wherever the
+                address is, or a name that PostgreSQL would need quotes for.
         """
         if isinstance(where, Address):
             return where
@@ -49,6 +51,11 @@ class Address:
             raise InvalidInputError(f"the store's address is no URL; {_REMEDY}") from None
         if url.drivername not in _POSTGRESQL:
             raise InvalidInputError(f"stores of {url.drivername!r} are not known; {_REMEDY}")
+        if url.password is not None or any(map(is_secret, url.query)):
+            raise InvalidInputError(
+                "the store's address has a password in it, and would be written into logs; leave it out, and "
+                "put it into the variable PGPASSWORD or the file ~/.pgpass"
+            )
         if not url.database:
             raise InvalidInputError(f"the store {url!r} names no database; {_REMEDY}")
         name = name or "evalbudget"
@@ -58,11 +65,6 @@ class Address:
                 "no digit and not with pg_"
             )
         return cls(url=url.set(drivername="postgresql+psycopg"), name=name)
-
-    @property
-    def has_password(self) -> bool:
-        """Whether it says one."""
-        return self.url is not None and (self.url.password is not None or "password" in self.url.query)
 
     @property
     def resolved(self) -> Address:
@@ -75,8 +77,7 @@ class Address:
         return self.name if self.path is None else self.path.name
 
     def __str__(self) -> str:
-        """As it may be shown: without the password."""
+        """As people write it."""
         if self.url is None:
             return str(self.path)
-        shown = self.url.set(drivername="postgresql").difference_update_query(("password",))
-        return f"{shown.render_as_string(hide_password=True)}#{self.name}"
+        return f"{self.url.set(drivername='postgresql')}#{self.name}"

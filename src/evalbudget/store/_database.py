@@ -18,6 +18,7 @@ from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.pool import NullPool
 
 from evalbudget.errors import InvalidInputError, StoreDownError
+from evalbudget.secrets import mode_in, without_known
 from evalbudget.shown import shown_logger
 from evalbudget.store._address import Address
 from evalbudget.store._layout import Layout
@@ -201,7 +202,11 @@ class Database:
         return float(connection.scalar(text("SELECT extract(epoch FROM clock_timestamp())")))
 
     def storable(self, said: str) -> str:
-        """A text as the database can hold it; what models answer may have halves of characters, and zeros."""
+        """A text as the database can hold it, without secrets that models and servers repeat.
+
+        What models answer may have halves of characters, and zeros.
+        """
+        said = str(without_known(said))
         said = said.encode(errors="replace").decode()
         return said if self.address.url is None else said.replace("\0", "\N{REPLACEMENT CHARACTER}")
 
@@ -377,6 +382,7 @@ def _create_file(path: Path, layout: Layout, meta: Mapping[str, str], clock: Cal
     begun = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     address = Address(path=begun)
     try:
+        begun.touch(mode_in(path.parent), exist_ok=False)
         db = Database(address, layout, _engine(address), clock)
         try:
             with db.write() as connection:

@@ -15,8 +15,8 @@ from evalbudget.audits.store._store_verdict import weigh
 
 
 @contextmanager
-def serving(store: AuditStore, by: str = "") -> Iterator[PageServer]:
-    with PageServer(PageApi(store, weigh, by), 0) as server:
+def serving(store: AuditStore, by: str = "", **limits: Any) -> Iterator[PageServer]:
+    with PageServer(PageApi(store, weigh, by), 0, **limits) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         try:

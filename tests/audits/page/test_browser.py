@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -151,3 +152,16 @@ def test_a_database_that_is_away_for_a_while_loses_no_score(
             page.run("look()")
             page.wait(ITEM)
             assert page.run("task.draw") != first.draw
+
+
+def test_a_page_that_is_left_gives_its_item_back(tmp_path: Path, browser: chromium.Chromium) -> None:
+    with audit(tmp_path / "a.sqlite") as store, serving(store, "ann") as server:
+        page = browser.open(server.url)
+        page.wait(ITEM)
+        assert store.leases.count() == 1
+        page.send("Page.navigate", url="about:blank")
+        end = time.monotonic() + 30
+        while store.leases.count():
+            assert time.monotonic() < end, "the item was never given back"
+            time.sleep(0.02)
+        page.close()

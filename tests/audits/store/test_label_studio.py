@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from tests.audits.store.audits import Clock, Told, audit
 from tests.audits.store.label_studio import LEGACY, PERSONAL, FakeLabelStudio
 from tests.cli.commands import typed
@@ -12,6 +13,7 @@ from tests.cli.commands import typed
 from evalbudget.audits.store import AuditStore
 from evalbudget.audits.store._store_verdict import still_wanted
 from evalbudget.audits.store.exchange import Imported, LabelStudio, sync
+from evalbudget.cli.main import cli
 from evalbudget.errors import InvalidInputError
 
 run = typed("audit")
@@ -76,6 +78,7 @@ def test_many_tasks_go_in_several_requests(tmp_path: Path, server: FakeLabelStud
         (None, LEGACY, 99, "404 .*check --project"),
         ("http://127.0.0.1:9", LEGACY, None, r"cannot be reached \(.*check --url"),
         ("localhost:8080", LEGACY, None, "no address of a server"),
+        ("http://me:word@localhost:8080", LEGACY, None, "--url has a password in it"),
     ],
 )
 def test_servers_that_refuse(
@@ -144,6 +147,16 @@ def test_the_command_and_how_labellers_agree(
         wanted = len(still_wanted(store))
     monkeypatch.delenv("LABEL_STUDIO_API_KEY", raising=False)
     assert "set LABEL_STUDIO_API_KEY" in run("sync", path, "--url", server.url).output
+    refused = run("sync", path, "--url", server.url, "--api-key", LEGACY)
+    assert (refused.exit_code, LEGACY in refused.output) == (2, False)  # every user sees command lines
+    with monkeypatch.context() as patch:
+        patch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda _: True, raising=False)
+        asked = CliRunner().invoke(
+            cli, ["audit", "sync", str(path), "--url", "http://127.0.0.1:9"], input=f"{LEGACY}\n"
+        )
+    assert "Key of an account (Account & Settings): " in asked.stderr
+    assert "http://127.0.0.1:9 cannot be reached" in asked.stderr
+    assert LEGACY not in asked.output
     monkeypatch.setenv("LABEL_STUDIO_API_KEY", LEGACY)
     monkeypatch.setenv("LABEL_STUDIO_URL", server.url)
     done = run("sync", path)

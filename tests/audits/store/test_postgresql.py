@@ -206,10 +206,28 @@ def test_addresses_of_no_audit(
     assert (told.exit_code, "Traceback" in told.output) == (2, False)
 
 
-def test_without_a_driver_and_without_a_password_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    address = Address.parse("postgresql://ann:secret@host/evals#essays")
-    assert str(address) == "postgresql://ann:***@host/evals#essays"
-    assert "secret" not in str(Address.parse("postgresql://ann@host/evals?password=secret"))
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://ann:hush@host/evals#essays",
+        "postgresql://ann:h/u@s@h/evals",
+        "postgresql://ann:h%2Fush@host/evals",
+        "postgres://ann:hush@host",
+        "postgresql+psycopg://ann@host/evals?password=hush",
+        "postgresql://ann@host/evals?sslpassword=hush#essays",
+        "postgresql://ann@host/evals?pass%77ord=hush",
+    ],
+)
+def test_a_password_in_an_address_is_refused(address: str) -> None:
+    for ask in (Address.parse, AuditStore.open):
+        with pytest.raises(InvalidInputError, match="variable PGPASSWORD") as caught:
+            ask(address)
+        assert "hush" not in str(caught.value)
+
+
+def test_without_a_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    address = Address.parse("postgres://ann@host/evals?sslmode=require#essays")
+    assert str(address) == "postgresql://ann@host/evals?sslmode=require#essays"
     monkeypatch.setattr("evalbudget.store._database.find_spec", lambda name: None)
     with pytest.raises(InvalidInputError, match=r"pip install 'evalbudget\[postgresql\]'"):
         AuditStore.open(address)

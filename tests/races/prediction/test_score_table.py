@@ -46,7 +46,7 @@ def test_blocks_change_nothing(shape: tuple[int, int], small_blocks: Callable[[]
 
 
 @pytest.mark.parametrize("name", ["cruxeval_models", "alpacaeval_models", "hanna_multijudge"])
-def test_recorded_scores_mapped_from_a_folder(
+def test_a_history_in_blocks_is_the_same(
     name: str,
     recorded_data: Callable[[str], RecordedScores],
     small_blocks: Callable[[], None],
@@ -59,12 +59,9 @@ def test_recorded_scores_mapped_from_a_folder(
     scale = (0.0, 1.0) if np.nanmax(recorded.scores) <= 1.0 else (0.0, 5.0)
     monkeypatch.setenv("EVALBUDGET_CACHE", str(tmp_path / "whole"))
     whole = history_of(recorded, without=recorded.models[:2], score_range=scale)
-    monkeypatch.setattr("evalbudget.recorded._folder._MAPPED", 1)
-    recorded.save_folder(tmp_path / "folder")
     monkeypatch.setenv("EVALBUDGET_CACHE", str(tmp_path / "blocks"))
     small_blocks()
-    mapped = RecordedScores.load(tmp_path / "folder")
-    assert_same(whole, history_of(mapped, without=recorded.models[:2], score_range=scale))
+    assert_same(whole, history_of(recorded, without=recorded.models[:2], score_range=scale))
     # the same history has the same place in the cache
     assert len({file.name for file in tmp_path.glob("*/factors-*.npz")}) == 1
 
@@ -95,13 +92,3 @@ def test_bad_scores_in_a_later_block(small_blocks: Callable[[], None]) -> None:
     small_blocks()
     with pytest.raises(InvalidInputError, match="score of 3"):
         FactorModel.train(scores)
-
-
-def test_no_room_for_the_means(small_blocks: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
-    scores = RecordedScores(
-        np.zeros((30, 200, 2, 1)), tuple(map(str, range(30))), tuple(map(str, range(200))), ("a", "b")
-    )
-    small_blocks()
-    monkeypatch.setattr("shutil.disk_usage", lambda _: type("Usage", (), {"free": 100}))
-    with pytest.raises(InvalidInputError, match="set TMPDIR"):
-        history_of(scores)

@@ -50,6 +50,16 @@ class Broken(Largest):
         raise ZeroDivisionError("by zero")
 
 
+class Leaving(Largest):
+    """Ends the process."""
+
+    name = "leaving"
+
+    def estimate(self, readings: ItemReadings, bounds: tuple[float, float] | None) -> Estimate:
+        """Never."""
+        raise SystemExit(3)
+
+
 def test_rows_are_what_is_defined_after_those_of_the_mean() -> None:
     how = {"allocation": Allocation.FIXED, "fixed_repeats": 2}
     plain = describe_mean(READINGS, **how)  # type: ignore[arg-type]
@@ -63,9 +73,10 @@ def test_rows_are_what_is_defined_after_those_of_the_mean() -> None:
 
 def test_one_that_fails_loses_nothing_else(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
-        rows = estimator_rows([Broken, Largest], READINGS, (0.0, 5.0), 0.95)
+        rows = estimator_rows([Broken, Leaving, Largest], READINGS, (0.0, 5.0), 0.95)
     assert list(rows) == ["largest_score", "largest_score_lower"]
     assert "estimator 'broken' has no rows: ZeroDivisionError: by zero" in caplog.text
+    assert "estimator 'leaving' has no rows: SystemExit: 3" in caplog.text
 
 
 @pytest.mark.parametrize(

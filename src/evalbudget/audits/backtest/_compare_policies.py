@@ -16,9 +16,9 @@ from evalbudget.audits.backtest._result_table import AuditResult, AuditRow
 from evalbudget.audits.policies import DECIDED, AuditOutcome, AuditPolicy, Verdict
 from evalbudget.errors import InvalidInputError
 from evalbudget.hooks._plugins import plugins
+from evalbudget.recorded._direction import is_lower_better
 from evalbudget.recorded._scores import RecordedScores
 from evalbudget.replay._contestant import checked_seeds, require_entrants, require_options
-from evalbudget.replay._engines import Crew
 from evalbudget.replay._workers import Job, Progress, run_all
 from evalbudget.statistics._bounds import FloatArray
 from evalbudget.statistics._means import mean_of_known
@@ -88,6 +88,8 @@ class Judged:
                     f"{what} {scores[outside][0]:g} is outside {lo:g} to {hi:g}; declare the {option} "
                     f"(these run from {np.nanmin(scores):g} to {np.nanmax(scores):g})"
                 )
+        if is_lower_better(chosen):  # audits look for the highest mean
+            label, judge = low + high - label, judges[0] + judges[1] - judge
         return cls(recorded.models, recorded.items, judge, label, recorded.categories, (low, high), judges)
 
     @property
@@ -125,8 +127,6 @@ def backtest_audits(
     top: float = 0.01,
     sampler_options: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
     workers: int | None = None,
-    parallel: str = "loky",
-    cluster: str | None = None,
     progress: Progress | None = None,
 ) -> AuditResult:
     """Compare the recorded systems by the recorded judge and few of the recorded labels.
@@ -148,18 +148,13 @@ def backtest_audits(
         top: how far below the best still counts as top, as a share of the range.
         sampler_options: further settings by policy.
         workers: processes; 1 for this one. None for one per processor, or this one if the work is small.
-        parallel: what spreads replays over processes: ``loky``, or ``dask`` or ``ray``, whose extra must be
-            installed. Where these start a cluster of their own, a script needs ``if __name__ == "__main__"``.
-        cluster: address of a cluster of Dask or Ray; None for what ``DASK_SCHEDULER_ADDRESS`` or
-            ``RAY_ADDRESS`` names, or this process is connected to, or else one of ``workers`` processes.
         progress: called with (replays finished, replays in all).
 
     Raises:
-        UnknownNameError: no such sampler, rater, allocator or engine; suggests the nearest.
+        UnknownNameError: no such sampler, rater or allocator; suggests the nearest.
         InvalidInputError: one system, no reference, scores outside the range, or an argument out of range.
         EvalbudgetError: a worker died.
     """
-    crew = Crew.of(workers, parallel, cluster)
     data = Judged.of(recorded, rater, score_range, judge_range)
     if len(data.models) < 2:
         raise InvalidInputError("one system has nothing to be compared with; record two or more")
@@ -184,7 +179,7 @@ def backtest_audits(
             settings.setdefault("truth", residuals(data).tolist())
     jobs = [Job(0, c, seed, ()) for c in range(len(entrants)) for seed in seed_list]
     stage = _Stage(data, tuple((policy, settings) for policy, _, settings in entrants))
-    found = run_all(stage, jobs, crew=crew, progress=progress, readings=len(jobs) * data.judge.size)
+    found = run_all(stage, jobs, workers=workers, progress=progress, readings=len(jobs) * data.judge.size)
     n = len(seed_list)
     rows = [
         _row(policy.name, allocator, found[c * n : (c + 1) * n], data, top * span, margin * span, delta)

@@ -53,7 +53,7 @@ class AuditResult(Replayed):
         rows: in the order given.
         models: names of the systems.
         items: how many there are.
-        best: the system with the highest mean reference.
+        best: the system with the best mean reference.
         judge_best: the one with the highest mean judge score over all items; nan scores left out.
         top: how far below the best counts as top, in units of the scores.
         behind: how far the judge's choice is below the best, in units of the scores.
@@ -104,6 +104,6 @@ class AuditResult(Replayed):
             f"{len(self.models)} systems x {self.items:,} items, {self.rows[0].seeds} seeds, delta "
             f"{self.rows[0].delta:g}; labelling everything takes {full:,} labels. A judge's score "
             f"costs {self.prices[0]:g}, a label {self.prices[1]:g}. correct: the system named (winner, else "
-            f"leader) has the highest mean reference; top: within {self.top:g} of it. "
+            f"leader) has the best mean reference; top: within {self.top:g} of it. "
             f"The judge alone, on all items, names {self.judge_best}: {right}."
         )

@@ -14,6 +14,10 @@ from evalbudget.errors import EvalbudgetError, InvalidInputError, StoreDownError
 Json = dict[str, Any]
 
 
+class MalformedCallError(InvalidInputError):
+    """A call without what it needs, or with something of another type."""
+
+
 class _Weighed(NamedTuple):
     revision: tuple[int, int]
     standing: Json | None
@@ -102,7 +106,7 @@ class PageApi:
     def _next(self, asked: Json) -> Json:
         skip = asked.get("skip", [])
         if not (isinstance(skip, list) and all(type(draw) is int for draw in skip)):
-            raise InvalidInputError("skip is not a list of draws")
+            raise MalformedCallError("skip is not a list of draws")
         among = self._weigh(stale=True).wanted
         task = self._store.leases.next(_text(asked, "session"), _text(asked, "by"), skip=skip, among=among)
         return {"task": None if task is None else asdict(task)}
@@ -136,22 +140,19 @@ class PageApi:
 def _text(asked: Json, name: str) -> str:
     value = asked.get(name)
     if not isinstance(value, str) or not value:
-        raise InvalidInputError(f"{name} is missing")
+        raise MalformedCallError(f"{name} is missing")
     return value
 
 
 def _draw(asked: Json) -> int:
     value = asked.get("draw")
-    if type(value) is not int or not 0 <= value < 2**63:
-        raise InvalidInputError("draw is missing")
+    if type(value) is not int or value < 0:
+        raise MalformedCallError("draw is missing")
     return value
 
 
 def _score(asked: Json) -> float:
     value = asked.get("score")
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InvalidInputError("score is missing")
-    try:
-        return float(value)
-    except OverflowError:
-        raise InvalidInputError("score is no number that fits any scale") from None
+        raise MalformedCallError("score is missing")
+    return float(value)

@@ -17,10 +17,10 @@ from evalbudget.cli.backtest._shared import (
     RATER,
     SEEDS,
     TOP,
+    WORKERS,
     listed,
     names_option,
     progress,
-    run_on,
 )
 from evalbudget.cli.flags import option_of, options_of
 from evalbudget.hooks._plugins import plugins
@@ -64,7 +64,7 @@ Examples:
 @RATER
 @TASK
 @SEEDS
-@run_on
+@WORKERS
 @JSON
 def audits(
     path: Path,

@@ -10,7 +10,7 @@ import click
 from evalbudget.cli._output import publish
 from evalbudget.cli._shared_options import TASK, panel_prices
 from evalbudget.cli._sources import tell
-from evalbudget.cli.backtest._shared import FILE, JSON, MODEL, SEEDS, listed, names_option, progress, run_on
+from evalbudget.cli.backtest._shared import FILE, JSON, MODEL, SEEDS, WORKERS, listed, names_option, progress
 from evalbudget.hooks._plugins import plugins
 
 EXAMPLES = """\b
@@ -34,7 +34,7 @@ Examples:
 @MODEL
 @TASK
 @SEEDS
-@run_on
+@WORKERS
 @JSON
 def judges(
     path: Path,

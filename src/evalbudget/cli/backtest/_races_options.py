@@ -17,10 +17,10 @@ from evalbudget.cli.backtest._shared import (
     RATER,
     SEEDS,
     TOP,
+    WORKERS,
     listed,
     names_option,
     progress,
-    run_on,
 )
 from evalbudget.cli.flags import options_of
 from evalbudget.errors import InvalidInputError
@@ -65,7 +65,7 @@ Examples:
 @RATER
 @TASK
 @SEEDS
-@run_on
+@WORKERS
 @JSON
 def races(
     path: Path,

@@ -17,10 +17,10 @@ from evalbudget.cli.backtest._shared import (
     MODEL,
     RATER,
     SEEDS,
+    WORKERS,
     listed,
     names_option,
     progress,
-    run_on,
 )
 from evalbudget.hooks._plugins import plugins
 
@@ -75,7 +75,7 @@ Examples:
 @RATER
 @TASK
 @SEEDS
-@run_on
+@WORKERS
 @JSON
 def repeats(
     files: tuple[Path, ...],

@@ -33,36 +33,12 @@ TOP = click.option(
     show_default=True,
     help="Models within this share of the score range of the best count as top.",
 )
-_WHERE = (
-    click.option(
-        "--workers",
-        metavar="N",
-        type=click.IntRange(min=1),
-        help="Processes to use; chosen for you otherwise.",
-    ),
-    click.option(
-        "--parallel",
-        metavar="NAME",
-        default="loky",
-        show_default=True,
-        help="What spreads replays over processes: loky (this machine), dask or ray.",
-    ),
-    click.option(
-        "--cluster",
-        metavar="ADDRESS",
-        help="Of a cluster of Dask or Ray; otherwise the one that DASK_SCHEDULER_ADDRESS or RAY_ADDRESS "
-        "names, or one on this machine.",
-    ),
+WORKERS = click.option(
+    "--workers",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Processes to use; chosen for you otherwise.",
 )
-
-
-def run_on(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that say where replays run: ``workers``, ``parallel``, ``cluster``."""
-    for option in reversed(_WHERE):
-        command = option(command)
-    return command
-
-
 JSON = json_option("result as JSON; - writes it to stdout instead of the table")
 
 

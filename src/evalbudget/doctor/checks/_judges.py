@@ -30,9 +30,9 @@ class Judges(Check):
                     "one judge",
                     "All scores are by one rater. If it is a judge model, its bias is in every score, and "
                     "nothing here shows how large it is.",
-                    "Add judges that take turns, at the same number of calls: --judges a,b,c. Or have "
-                    "people label "
-                    "some answers: evalbudget inspect audit, lm-eval audit.",
+                    "Add judges that take turns, at the same number of calls: evalbudget inspect eval "
+                    "--judges a,b,c, lm-eval run. Or have people label some answers: evalbudget inspect "
+                    "audit, lm-eval audit.",
                 )
             return
         found = JudgesOfReport.of(case.study)
@@ -51,7 +51,7 @@ class Judges(Check):
                 "Scores by "
                 "different judges must not be compared, nor one judge's taken for the truth.",
                 "Have every answer of every model judged by the same judges, or all judges in turns "
-                "(--judges a,b,c): their biases are then taken out.",
+                "(evalbudget inspect eval --judges a,b,c, lm-eval run): their biases are then taken out.",
                 {"judges": len(found.rows), "apart": len(apart), "largest": worst.bias},
             )
         else:

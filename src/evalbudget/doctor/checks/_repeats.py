@@ -78,9 +78,9 @@ class Repeats(Check):
                 Kind.SAVING,
                 "items would tell more than repeats",
                 told,
-                "For the mean, buy items: --budget with fewer scores than items draws a sample. For "
-                "single items' "
-                "scores keep repeats, and let --sampler auto spread them.",
+                "For the mean, buy items: evalbudget inspect eval, or lm-eval run, --budget with fewer "
+                "scores than items draws a sample. For single items' scores keep repeats, and let --sampler "
+                "auto spread them.",
                 numbers,
             )
         else:

@@ -50,14 +50,14 @@ class RepeatSaving(Check):
             return
         ratio = row.ratio.mean
         told = (
-            f"With {r} scores per item in all, --sampler auto would have left {ratio:.2f} times the "
-            "error of plain "
-            f"epochs on the worst item (mean of {_SEEDS} replays on {items.size} of these items)."
+            f"With {r} scores per item in all, the sampler auto would have left {ratio:.2f} times the "
+            f"error of plain epochs on the worst item (mean of {_SEEDS} replays on {items.size} of these "
+            "items)."
         )
         if ratio < _SHORTER:
             title, remedy = (
                 "repeats could be spread better",
-                "Add --budget to the same command; auto is the default.",
+                "evalbudget inspect eval, or lm-eval run, with --budget; --sampler auto is the default.",
             )
             yield Finding(self.name, Kind.SAVING, title, told, remedy, {"ratio": ratio})
         else:
@@ -107,8 +107,8 @@ class RotationSaving(Check):
                 Kind.SAVING,
                 f"judges in turns: {turns / everyone:.2f} times the error for a {_part(judges)} of the calls",
                 f"{told} With as many more items as that takes, {as_exact:.0%} of the calls are as exact.",
-                "--judges a,b,c has them take turns; --rotation all is for when every answer's own score "
-                "matters.",
+                "evalbudget inspect eval, or lm-eval run, --judges a,b,c has them take turns; --rotation all "
+                "is for when every answer's own score matters.",
                 numbers,
             )
         else:

@@ -28,7 +28,8 @@ class SourcesCheck(Check):
                 Kind.FINE,
                 "not said by the source",
                 " ".join(found.assumed),
-                "Where that is wrong, say so: --lower-is-better, --score-range, --missing.",
+                "Where that is wrong, say so: --lower-is-better; evalbudget compare --score-range, "
+                "--missing.",
             )
 
 
@@ -56,7 +57,8 @@ class MissingScores(Check):
             "scores are missing",
             f"Missing answers: {'; '.join(told)}{seen}. If what fails is what would be wrong, means without "
             "them are too high, and the model that fails more looks better.",
-            "Run what is missing again, or say what it counts as: --missing zero, --missing drop.",
+            "Run what is missing again, or say what it counts as: evalbudget compare or report "
+            "--missing zero, --missing drop.",
             {"missing": float(answers.sum())},
         )
 

@@ -75,12 +75,15 @@ def per_judge(
     if isinstance(values, Mapping):
         for name in values:
             if name not in judges:
-                raise UnknownNameError(f"judge in {what}", name, judges)
+                raise UnknownNameError(f"judge in {what}", str(name), judges)
         missing = [name for name in judges if name not in values]
         if missing:
             raise InvalidInputError(f"{what} has no entry for judge {missing[0]!r}; give every judge one")
         values = [values[name] for name in judges]
-    numbers = np.asarray(values, dtype=np.float64)
+    try:
+        numbers = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidInputError(f"{what} are {str(values)[:80]}; give every judge a number") from None
     if numbers.shape != (len(judges),):
         raise InvalidInputError(f"{what} has {numbers.size} entries for {len(judges)} judges; give one each")
     wrong = np.flatnonzero(~(np.isfinite(numbers) & (numbers > 0)))

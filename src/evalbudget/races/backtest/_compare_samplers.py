@@ -17,7 +17,6 @@ from evalbudget.races.backtest._result_table import RaceResult, RaceRow
 from evalbudget.races.prediction import FactorModel, match_items
 from evalbudget.recorded._scores import RecordedScores
 from evalbudget.replay._contestant import Contestant, checked_seeds, contestants
-from evalbudget.replay._engines import Crew
 from evalbudget.replay._money import mean_costs, refuse_tokens
 from evalbudget.replay._workers import Job, Progress, run_all
 from evalbudget.sampler import Kind, Sampler
@@ -39,8 +38,6 @@ def backtest_race(
     intervals: bool = True,
     sampler_options: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
     workers: int | None = None,
-    parallel: str = "loky",
-    cluster: str | None = None,
     progress: Progress | None = None,
 ) -> RaceResult:
     """Race the recorded models under several samplers and budgets.
@@ -66,17 +63,13 @@ def backtest_race(
         intervals: whether to compute them; they take longer than the races.
         sampler_options: further arguments by sampler, for example ``{"ucb-e": {"a": 0.25}}``.
         workers: processes; 1 for this one. None for one per processor, or this one if the work is small.
-        parallel: what spreads replays over processes: ``loky``, or ``dask`` or ``ray``, whose extra must be
-            installed. Where these start a cluster of their own, a script needs ``if __name__ == "__main__"``.
-        cluster: address of a cluster of Dask or Ray; None for what ``DASK_SCHEDULER_ADDRESS`` or
-            ``RAY_ADDRESS`` names, or this process is connected to, or else one of ``workers`` processes.
         progress: called with (replays finished, replays in all).
 
     Returns:
         The rows, with a table and JSON.
 
     Raises:
-        UnknownNameError: no such sampler, rater or engine; suggests the nearest.
+        UnknownNameError: no such sampler, or rater; suggests the nearest.
         BudgetError: a budget below a sampler's first readings (the message has the least one), in tokens, or
             in money while costs are not recorded.
         InvalidInputError: one model only, several raters, scores outside the range, an option the sampler
@@ -86,7 +79,6 @@ def backtest_race(
     check_level(level)
     if not 0.0 <= top <= 1.0:
         raise InvalidInputError(f"top is {top:g}; it is a share of the score range, in 0 to 1")
-    crew = Crew.of(workers, parallel, cluster)
     if batch is not None and batch < 1:
         raise InvalidInputError(f"batch is {batch}; it must be 1 or more")
     names = (samplers,) if isinstance(samplers, str) else samplers
@@ -119,7 +111,7 @@ def backtest_race(
         )
     ]
     outcomes: dict[tuple[int, int, Budget], RaceOutcome] = {}
-    for job, result in zip(jobs, run_all(stage, jobs, crew=crew, progress=progress), strict=True):
+    for job, result in zip(jobs, run_all(stage, jobs, workers=workers, progress=progress), strict=True):
         served = [Budget(n) for n in job.budgets] if job.usd is None else [Budget(job.usd, Unit.USD)]
         for amount, outcome in zip(served, result, strict=True):
             outcomes[job.contestant, job.seed, amount] = outcome

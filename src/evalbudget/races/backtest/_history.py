@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import math
-import shutil
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.races.prediction import FactorModel
 from evalbudget.races.prediction._files import is_factor_file, load_factors, train_cached
-from evalbudget.races.prediction._score_table import BLOCK, ScoreTable
-from evalbudget.recorded._blocks import blocks
+from evalbudget.races.prediction._score_table import ScoreTable
 from evalbudget.recorded._scores import FloatArray, RecordedScores
 from evalbudget.statistics._means import mean_of_known
 
@@ -58,24 +53,7 @@ def _means(scores: FloatArray, raters: list[int], low: float, high: float) -> Fl
     """Mean of each model on each item, rescaled; a part of the recording itself where that is the same."""
     if len(raters) == scores.shape[3] == 1 and (low, high) == (0.0, 1.0):
         return scores[:, :, raters[0], 0]
-    means = _room(scores.shape[:2])
-    for first, block in blocks(scores):
-        means[first : first + len(block)] = (mean_of_known(block[:, :, raters], (2, 3)) - low) / (high - low)
-    return means
-
-
-def _room(shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """An array; a large one in a temporary file, which goes when nothing uses the array any more."""
-    if math.prod(shape) <= BLOCK:
-        return np.empty(shape)
-    needed, free = 8 * math.prod(shape), shutil.disk_usage(tempfile.gettempdir()).free
-    if needed > free:
-        raise InvalidInputError(
-            f"mean scores of the history take {needed / 2**30:,.1f} GiB, and {tempfile.gettempdir()} has "
-            f"{free / 2**30:,.1f} GiB left; set TMPDIR to a larger disk"
-        )
-    with tempfile.TemporaryFile() as file:
-        return np.asarray(np.memmap(file, np.float64, "w+", shape=shape))
+    return np.asarray((mean_of_known(scores[:, :, raters], (2, 3)) - low) / (high - low))
 
 
 def factors_of(path: Path, items: Sequence[str]) -> FactorModel | None:

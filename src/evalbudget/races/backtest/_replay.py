@@ -14,7 +14,6 @@ from evalbudget.errors import InvalidInputError
 from evalbudget.races.estimates import model_means
 from evalbudget.races.prediction import FactorModel
 from evalbudget.races.samplers import RacingSampler
-from evalbudget.recorded._blocks import blocks, first_where
 from evalbudget.recorded._scores import RecordedScores
 from evalbudget.replay._contestant import Contestant
 from evalbudget.replay._money import Purse
@@ -86,9 +85,9 @@ class Grid:
             )
         scores = recorded.scores[:, :, 0, :]
         low, high = (0.0, 1.0) if bounds is None else bounds
-        outside = first_where(lambda block: (block < low) | (block > high), scores)
-        if outside is not None:
-            m, i, r = outside
+        outside = np.argwhere((scores < low) | (scores > high))
+        if outside.size:
+            m, i, r = outside[0].tolist()
             raise InvalidInputError(
                 f"model {recorded.models[m]!r} has the score {scores[m, i, r]:g} on item "
                 f"{recorded.items[i]!r}, outside {low:g} to {high:g}; declare the smallest and the largest "
@@ -111,7 +110,7 @@ class Grid:
     @property
     def n_missing(self) -> int:
         """Cells without a score."""
-        return sum(int(np.isnan(block).all(axis=2).sum()) for _, block in blocks(self.scores))
+        return int(np.isnan(self.scores).all(axis=2).sum())
 
     @property
     def design(self) -> Design:

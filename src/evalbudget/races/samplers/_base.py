@@ -16,7 +16,6 @@ from evalbudget.errors import InvalidInputError, SamplerError
 from evalbudget.missing import Missing, as_missing
 from evalbudget.outage import DOWN_AFTER
 from evalbudget.races._draws import ModelDraws
-from evalbudget.races.samplers._cell_table import cell_table
 from evalbudget.races.samplers._step_order import Passes
 from evalbudget.sampler import Eligible, Kind, Option, Sampler, SamplerOptions
 from evalbudget.statistics._bounds import BoolArray, FloatArray, IntArray
@@ -138,11 +137,9 @@ class RacingSampler(Sampler):
         self._shared = np.random.default_rng([self.seed, 1]).permutation(n) if paired else None
         self._orders = None if paired else np.empty((m, n), dtype=np.int32)
         self._ordered = [paired] * m
-        # items in the order in which they are read, so that large tables are written side by side
-        self._place = None if self._shared is None else np.argsort(self._shared)
-        self._status = cell_table(m, n, np.int8, self._place)
-        self._value = cell_table(m, n, np.float64, self._place)
-        self._batch_of = cell_table(m, n, np.int32)  # by position in the model's order
+        self._status = np.zeros((m, n), dtype=np.int8)
+        self._value = np.zeros((m, n), dtype=np.float64)
+        self._batch_of = np.zeros((m, n), dtype=np.int32)  # by position in the model's order
         self._requests_of = np.zeros(m, dtype=np.int64)
         self._failed_epochs: dict[tuple[int, int], int] = {}
         # what finished steps taught
@@ -153,7 +150,7 @@ class RacingSampler(Sampler):
         self._steps = 0
         # the step that is under way
         self._step: Step | None = None
-        self._in_step = cell_table(m, n, np.bool_, self._place)
+        self._in_step = np.zeros((m, n), dtype=np.bool_)
         self._unsettled = 0
         self._passes: Passes | None = None
         self._in_flight = [0] * m
@@ -604,8 +601,8 @@ class RacingSampler(Sampler):
         """Go by what the readings of each model cost, where the policy knows how; see Sampler."""
         super().weigh_costs(budget)
         if self._cost is None:
-            self._cost = cell_table(self._n_models, self._n_items, np.float64, self._place)
-            self._n_paid = cell_table(self._n_models, self._n_items, np.int32, self._place)
+            self._cost = np.zeros((self._n_models, self._n_items), dtype=np.float64)
+            self._n_paid = np.zeros((self._n_models, self._n_items), dtype=np.int32)
 
     def _paid(self, cell: Cell, cost: float) -> None:
         if self._cost is not None:

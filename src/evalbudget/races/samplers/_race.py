@@ -12,7 +12,6 @@ from evalbudget.errors import InvalidInputError
 from evalbudget.races.prediction import FactorModel, choose_anchors, match_items
 from evalbudget.races.samplers._additive import AdditiveEffects
 from evalbudget.races.samplers._base import Step
-from evalbudget.races.samplers._cell_table import cell_table
 from evalbudget.races.samplers._forecast import Forecast, losses
 from evalbudget.races.samplers._pooling import content_hash
 from evalbudget.races.samplers._proof_base import LEAST, ProofOptions, ProvingSampler
@@ -271,7 +270,11 @@ class Race(ProvingSampler):
 
     def _no_effects(self) -> tuple[AdditiveEffects, Any, FloatArray]:
         m, pool = self._n_models, self._n_items - self._skipped
-        return AdditiveEffects(m, pool), cell_table(m, pool, np.float32), np.full(m, _UNPREDICTED * pool)
+        return (
+            AdditiveEffects(m, pool),
+            np.zeros((m, pool), dtype=np.float32),
+            np.full(m, _UNPREDICTED * pool),
+        )
 
     def _start(self, predictor: FactorModel) -> None:
         """Predict once all have answered the first items, unless history does it worse than a constant."""

@@ -19,7 +19,6 @@ from evalbudget.repeats.backtest._replay import ReplayStage as ReplayStage
 from evalbudget.repeats.backtest._result_table import RATIO_OF, Average, BacktestResult, PoolInfo, Row
 from evalbudget.repeats.samplers import Objective
 from evalbudget.replay._contestant import Contestant, checked_seeds, contestants
-from evalbudget.replay._engines import Crew
 from evalbudget.replay._money import mean_costs, refuse_tokens
 from evalbudget.replay._workers import Job, Progress, run_all
 from evalbudget.sampler import Sampler
@@ -40,8 +39,6 @@ def backtest(
     in_flight: int = 1,
     sampler_options: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
     workers: int | None = None,
-    parallel: str = "loky",
-    cluster: str | None = None,
     progress: Progress | None = None,
 ) -> BacktestResult:
     """Replay recorded scores under several samplers and budgets, and compare the errors.
@@ -68,17 +65,13 @@ def backtest(
         in_flight: readings asked before any of them is told; 1 is fully sequential.
         sampler_options: further arguments by sampler, for example ``{"eb-bernstein": {"warmup": 4}}``.
         workers: processes; 1 for this one. None for one per processor, or this one if the work is small.
-        parallel: what spreads replays over processes: ``loky``, or ``dask`` or ``ray``, whose extra must be
-            installed. Where these start a cluster of their own, a script needs ``if __name__ == "__main__"``.
-        cluster: address of a cluster of Dask or Ray; None for what ``DASK_SCHEDULER_ADDRESS`` or
-            ``RAY_ADDRESS`` names, or this process is connected to, or else one of ``workers`` processes.
         progress: called with (replays finished, replays in all).
 
     Returns:
         The rows, with a table and JSON.
 
     Raises:
-        UnknownNameError: no such sampler, objective, model, rater or engine; suggests the nearest.
+        UnknownNameError: no such sampler, objective, model or rater; suggests the nearest.
         BudgetError: no sampler can run at any of the budgets (the message has the least one), or a budget is
             in tokens, or in money while costs are not recorded. A sampler that cannot run at one of them has
             a row without numbers there.
@@ -92,7 +85,6 @@ def backtest(
     seed_list = checked_seeds(seeds)
     if in_flight < 1:
         raise InvalidInputError(f"in_flight is {in_flight}; it must be 1 or more")
-    crew = Crew.of(workers, parallel, cluster)
     found = pools_of(recordings, model=model, rater=rater, min_repeats=min_repeats)
     pools = tuple(pool for pool in found if pool.items)
     texts = [budgets] if isinstance(budgets, str | int | Budget) else list(budgets)
@@ -117,7 +109,7 @@ def backtest(
     ]
     stage = ReplayStage(pools, entrants, target.value, in_flight)
     outcomes: dict[tuple[int, int, int, Budget], Outcome] = {}
-    for job, result in zip(jobs, run_all(stage, jobs, crew=crew, progress=progress), strict=True):
+    for job, result in zip(jobs, run_all(stage, jobs, workers=workers, progress=progress), strict=True):
         served = [Budget(n) for n in job.budgets] if job.usd is None else [Budget(job.usd, Unit.USD)]
         for amount, outcome in zip(served, result, strict=True):
             outcomes[job.pool, job.contestant, job.seed, amount] = outcome

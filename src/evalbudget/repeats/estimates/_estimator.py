@@ -6,8 +6,10 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from enum import StrEnum
+from functools import partial
 from typing import ClassVar
 
+from evalbudget._third_party import third_party
 from evalbudget.errors import InvalidInputError
 from evalbudget.estimate import Estimate
 from evalbudget.repeats.estimates._readings import ItemReadings
@@ -108,17 +110,14 @@ def estimator_rows(
     rows: dict[str, float] = {}
     for estimator in estimators:
         word = estimator.name.replace("-", "_")
-        try:
+        with third_party(partial(log.warning, "estimator %r has no rows: %s", estimator.name)):
             found = estimator().estimate(readings, bounds)
             interval = found.confidence_interval(level)
-        except Exception as ex:  # a third party's code
-            log.warning("estimator %r has no rows: %s: %s", estimator.name, type(ex).__name__, ex)
-            continue
-        told = {
-            word: found.value,
-            f"{word}_stderr": found.standard_error,
-            f"{word}_lower": interval.low,
-            f"{word}_upper": interval.high,
-        }
-        rows |= {name: float(value) for name, value in told.items() if math.isfinite(value)}
+            told = {
+                word: found.value,
+                f"{word}_stderr": found.standard_error,
+                f"{word}_lower": interval.low,
+                f"{word}_upper": interval.high,
+            }
+            rows |= {name: float(value) for name, value in told.items() if math.isfinite(value)}
     return rows

@@ -16,6 +16,7 @@ from evalbudget.prices import Tariff
 from evalbudget_inspect.audits.kept_answers import is_answered
 from evalbudget_inspect.audits.money import is_cut_off, is_unpaid
 from evalbudget_inspect.host.bill import counted
+from evalbudget_inspect.host.log_files import check_log, is_summary
 from evalbudget_inspect.host.private import is_cancellation_message
 from evalbudget_inspect.host.requests import request_of
 from evalbudget_inspect.host.score_values import score_to_float
@@ -82,10 +83,12 @@ def read_answers(
     """
     found: dict[tuple[str, str], Found] = {}
     for path in _logs(folder):
+        check_log(path, is_summary)
         header = read_eval_log(path, header_only=True)
         told = header.eval.metadata or {}
         if told.get(TAG) != store.id:
             continue
+        check_log(path)
         log = read_eval_log(path)
         names = [scorer.name for scorer in log.eval.scorers or []]
         for sample in log.samples or []:

@@ -27,7 +27,7 @@ from evalbudget.cli import say
 from evalbudget.errors import InvalidInputError
 from evalbudget.flags import SAMPLER_OPTION, names_of
 from evalbudget.prices import Tariff
-from evalbudget.run import shown
+from evalbudget.secrets import shown
 from evalbudget_inspect.audits import registry_entry
 from evalbudget_inspect.audits.answers import Found, read_answers, require_bounds
 from evalbudget_inspect.audits.dry_run import foreseen
@@ -195,7 +195,7 @@ def _missing(
     settings: AuditSettings, folder: str, again: str, money: AuditMoney | None
 ) -> _Missing | Standing:
     """Record what the logs answer; what is still missing then, or what the audit waits for."""
-    plan = registry_entry.Plan(again, settings.store, money=money)
+    plan = registry_entry.Plan(again, money=money)
     if not AuditStore.exists(settings.store):
         return _Missing(list(settings.models), plan, (), None)
     with AuditStore.open(settings.store) as there:

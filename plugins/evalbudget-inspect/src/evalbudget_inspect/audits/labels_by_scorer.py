@@ -15,7 +15,7 @@ from inspect_ai.solver import TaskState
 
 from evalbudget.audits.store import AuditStore, Reply, weigh
 from evalbudget.errors import InvalidInputError, UnknownNameError
-from evalbudget.run import said_by
+from evalbudget.secrets import said_by
 from evalbudget_inspect.audits.answers import Found
 from evalbudget_inspect.audits.labels_in_logs import keep_in_log, marked
 from evalbudget_inspect.host.bill import Account, paid_beside

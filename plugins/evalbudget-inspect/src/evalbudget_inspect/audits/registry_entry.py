@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from inspect_ai import Task, task
@@ -14,13 +14,13 @@ from inspect_ai.scorer import Scorer
 
 from evalbudget.audits.store import AuditDesign, AuditRun, AuditSettings, AuditStore, begin_bill
 from evalbudget.errors import InvalidInputError
-from evalbudget.store import Address
 from evalbudget_inspect.audits.answers import JUDGE, TAG
 from evalbudget_inspect.audits.kept_answers import keep_answers
 from evalbudget_inspect.audits.labels_by_scorer import without_scorer
 from evalbudget_inspect.audits.money import AuditMoney
 from evalbudget_inspect.audits.scale_watch import ScaleWatch
 from evalbudget_inspect.audits.which_judge import find_judge, judge_identity, models_of_roles
+from evalbudget_inspect.host.chosen_samples import number_samples
 from evalbudget_inspect.host.listening import listen
 from evalbudget_inspect.host.models_asked import models_of_scorers
 from evalbudget_inspect.host.private import ModelName
@@ -38,7 +38,6 @@ class Plan:
 
     Attributes:
         command: goes on with the audit.
-        store: of the audit; with the password, which the host's logs are not given.
         answered: sample ids that earlier logs answer, by model.
         kept: what earlier logs have of answers that have no score yet, by model and sample id.
         watch: ends the run at the first score that is no good, whatever model it is of.
@@ -46,7 +45,6 @@ class Plan:
     """
 
     command: str = ""
-    store: Address | None = None
     answered: Mapping[str, frozenset[str]] = field(default_factory=dict)
     kept: Mapping[tuple[str, str], EvalSample] = field(default_factory=dict)
     watch: ScaleWatch = field(default_factory=ScaleWatch)
@@ -76,8 +74,6 @@ def audited_entry(**args: Any) -> Task:
                 )
         spec = ours.pop("task")
         settings = AuditSettings.of(models=models if isinstance(models, list) else [models], **ours)
-        if plan.store is not None:
-            settings = replace(settings, store=plan.store)
         return _batch(load_one(spec, inner), settings)
 
 
@@ -128,9 +124,7 @@ def prepared(loaded: Task, settings: AuditSettings, given: Mapping[str, Any]) ->
     judge = find_judge(settings.judge, scorers, roles) if asks_judge else None
     by_role = [name for names in roles.values() for name in names.split(",")]
     samples = list(loaded.dataset)[: settings.items]
-    for number, sample in enumerate(samples):
-        if sample.id is None:  # as inspect would number them
-            sample.id = number + 1
+    number_samples(samples)
     known = judge_identity(judge, scorers, loaded.version, roles) if judge else None
     design = settings.design([str(sample.id) for sample in samples], known)
     return Prepared(samples, scorers, judge, design, [*by_role, *models_of_scorers(every)])

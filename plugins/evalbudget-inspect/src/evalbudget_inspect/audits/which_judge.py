@@ -11,7 +11,7 @@ from inspect_ai.model import Model
 from inspect_ai.scorer import Scorer
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
-from evalbudget.run import without_secrets
+from evalbudget.secrets import without_secrets
 from evalbudget_inspect.host.private import ModelName, registry_info, registry_params
 from evalbudget_inspect.host.scoring import parameters_of, require_key, role_of, scorer_names
 from evalbudget_inspect.repeats.task import driving_score

@@ -14,7 +14,7 @@ from evalbudget.budget import Budget, Unit, shown_amount
 from evalbudget.cli import say
 from evalbudget.cli.flags import options_of
 from evalbudget.errors import BudgetError, InvalidInputError
-from evalbudget.exit_codes import codes_for_help
+from evalbudget.exit_codes import codes_for_help, most_urgent
 from evalbudget.flags import DRY_RUN, JSON, SAMPLER_OPTION, sampler_options
 from evalbudget.judges.flags import FLAGS as JUDGES
 from evalbudget.races.flags import BATCH
@@ -159,7 +159,7 @@ def _repeat(name: str, args: Sequence[str], ours: dict[str, Any]) -> int:
         say(f"evalbudget: {_shared(parts, len(models))}", err=True)
     elif "--help" not in args and config.budget is not None and len(runs) * len(models) > 1:
         say(f"evalbudget: {_in_all(config.budget, len(runs), len(models))}", err=True)
-    return max([run_ours([name, *rewritten], config.until) for rewritten in runs])
+    return most_urgent([run_ours([name, *rewritten], config.until) for rewritten in runs])
 
 
 def _check_one(specs: Sequence[str], models: Sequence[str], share: bool) -> None:

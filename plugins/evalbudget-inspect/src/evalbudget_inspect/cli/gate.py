@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Any
 
 import click
 
-from evalbudget.cli import check_target
+from evalbudget.cli import check_targets
 from evalbudget.cli.flags import options_of
 from evalbudget.comparisons.flags import FLAGS, OUTPUT
 from evalbudget.exit_codes import codes_for_help
@@ -38,9 +37,7 @@ def gate(args: tuple[str, ...], dry_run: bool, **given: Any) -> None:
     with a probability of at most 5%, however often you look.
     """
     outputs = {flag.name: given.pop(flag.name) for flag in OUTPUT}
-    for flag in OUTPUT:
-        if outputs[flag.name] not in (None, "-"):
-            check_target(Path(outputs[flag.name]), flag.option)
+    check_targets((flag.option, outputs[flag.name]) for flag in OUTPUT)
     from evalbudget_inspect.host.private import init_dotenv
     from evalbudget_inspect.races.gate import run_gate
 

@@ -29,7 +29,8 @@ from evalbudget.budget import shown_amount
 from evalbudget.errors import BudgetError, EvalbudgetError
 from evalbudget.outage import is_refusal
 from evalbudget.prices import Price, Usage
-from evalbudget.run import Bill, Hold, said_by
+from evalbudget.run import Bill, Hold
+from evalbudget.secrets import said_by
 from evalbudget.shown import shown_logger
 from evalbudget_inspect.host import sent_again
 from evalbudget_inspect.host.call_bounds import input_at_most, output_at_most

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from inspect_ai.dataset import Dataset, MemoryDataset, Sample
@@ -12,14 +12,27 @@ from numpy.typing import NDArray
 from evalbudget.errors import InvalidInputError
 from evalbudget.repeats import require_clusters
 from evalbudget.repeats.estimates import strata_labels
+from evalbudget.secrets import without_known
 from evalbudget_inspect.host.private import slice_dataset
 
 
-def number_samples(dataset: Dataset) -> None:
-    """Give samples without an id the one that the host would give them."""
+def number_samples(dataset: Iterable[Sample]) -> None:
+    """Give samples without an id the one that the host would give them.
+
+    Raises:
+        InvalidInputError: an id holds the value of a secret: ids stand in all logs, stores and tables.
+    """
+    ids = []
     for number, sample in enumerate(dataset):
         if sample.id is None:
             sample.id = number + 1
+        ids.append(str(sample.id))
+    for number, (name, left) in enumerate(zip(ids, without_known(ids), strict=True)):
+        if name != left:
+            raise InvalidInputError(
+                f"the id of sample {number + 1}, {left!r}, holds the value of a secret, a variable's or an "
+                "argument's, where *** stands, and would be written into logs; give that sample another id"
+            )
 
 
 def emptied(dataset: Dataset) -> Dataset:

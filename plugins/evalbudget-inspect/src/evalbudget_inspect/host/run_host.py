@@ -9,9 +9,9 @@ from contextlib import contextmanager, nullcontext, redirect_stdout
 from inspect_ai.util import display_type
 
 from evalbudget.cli import say
-from evalbudget.exit_codes import ExitCode
+from evalbudget.exit_codes import ExitCode, most_urgent
 from evalbudget.repeats import Summary
-from evalbudget.run import shown
+from evalbudget.secrets import shown
 from evalbudget_inspect.host.endings import take_endings
 from evalbudget_inspect.host.interrupts import interrupts
 from evalbudget_inspect.host.private import host_main
@@ -52,11 +52,12 @@ def run_host(arguments: list[str], until: str | None = None) -> int:
     show(summaries)
     if interrupts.ended_a_run:
         raise KeyboardInterrupt
-    for ending in take_endings():
+    endings = take_endings()
+    for ending in endings:
         if ending.told:
             say(f"evalbudget: {ending.told}", err=True)
-        code = max(code, ending.exit_code)
-    return max(code, *(summary.exit_code(until) for summary in summaries), ExitCode.DONE)
+    ended = [ending.exit_code for ending in endings]
+    return most_urgent([code, *ended, *(summary.exit_code(until) for summary in summaries)])
 
 
 def run_ours(arguments: list[str], until: str | None = None, *, quiet: bool = False) -> int:

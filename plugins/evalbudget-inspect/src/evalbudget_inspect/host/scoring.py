@@ -14,6 +14,7 @@ from inspect_ai.solver import TaskState
 from inspect_ai.util import LimitExceededError, RegistryInfo
 
 from evalbudget.errors import InvalidInputError
+from evalbudget.secrets import without_known
 from evalbudget_inspect.host.bill import gave_up
 from evalbudget_inspect.host.private import (
     SCORER_METRICS,
@@ -252,13 +253,19 @@ def with_metrics(
         if failed:
             entry[FAILED] = True
         ours = {**(result.metadata or {}), METADATA: entry}
-        return result.model_copy(update={"metadata": ours})
+        return without_repeated(result, ours)
 
     changed: dict[str, Any] = {} if metadata is None else {METADATA: metadata}
     if metric is not None:
         own = registry_info(base).metadata[SCORER_METRICS]
         changed[SCORER_METRICS] = shaped(own, metric, alone=alone, by_key=by_key)
     return in_place_of(base, score, **changed)
+
+
+def without_repeated(score: Score, metadata: dict[str, Any]) -> Score:
+    """The score with this metadata, and without a key that a server repeated."""
+    said = {"answer": score.answer, "explanation": score.explanation, "metadata": metadata}
+    return score.model_copy(update=without_known(said))
 
 
 def shaped(

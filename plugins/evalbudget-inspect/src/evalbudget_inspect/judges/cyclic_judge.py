@@ -17,6 +17,7 @@ from inspect_ai.util import LimitExceededError, RegistryInfo
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.judges import DEFAULT_ROTATION, check_seed
+from evalbudget.secrets import said_by
 from evalbudget.statistics import known_mean
 from evalbudget_inspect.host.current_run import current_run, scored_state
 from evalbudget_inspect.host.dict_scores import by_row
@@ -41,6 +42,7 @@ from evalbudget_inspect.host.scoring import (
     rotates,
     scorer_names,
     shaped,
+    without_repeated,
 )
 from evalbudget_inspect.judges.judge_names import JudgeModel, read_judges
 from evalbudget_inspect.judges.panel import DEFAULT_ROLE, Panel, Prices
@@ -228,11 +230,11 @@ async def _one(ask: Ask, judge: str, state: TaskState, current: Pass | None) -> 
         # where a log is scored, it would throw away what all other judges said
         if current is not None:
             current.bear(judge, ex)
-        result = Score.unscored(reason="grader_failed", explanation=f"judge {judge!r} failed: {ex!r}")
+        result = Score.unscored(reason="grader_failed", explanation=f"judge {judge!r} failed: {said_by(ex)}")
     if result is None:
         return None
     ours = {"judge": judge, "epoch": state.epoch}
-    return result.model_copy(update={"metadata": {**(result.metadata or {}), METADATA: ours}})
+    return without_repeated(result, {**(result.metadata or {}), METADATA: ours})
 
 
 async def _several(
@@ -263,15 +265,20 @@ async def _several(
         judge: None if result is None else score_to_float(result, judge) for judge, result in results.items()
     }
     value = known_mean(readings.values())
-    return Score(
+
+    def said(judge: str) -> str | None:
+        result = results[judge]
+        return said_by(errors[judge]) if judge in errors else result.explanation if result else None
+
+    found = Score(
         value=value,
         reason="grader_failed" if math.isnan(value) else None,
         answer=next((r.answer for r in results.values() if r is not None), None),
-        explanation="\n\n".join(
-            f"{judge}: {repr(errors[judge]) if judge in errors else result.explanation if result else None}"
-            for judge, result in results.items()
-        ),
-        metadata={
+        explanation="\n\n".join(f"{judge}: {said(judge)}" for judge in results),
+    )
+    return without_repeated(
+        found,
+        {
             METADATA: {
                 "epoch": state.epoch,
                 "readings": {judge: None if value != value else value for judge, value in readings.items()},

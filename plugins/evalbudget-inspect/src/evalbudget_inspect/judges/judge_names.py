@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml  # type: ignore[import-untyped]
 from inspect_ai.model import GenerateConfig, Model, get_model
 from pydantic import ValidationError
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.judges import split_entries
+from evalbudget.secrets import keep_out, refuse_secrets
+from evalbudget.yaml_text import parsed_yaml, read_yaml
 from evalbudget_inspect.host.private import PrerequisiteError
 
 Judges = str | Mapping[str, Any] | Sequence[str | Model | Mapping[str, Any]]
@@ -49,11 +50,16 @@ class JudgeModel:
         if isinstance(self.model, Model):
             judge = copy(self.model)
             judge.config = judge.config.merge(GenerateConfig(**self.config))
-            judge._set_role(role)
-            return judge
+        else:
+            judge = self._made()
+        keep_out({"api_key": judge.api.api_key})  # its server may repeat it
+        judge._set_role(role)
+        return judge
+
+    def _made(self) -> Model:
         try:
-            judge = get_model(
-                self.model,
+            return get_model(
+                str(self.model),
                 config=GenerateConfig(**self.config),
                 base_url=self.base_url,
                 memoize=False,
@@ -61,8 +67,6 @@ class JudgeModel:
             )
         except (ValueError, TypeError, PrerequisiteError) as ex:
             raise InvalidInputError(f"judge {self.name!r} cannot be used: {ex}") from ex
-        judge._set_role(role)
-        return judge
 
     @property
     def is_plain(self) -> bool:
@@ -92,12 +96,13 @@ def read_judges(judges: Judges) -> tuple[JudgeModel, ...]:
             ``base_url``, ``model_args`` and any field of inspect's ``GenerateConfig``.
 
     Raises:
-        InvalidInputError: it cannot be read, or two judges have one name.
+        InvalidInputError: it cannot be read, two judges have one name, or one has a key or a password in it.
         UnknownNameError: an option that models do not have.
     """
     found = tuple(_entries(judges))
     names = [judge.name for judge in found]
     for judge in found:
+        refuse_secrets(judge.spec(), f"judge {judge.name!r}")
         if judge.name and names.count(judge.name) > 1 and not judge.is_plain:
             raise InvalidInputError(
                 f"two judges are named {judge.name!r}; name them apart, for example "
@@ -116,7 +121,7 @@ def _entries(judges: Any) -> Iterator[JudgeModel]:
     if isinstance(judges, str):
         text = judges.strip()
         if text[:1] in ("[", "{"):
-            yield from _entries(_parsed(text, judges))
+            yield from _entries(parsed_yaml(text, f"judges {judges!r}"))
         elif text.endswith((".yaml", ".yml", ".json")):
             yield from _of_file(Path(text))
         else:
@@ -150,11 +155,7 @@ def entry_of(entry: Any) -> JudgeModel:
 
 
 def _of_file(path: Path) -> Iterator[JudgeModel]:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as ex:
-        raise InvalidInputError(f"file of judges {str(path)!r} cannot be read: {ex.strerror}") from ex
-    content = _parsed(text, str(path))
+    content = read_yaml(path, "file of judges")
     if isinstance(content, str) or not isinstance(content, Mapping | Sequence):
         raise InvalidInputError(f"{path} holds no list of judges; {_FORMS}")
     yield from _entries(content)
@@ -164,7 +165,7 @@ def _of_text(text: str) -> JudgeModel:
     name, equals, value = (part.strip() for part in text.partition("="))
     if not equals:
         return JudgeModel(name, name)
-    return _named(name, _parsed(value, text) if value.startswith("{") else value)
+    return _named(name, parsed_yaml(value, f"judges {text!r}") if value.startswith("{") else value)
 
 
 def _named(name: str, value: Any) -> JudgeModel:
@@ -196,11 +197,3 @@ def _of_mapping(given: Mapping[str, Any], name: str | None) -> JudgeModel:
         told = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in ex.errors()[:3])
         raise InvalidInputError(f"judge {named!r} cannot be used: {told}") from ex
     return JudgeModel(named, model, config, given.get("base_url"), dict(arguments))
-
-
-def _parsed(text: str, where: str) -> Any:
-    try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError as ex:
-        problem = getattr(ex, "problem", None) or str(ex)
-        raise InvalidInputError(f"judges {where!r} cannot be read as YAML: {problem}; {_FORMS}") from ex

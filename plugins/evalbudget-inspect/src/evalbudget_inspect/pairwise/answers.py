@@ -10,6 +10,7 @@ from inspect_ai.log import EvalLog, read_eval_log
 from evalbudget.errors import InvalidInputError
 from evalbudget.pairwise import Answers, ModelAnswers
 from evalbudget.shown import shown_logger
+from evalbudget_inspect.host.log_files import check_log, is_summary
 from evalbudget_inspect.host.requests import request_of, unreadable_parts
 
 COMPARING = "evalbudget_inspect/comparing"
@@ -74,7 +75,10 @@ def _of_folder(folder: Path) -> dict[str, ModelAnswers]:
 
 def _read(path: str, *, header_only: bool = False) -> EvalLog:
     try:
+        check_log(path, is_summary if header_only else None)
         return read_eval_log(path, header_only=header_only)
+    except InvalidInputError as ex:
+        raise _NoAnswersError(str(ex)) from None
     except Exception as ex:  # the host raises whatever its zip and JSON readers raise
         raise _NoAnswersError(
             f"{path} is not a readable inspect log ({type(ex).__name__}: {ex}); if the run was killed, "

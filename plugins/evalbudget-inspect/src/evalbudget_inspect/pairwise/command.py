@@ -78,6 +78,6 @@ def run_pairwise(
     given["logs"] = [log if "://" in log else str(Path(log).resolve()) for log in logs]
     rewritten = ["eval", ENTRY, "-T", argument(given), "--model", judge, *rest]
     take_purchases()
-    code = run_ours(rewritten, quiet=outputs["json_path"] == "-")
+    code = run_ours(rewritten, quiet="-" in outputs.values())
     bought = take_purchases()
     return show_pairwise(bought[0], **outputs) if bought else code or ExitCode.FAILED

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from evalbudget.cli import say, write_json
 from evalbudget.errors import BudgetError, InvalidInputError
+from evalbudget.exit_codes import most_urgent
 from evalbudget.races import Leaderboard, RaceConfig, RaceProgress
 from evalbudget_inspect.host.entries import entry_of_arm
 from evalbudget_inspect.host.private import host_cli as host
@@ -92,7 +93,7 @@ def run_race(
     if json_path is not None and boards:
         write_boards(json_path, boards)
     # an arm that was lost stands on the board; the log of its task ends with an error
-    return max([board.exit_code for board in boards] if len(boards) == len(codes) else codes)
+    return most_urgent([board.exit_code for board in boards] if len(boards) == len(codes) else codes)
 
 
 def _foresee(config: RaceConfig, specs: Sequence[str], arms: Sequence[str], parsed: Mapping[str, Any]) -> int:

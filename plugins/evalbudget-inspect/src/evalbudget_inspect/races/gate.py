@@ -71,7 +71,7 @@ def run_gate(
     progress = GateProgress(Console(stderr=True), monotonic)
     report_to(progress if shows_itself else None)
     try:
-        code = run_ours(["eval", *rewritten[0]], quiet=outputs["json_path"] == "-")
+        code = run_ours(["eval", *rewritten[0]], quiet="-" in outputs.values())
     finally:
         progress.close()
         report_to(None)

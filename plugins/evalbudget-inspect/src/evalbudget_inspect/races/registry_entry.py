@@ -31,9 +31,10 @@ def race_entry(**args: Any) -> Task:
 
     Args:
         args: ``task`` (file, file@name or registered name) and ``budget`` or ``until_proved`` are needed;
-            ``prices``, ``risk``, ``sampler``, ``score``, ``seed``, ``score_range``, ``batch``, ``margin`` and
-            ``history`` as in :func:`~evalbudget_inspect.race`; options of the sampler as ``evalbudget.delta``
-            and the like. Everything else goes to the inner task; where a name clashes, prefix ours.
+            ``prices``, ``risk``, ``sampler``, ``score``, ``seed``, ``score_range``, ``missing``, ``batch``,
+            ``margin`` and ``history`` as in :func:`~evalbudget_inspect.race`; options of the sampler as
+            ``evalbudget.delta`` and the like. Everything else goes to the inner task; where a name clashes,
+            prefix ours.
     """
     return _arm(None, args)
 
@@ -45,9 +46,9 @@ def gate_entry(**args: Any) -> Task:
     Args:
         args: ``task`` (file, file@name or registered name), ``baseline`` (a log or a table) and ``margin``
             are needed; ``baseline_model``, ``level``, ``these_items``, ``cluster``, ``repeats``, ``budget``,
-            ``prices``, ``risk``, ``score``, ``seed``, ``score_range`` and ``batch`` as after
-            ``evalbudget inspect gate``. Everything else goes to the inner task; where a name clashes, prefix
-            ours.
+            ``prices``, ``risk``, ``score``, ``seed``, ``score_range``, ``lower_is_better``, ``missing`` and
+            ``batch`` as after ``evalbudget inspect gate``. Everything else goes to the inner task; where a
+            name clashes, prefix ours.
     """
     with refusing():
         ours, inner = split_arguments(args, ("task", *names_of(GATE_FLAGS)))

@@ -29,7 +29,7 @@ from evalbudget_inspect.races.arm import Arm, Group
 from evalbudget_inspect.races.coordinator import Coordinator, coordinator_of
 from evalbudget_inspect.races.media import with_media
 from evalbudget_inspect.races.resume import known_cells
-from evalbudget_inspect.repeats.earlier_log import is_refused, paid_attempts, refuse
+from evalbudget_inspect.repeats.earlier_log import count_retries, is_refused, paid_attempts, refuse
 
 
 @dataclass
@@ -104,6 +104,7 @@ class RaceSource(SampleSource):
             if money is None or money.ended(race, arm.index, name, scored=value is not None):
                 attempts = paid_attempts(sample)
                 race.completed(arm.index, key, value, attempts=attempts, error=error, sample=name)
+                count_retries(race.lanes[arm.index].tally, sample)
             else:
                 race.unaffordable(arm.index, key)
             await coordinator.pump()

@@ -154,6 +154,8 @@ def gate(
     score: str | None = None,
     seed: int | None = None,
     score_range: str | Sequence[float] | None = None,
+    lower_is_better: bool = False,
+    missing: str | None = None,
     batch: int | None = None,
 ) -> Task:
     """The same task as a gate: a model is asked its items until it is decided whether it is worse.
@@ -178,6 +180,8 @@ def gate(
         score: the scorer that decides, ``name`` or ``name.key``; default the first.
         seed: of the order of items; by default every gate has one of its own.
         score_range: the smallest and the largest possible score, ``"1..10"``; default 0 to 1.
+        lower_is_better: lower scores are better.
+        missing: as in :func:`race`.
         batch: items at a time.
 
     Raises:
@@ -201,6 +205,8 @@ def gate(
         score=score,
         seed=seed,
         score_range=score_range,
+        lower_is_better=lower_is_better,
+        missing=missing,
         batch=batch,
     )
     return one_arm(_made(task), config)

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from inspect_ai.event import ModelEvent
 from inspect_ai.log import EvalSample, EvalSampleSummary
 from inspect_ai.model import ChatMessageAssistant
 
 from evalbudget.backtest import few
+from evalbudget_inspect.host.cached_answers import is_from_cache
 from evalbudget_inspect.host.earlier_attempts import is_begun
 from evalbudget_inspect.reading.logs import Key, Log, read_samples, several
 
@@ -139,10 +139,8 @@ def _cached(log: Log) -> dict[Key, str]:
     ]
     found = {}
     for sample in read_samples(log.file, silent) if silent else ():
-        calls = [event for event in sample.events if isinstance(event, ModelEvent)]
-        of_model = [call for call in calls if call.role is None]
         answer = _answer(sample)
-        if answer and of_model and all(call.cache == "read" for call in of_model):
+        if answer and is_from_cache(sample):
             found[sample.id, sample.epoch] = answer
     return found
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from inspect_ai.log import EvalLog
@@ -10,6 +11,7 @@ from inspect_ai.log import EvalLog
 from evalbudget.repeats.estimates import Strata
 from evalbudget_inspect.host.how_bought import entries_of
 from evalbudget_inspect.host.readings import ALL_ITEMS, STRATUM, STRATUM_ITEMS
+from evalbudget_inspect.host.reducers import other_than_mean
 from evalbudget_inspect.host.score_values import Seen
 from evalbudget_inspect.reading.logs import several
 from evalbudget_inspect.reading.parts import Part
@@ -52,15 +54,45 @@ def reducers_of(parts: Sequence[Part], series: Sequence[str]) -> dict[str, str]:
     return {name: ", ".join(own) for name, own in found.items() if own and list(own) != ["mean"]}
 
 
-def clusters_of(parts: Sequence[Part]) -> tuple[dict[str, str], str | None, list[str]]:
-    """What each item was sampled together with, the field that says so, and notes."""
-    fields = list(dict.fromkeys(name for part in parts for name in clusters_named(part.log.header)))
+def another_quantity(reducers: Mapping[str, str]) -> Iterator[str]:
+    """Notes on series whose results in logs are not of the mean of an item's epochs, as what is read is."""
+    for series, own in reducers.items():
+        if others := other_than_mean(own.split(", ")):
+            yield (
+                f"The log's own results of {series} by reducer {' and by '.join(others)} are another "
+                "quantity than what is said here, which is of the mean of an item's epochs."
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Clusters:
+    """What a task clusters its standard errors by.
+
+    Attributes:
+        labels: of each item, what it was sampled together with.
+        cluster: the field that says so; None where none does.
+        scorers: whose errors are clustered.
+        notes: for people.
+    """
+
+    labels: Mapping[str, str] = field(default_factory=dict)
+    cluster: str | None = None
+    scorers: frozenset[str] = frozenset()
+    notes: tuple[str, ...] = ()
+
+
+def clusters_of(parts: Sequence[Part]) -> Clusters:
+    """As the logs' metrics say."""
+    fields: dict[str, set[str]] = {}
+    for part in parts:
+        for name, scorers in clusters_named(part.log.header).items():
+            fields.setdefault(name, set()).update(scorers)
     if not fields:
-        return {}, None, []
+        return Clusters()
     if len(fields) > 1:
         note = f"Standard errors are clustered by {' and by '.join(fields)}: clusters are taken as unknown."
-        return {}, None, [note]
-    (field,) = fields
+        return Clusters(notes=(note,))
+    ((field, scorers),) = fields.items()
     found: dict[str, str] = {}
     lacking, several_labels = set(), set()
     for part in parts:
@@ -78,7 +110,7 @@ def clusters_of(parts: Sequence[Part]) -> tuple[dict[str, str], str | None, list
                 f"The task clusters its standard error by {field!r}, and {n} {what}: clusters are taken as "
                 "unknown."
             )
-    return ({}, None, notes) if notes else (found, field, [])
+    return Clusters(notes=tuple(notes)) if notes else Clusters(found, field, frozenset(scorers))
 
 
 def is_one_measure(parts: Sequence[Part], raters: Sequence[str]) -> bool:

@@ -20,8 +20,9 @@ from inspect_ai.log import (
 )
 
 from evalbudget.errors import InvalidInputError
+from evalbudget_inspect.host.log_files import check_log, is_summary
 from evalbudget_inspect.host.scoring import METADATA
-from evalbudget_inspect.reading.files import EVAL, logs_in
+from evalbudget_inspect.reading.files import EVAL, logs_in, pipes_in
 
 Wanted = Callable[[EvalLog], bool]
 """Whether to read a log, told by its header."""
@@ -72,7 +73,7 @@ def read_logs(path: Path, wanted: Wanted | None) -> tuple[list[Log], list[str]]:
     """
     found: list[Log] = []
     unread: list[tuple[Path, InvalidInputError]] = []
-    for file in sorted(logs_in(path)):
+    for file in sorted((*logs_in(path), *pipes_in(path))):
         try:
             header = _header(file)
             if wanted is None or wanted(header):
@@ -100,7 +101,10 @@ def several(n: int, what: str) -> str:
 
 def _header(file: Path) -> EvalLog:
     try:
+        check_log(file, is_summary)
         return read_eval_log(str(file), header_only=True)
+    except InvalidInputError:
+        raise
     except Exception as ex:  # the host raises whatever its zip and JSON readers raise
         raise _unreadable(file, ex) from ex
 
@@ -148,6 +152,7 @@ def read_samples(file: Path, keys: Collection[Key], *, but: Collection[str] = ()
     left_out = _LARGE | set(but)
     if file.suffix == EVAL:
         for id_, epoch in keys:
+            check_log(file, f"samples/{id_}_epoch_{epoch}.json".__eq__)
             yield read_eval_log_sample(str(file), id_, epoch, exclude_fields=left_out)
         return
     chosen = set(keys)

@@ -11,13 +11,20 @@ import numpy as np
 from evalbudget.backtest import Declared, RecordedScores, TaskName, as_written_by, few
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget_inspect.reading.counted import count_once
-from evalbudget_inspect.reading.declared import clusters_of, is_one_measure, ranges_of, reducers_of, strata_of
+from evalbudget_inspect.reading.declared import (
+    another_quantity,
+    clusters_of,
+    is_one_measure,
+    ranges_of,
+    reducers_of,
+    strata_of,
+)
 from evalbudget_inspect.reading.logs import Log, Wanted, read_logs, several
 from evalbudget_inspect.reading.parts import Part, parts_of
 from evalbudget_inspect.reading.questions import text_of
 from evalbudget_inspect.reading.races import record_of, task_of
 from evalbudget_inspect.reading.readings import read_readings
-from evalbudget_inspect.reading.scores import Series
+from evalbudget_inspect.reading.scores import Series, scorer_of
 from evalbudget_inspect.reading.shared_runs import SharedRuns
 from evalbudget_inspect.reading.totals import contradicted
 
@@ -115,7 +122,9 @@ def _declared(
     scored = {rater: rater for rater in recorded.raters}
     scored |= {judge: p.turns.series for p in parts if p.turns is not None for judge in p.turns.judges}
     ranges, reducers = ranges_of(parts, series.numbers), reducers_of(parts, list(series.numbers))
-    clusters, cluster, more = clusters_of(parts)
+    clusters = clusters_of(parts)
+    several = recorded.counts.max(initial=0) > 1  # of one epoch every reducer says the same
+    more = [*clusters.notes, *(another_quantity(reducers) if several else ())]
     return Declared.of(
         recorded.models,
         recorded.items,
@@ -125,8 +134,9 @@ def _declared(
         ranges={rater: ranges[own] for rater, own in scored.items() if own in ranges},
         reducers={rater: reducers[own] for rater, own in scored.items() if own in reducers},
         digests={part.item(id_): digest for part in parts for id_, digest in part.digests.items()},
-        clusters=clusters,
-        cluster=cluster,
+        clusters=clusters.labels,
+        cluster=clusters.cluster,
+        unclustered=[r for r, own in scored.items() if scorer_of(own, clusters.scorers) is None],
         notes=[*notes, *_of_words(series), *more],
     )
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from inspect_ai.log import EvalSampleSummary
 
-from evalbudget.backtest import Bought, LogColumns, as_written_by
+from evalbudget.backtest import AtWorst, Bought, LogColumns, as_written_by, asked_again
 from evalbudget_inspect.host.costs_in_logs import PaidSamples
 from evalbudget_inspect.host.how_bought import BUDGET, bought, step_of
 from evalbudget_inspect.host.readings import weight_of
+from evalbudget_inspect.reading.declared import Range, ranges_of
 from evalbudget_inspect.reading.logs import several
 from evalbudget_inspect.reading.parts import Part
 from evalbudget_inspect.reading.planned import Cell
@@ -20,6 +21,8 @@ from evalbudget_inspect.reading.shared_runs import SharedRuns
 
 Purchases = dict[str, dict[str, Bought]]
 """By model and log."""
+MadeGood = Counter[tuple[str, str, str]]
+"""Failures that were asked again, by model, rater and item."""
 
 
 def read_readings(
@@ -34,6 +37,7 @@ def read_readings(
     """
     columns, paid, purchases = LogColumns(), PaidSamples(), Purchases()
     asked, errors, unscored, again = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
+    made_good = MadeGood()
     for part in parts:
         log = part.log
         name, expected = shared.log(log.header, log.file), series.of_log(log)
@@ -46,6 +50,9 @@ def read_readings(
             scored = _asked_again(part, all_found)
             for sample, every in all_found:
                 found = [reading for reading in every if not _made_good(sample, reading, scored)]
+                for reading in every if len(found) < len(every) else ():
+                    if _made_good(sample, reading, scored):
+                        made_good[part.model, reading.rater, part.item(sample.id)] += 1
                 for reading in found:
                     _add(columns, part, name, (str(sample.id), sample.epoch), reading)
                 columns.costs += [paid.cost(sample, log.file)] * len(found)
@@ -57,7 +64,34 @@ def read_readings(
             for reading, cell in _lacking(part, expected):
                 _add(columns, part, name, cell, reading)
                 columns.costs.append(math.nan)
-    return columns, purchases, list(_notes(asked, errors, unscored, again))
+    notes = list(_notes(asked, errors, unscored))
+    ranges = ranges_of(parts, series.numbers) if again else {}
+    for model, n in again.items():
+        worst = _at_worst(columns, model, made_good, ranges)
+        notes.append(asked_again(n, asked[model], model, worst))
+    return columns, purchases, notes
+
+
+def _at_worst(
+    columns: LogColumns,
+    model: str,
+    made_good: Mapping[tuple[str, str, str], int],
+    ranges: Mapping[str, Range],
+) -> dict[str, AtWorst]:
+    """What each score of a model would be with the lowest one in place of every failure made good."""
+    scores: dict[str, dict[str, list[float]]] = {}
+    for whose, rater, item, score in zip(
+        columns.models, columns.raters, columns.items, columns.scores, strict=True
+    ):
+        if whose == model and not math.isnan(score):
+            scores.setdefault(rater, {}).setdefault(item, []).append(score)
+    found = {}
+    for rater in dict.fromkeys(rater for whose, rater, _ in made_good if whose == model):
+        own = scores[rater]
+        low = ranges[rater][0] if rater in ranges else min(map(min, own.values()))
+        failed = {item: made_good[model, rater, item] for item in own}
+        found[rater] = AtWorst.of(own, failed, low)
+    return found
 
 
 def _asked_again(
@@ -110,16 +144,10 @@ def _add(columns: LogColumns, part: Part, log: str, cell: Cell, reading: Reading
     columns.weights.append(weight_of(reading.entry))
 
 
-def _notes(
-    asked: Counter[str], errors: Counter[str], unscored: Counter[str], again: Counter[str]
-) -> Iterator[str]:
+def _notes(asked: Counter[str], errors: Counter[str], unscored: Counter[str]) -> Iterator[str]:
     told = (
         (errors, "ended in an error: missing."),
         (unscored, "came back without a score: missing."),
-        (
-            again,
-            "failed and were asked again: if wrong ones fail more often, scores are too high.",
-        ),
     )
     for counts, what in told:
         for model, n in counts.items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -94,7 +94,7 @@ def as_number(series: str, value: object) -> float:
     return number if math.isfinite(number) else math.nan
 
 
-def scorer_of(series: str, scorers: Mapping[str, Any] | set[str]) -> str | None:
+def scorer_of(series: str, scorers: Mapping[str, Any] | Set[str]) -> str | None:
     """Whose values a series has; None for nobody's of these."""
     return next((name for name in scorers if series == name or series.startswith(f"{name}.")), None)
 
@@ -187,13 +187,25 @@ def _by_judges(sample: EvalSampleSummary, turns: Turns) -> Iterator[Reading]:
     yield Reading(turns.judges[0], math.nan, {})
 
 
-def clusters_named(header: EvalLog) -> list[str]:
-    """Fields of samples' metadata by which the task's own metrics cluster items."""
-    declared = [scorer.metrics for scorer in header.eval.scorers or []] + [header.eval.metrics]
-    fields = [options.get("cluster") for metrics in declared for options in _options(metrics)]
-    results = header.results.scores if header.results else []
-    fields += [metric.params.get("cluster") for score in results for metric in score.metrics.values()]
-    return list(dict.fromkeys(name for name in fields if isinstance(name, str)))
+def clusters_named(header: EvalLog) -> dict[str, set[str]]:
+    """Fields of samples' metadata by which the task's own metrics cluster items, with the scorers that do.
+
+    Scorers go by the names of their series; the task's metrics are of all of them.
+    """
+    scorers = [scorer.name.rpartition("/")[2] for scorer in header.eval.scorers or []]
+    declared: list[tuple[set[str], object]] = [({*scorers}, header.eval.metrics)]
+    declared += [
+        ({name}, scorer.metrics) for name, scorer in zip(scorers, header.eval.scorers or [], strict=True)
+    ]
+    told = [(of, options.get("cluster")) for of, metrics in declared for options in _options(metrics)]
+    for score in header.results.scores if header.results else []:
+        own = score.scorer if score.name == score.scorer else f"{score.scorer}.{score.name}"
+        told += [({own}, metric.params.get("cluster")) for metric in score.metrics.values()]
+    found: dict[str, set[str]] = {}
+    for of, cluster in told:
+        if isinstance(cluster, str):
+            found.setdefault(cluster, set()).update(of)
+    return found
 
 
 def _options(metrics: object) -> Iterator[Mapping[str, Any]]:

@@ -12,7 +12,7 @@ from inspect_ai.log import EvalLog
 from evalbudget.comparisons.flags import FLAGS as GATE_FLAGS
 from evalbudget.flags import names_of
 from evalbudget.races.flags import FLAGS as RACE_FLAGS
-from evalbudget.run import without_secrets
+from evalbudget.secrets import is_secret, without_secrets
 from evalbudget_inspect.repeats.flags import FLAGS
 from evalbudget_inspect.repeats.registry_entry import split_arguments
 
@@ -42,7 +42,6 @@ _OF_THE_CALL = frozenset(
 
 _OF_THE_MACHINE = frozenset(
     {
-        "api_key",
         "client",
         "client_timeout",
         "timeout",
@@ -64,7 +63,6 @@ _OF_THE_MACHINE = frozenset(
 )
 """Of the arguments of models, those that say where and how fast it runs."""
 
-_SECRET = re.compile(r"key|token$|secret|password|credential", re.IGNORECASE)
 _LIMITS = ("message_limit", "token_limit", "turn_limit", "cost_limit")
 
 
@@ -147,7 +145,7 @@ def _model_arguments(arguments: Mapping[str, Any]) -> dict[str, str]:
     return {
         name: _text(value)
         for name, value in arguments.items()
-        if name not in _OF_THE_MACHINE and not _SECRET.search(name)
+        if name not in _OF_THE_MACHINE and not is_secret(name)
     }
 
 

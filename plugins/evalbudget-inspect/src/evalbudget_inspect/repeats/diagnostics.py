@@ -20,6 +20,7 @@ from evalbudget.repeats import (
     Outcome,
     Repeat,
     Summary,
+    asked_in_vain,
     describe_mean,
     failing_items,
     item_columns,
@@ -227,6 +228,8 @@ class Diagnosis:
                     score, rows, spec.config.epochs_reducer or (), book.sampler.allocation, self.table
                 ),
                 processes=max(1, len(book.processes)),
+                cached=book.cached,
+                in_vain=len(asked_in_vain(purchase.journal.readings)),
                 **self._money,
             )
         )

@@ -8,9 +8,11 @@ from typing import Any
 from inspect_ai.log import EvalSample, EvalSampleSummary
 from inspect_ai.scorer import Score
 
+from evalbudget.run import Tally
 from evalbudget_inspect.host.current_run import Run
 from evalbudget_inspect.host.earlier_attempts import handed_back, is_begun
 from evalbudget_inspect.host.readings import WEIGHT
+from evalbudget_inspect.host.score_values import kind_of
 from evalbudget_inspect.host.scoring import METADATA
 from evalbudget_inspect.repeats.resume import PriorCell
 
@@ -33,6 +35,12 @@ def is_refused(metadata: Mapping[str, Any]) -> bool:
 def paid_attempts(sample: EvalSample) -> int:
     """How often the cell was run, in this and earlier attempts."""
     return len(sample.error_retries or []) + (not is_refused(sample.metadata))
+
+
+def count_retries(tally: Tally, sample: EvalSample) -> None:
+    """Count attempts that failed and were made again, which are paid with the last one."""
+    for failed in sample.error_retries or []:
+        tally.lose(0.0, kind_of(failed.message), calls=1.0)
 
 
 async def prior_cells(run: Run, *, counts: Counts) -> list[PriorCell]:

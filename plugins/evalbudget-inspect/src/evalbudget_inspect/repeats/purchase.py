@@ -129,6 +129,8 @@ class RepeatPurchase:
         self.epochs = epochs if seeded else 0
         self.resumed = False
         """Whether earlier attempts bought cells; in which order is not known."""
+        self.cached = 0
+        """Readings whose answers came out of the host's cache."""
         self._attempts = attempts
         self._index = {item: i for i, item in enumerate(items)}
         self._flights: dict[Key, Flight] = {}

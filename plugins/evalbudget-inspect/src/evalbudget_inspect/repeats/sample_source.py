@@ -25,6 +25,7 @@ from evalbudget.repeats import Repeat, Summary
 from evalbudget.shown import shown_logger
 from evalbudget_inspect.host.bill import Account, gave_up, host_price, open_account
 from evalbudget_inspect.host.bill_file import open_bill
+from evalbudget_inspect.host.cached_answers import is_from_cache
 from evalbudget_inspect.host.call_bounds import check_roles
 from evalbudget_inspect.host.chosen_samples import chosen_samples, clusters_of_samples, strata_of_items
 from evalbudget_inspect.host.current_run import Run, at_the_end, current_run, is_cancelled
@@ -45,6 +46,7 @@ from evalbudget_inspect.repeats.diagnostics import Diagnosis, outcome
 from evalbudget_inspect.repeats.earlier_log import (
     NOT_RUN,
     NOT_RUN_AGAIN,
+    count_retries,
     is_refused,
     paid_attempts,
     prior_cells,
@@ -261,6 +263,8 @@ class BudgetedSource(SampleSource):
                 beside=beside,
                 sample=sample.uuid or "",
             )
+            count_retries(book.purchase.tally, sample)
+            book.cached += value is not None and is_from_cache(sample)
         except StoreError as ex:
             raise self._end(serving, ex) from None
         self._warn_if_identical(serving, book)

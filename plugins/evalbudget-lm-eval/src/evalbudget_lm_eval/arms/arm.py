@@ -14,7 +14,8 @@ from lm_eval.models.api_models import TemplateAPI
 from lm_eval.utils import sanitize_model_name, simple_parse_args_string
 
 from evalbudget.errors import InvalidInputError, JournalError, UnknownNameError
-from evalbudget.run import without_secrets
+from evalbudget.secrets import keep_out, without_secrets
+from evalbudget.untrusted import parsed_json
 from evalbudget_lm_eval.host.identity import telling_args
 from evalbudget_lm_eval.run.record import Record
 
@@ -75,7 +76,7 @@ def parse_args(text: str, where: str) -> dict[str, Any]:
     text = text.strip()
     try:
         if text.startswith("{"):
-            return dict(json.loads(text))
+            return dict(parsed_json(text))
         for part in filter(None, text.split(",")):
             if "=" not in part:
                 raise ValueError(f"{part!r} is not KEY=VALUE")
@@ -125,6 +126,7 @@ def check_arms(arms: Sequence[Arm], least: int = 2) -> None:
     folders: dict[str, str] = {}
     described: dict[str, str] = {}
     for arm in arms:
+        keep_out(arm.args)  # its server may repeat a key
         if isinstance(arm.model, str) and arm.model not in model_registry:
             raise UnknownNameError(f"model of arm {arm.name}:", arm.model, model_registry.keys())
         folder = folder_of(arm.name)

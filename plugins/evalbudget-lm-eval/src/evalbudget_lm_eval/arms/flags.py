@@ -29,10 +29,4 @@ DEVICES = Flag(
     "Devices of arms whose models are loaded here, one for each arm at a time: cuda:0,cuda:1.",
     "NAME,NAME",
 )
-ARMS_ON = Flag(
-    "arms_on",
-    "ray loads arms' models as actors of Ray, each in a process of its own, as many at once as there is room "
-    "for; with what each needs of the cluster: ray:num_gpus=1.",
-    "ray[:NEEDS]",
-)
-AT_ONCE = (ARMS_AT_ONCE, DEVICES, ARMS_ON)
+AT_ONCE = (ARMS_AT_ONCE, DEVICES)

@@ -20,7 +20,7 @@ from lm_eval.api.task import Task
 from lm_eval.loggers import EvaluationTracker
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError
-from evalbudget.run import cleaned
+from evalbudget.secrets import cleaned
 from evalbudget.shown import shown_logger
 from evalbudget_lm_eval.arms.arm import Arm, folder_of, is_api_arm
 from evalbudget_lm_eval.arms.places import Place, Places
@@ -107,11 +107,6 @@ class Stable:
         if keep is not None and keep < at_once:
             raise InvalidInputError(
                 f"--keep is {keep}, and {at_once} arms are asked at once; give --keep {at_once} or more, or "
-                "leave it out"
-            )
-        if keep is not None and places.room is not None and keep > places.room:
-            raise InvalidInputError(
-                f"--keep is {keep}, and Ray's cluster has room for {places.room}; give no more than that, or "
                 "leave it out"
             )
         self.documents = documents
@@ -238,9 +233,8 @@ class Stable:
 
     def _begin(self, entrant: Entrant, twin: Any) -> None:
         """Open an arm for the first time."""
-        stands_in = self._elsewhere(entrant) if twin is None else twin
-        self._open(entrant, entrant.arm if stands_in is None else replace(entrant.arm, model=stands_in))
-        if stands_in is not None and not entrant.arm.is_live and entrant.frame is not None:
+        self._open(entrant, entrant.arm if twin is None else replace(entrant.arm, model=twin))
+        if twin is not None and not entrant.arm.is_live and entrant.frame is not None:
             entrant.frame["config"]["model"] = entrant.arm.model  # the host knows its class only
             entrant.tracker.general_config_tracker.model_source = entrant.arm.model
 
@@ -333,25 +327,14 @@ class Stable:
             options["use_cache"] = f"{options['use_cache']}_{folder_of(same[0].arm.name)}"
         return options
 
-    def _elsewhere(self, entrant: Entrant) -> Any:
-        """The model, loaded by the engine that arms run on; None if this one is not."""
-        if self._places.engine is None or is_api_arm(entrant.arm):
-            return None
-        return self._places.engine.load(entrant.arm, self._more(entrant))
-
     def _model(self, entrant: Entrant) -> Any:
         """The model alone, as ``simple_evaluate`` makes it."""
         arm = entrant.arm
         if arm.is_live:
             return self._cached(entrant, arm.model)
-        loaded = self._elsewhere(entrant)
-        if loaded is None:
-            loaded = get_model(arm.model).create_from_arg_obj(dict(arm.args), self._more(entrant))
-        return self._cached(entrant, loaded)
-
-    def _more(self, entrant: Entrant) -> dict[str, Any]:
         options = self._options_of(entrant)
-        return {name: options.get(name) for name in ("batch_size", "max_batch_size", "device")}
+        more = {name: options.get(name) for name in ("batch_size", "max_batch_size", "device")}
+        return self._cached(entrant, get_model(arm.model).create_from_arg_obj(dict(arm.args), more))
 
     def _cached(self, entrant: Entrant, lm: Any) -> Any:
         cache = self._options_of(entrant).get("use_cache")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from evalbudget.errors import InvalidInputError
-from evalbudget_lm_eval.host.driving_metric import driving_score, filters_of, is_mean
+from evalbudget_lm_eval.host.driving_metric import applies_to_some, driving_score, filters_of, is_mean
 
 
 def choose_metric(name: str, task: Any, wanted: str | None, flag: str = "--score") -> str:
@@ -25,6 +25,7 @@ def choose_metric(name: str, task: Any, wanted: str | None, flag: str = "--score
     higher: dict[str, Any] = dict(task.higher_is_better() or {})
     filters = filters_of(task)
     usable = [m for m, how in task.aggregation().items() if is_mean(how) and higher.get(m, True)]
+    usable.sort(key=lambda metric: applies_to_some(task, metric))  # those of every document first
     choices = [f"{metric},{each}" for metric in usable for each in filters]
     shown = ", ".join(choices) or "there is none"
     if wanted is None and len(choices) > 1:

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from evalbudget.errors import InvalidInputError
 from evalbudget_lm_eval.arms.arm import Arm, is_api_arm
-from evalbudget_lm_eval.arms.on_ray import OnRay
 
 _EXAMPLE = "--devices cuda:0,cuda:1"
 
@@ -32,14 +31,10 @@ class Places:
     Attributes:
         at_once: arms.
         free_to_use: places of arms that name no device; empty to leave that to the host.
-        engine: that loads them elsewhere; None to load them here.
-        room: how many models fit there; None for any number.
     """
 
     at_once: int = 1
     free_to_use: tuple[Place, ...] = ()
-    engine: OnRay | None = None
-    room: int | None = None
 
     @classmethod
     def of(
@@ -48,7 +43,6 @@ class Places:
         devices: str | Sequence[str] | None,
         arms: Sequence[Arm],
         device: object = None,
-        arms_on: str | None = None,
     ) -> Places:
         """From what the user asked for.
 
@@ -57,16 +51,10 @@ class Places:
             devices: names, separated by commas or in a list; the same one twice for two models on it.
             arms: who is asked.
             device: of the host, for all arms.
-            arms_on: ``ray``, and what each arm needs of its cluster.
 
         Raises:
             InvalidInputError: there are fewer devices than arms at once, or one of the numbers is no good.
-            UnknownNameError: another engine.
         """
-        if arms_on is not None:
-            if devices is not None:
-                raise InvalidInputError("Ray chooses devices by itself; drop --devices, or --arms_on")
-            return cls._on(OnRay.of(arms_on), arms_at_once, arms)
         if isinstance(devices, str):
             devices = devices.split(",")
         names = [name.strip() for name in devices or ()]
@@ -92,24 +80,9 @@ class Places:
         places = tuple(Place(name, names[:i].count(name)) for i, name in enumerate(names))
         return cls(at_once, places)
 
-    @classmethod
-    def _on(cls, engine: OnRay, arms_at_once: int | None, arms: Sequence[Arm]) -> Places:
-        _check(arms_at_once if arms_at_once is not None else 1)
-        loaded = sum(not is_api_arm(arm) for arm in arms)
-        if not loaded:
-            raise InvalidInputError("--arms_on is for models that are loaded, and no arm's is; drop it")
-        room = engine.room()
-        fit = len(arms) if room is None or room >= loaded else room
-        if arms_at_once is not None and min(arms_at_once, loaded) > fit:
-            raise InvalidInputError(
-                f"--arms_at_once is {arms_at_once}, and Ray's cluster has room for {fit}; ask {fit} at once, "
-                "or leave it out"
-            )
-        return cls(fit if arms_at_once is None else arms_at_once, engine=engine, room=room)
-
     def of_arm(self, arm: Arm) -> tuple[Place, ...]:
         """Where an arm may be; nowhere in particular if that is empty."""
-        if is_api_arm(arm) or self.engine is not None:
+        if is_api_arm(arm):
             return ()
         return (Place(str(arm.args["device"])),) if "device" in arm.args else self.free_to_use
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from lm_eval.utils import simple_parse_args_string
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
+from evalbudget.untrusted import parsed_json
 from evalbudget_lm_eval.arms.arm import Arm
 
 TASK = "tasks"
@@ -46,7 +46,7 @@ def parse_setting(text: str) -> Setting:
     name, _, rest = (part.strip() for part in text.partition("="))
     if rest.startswith("{"):
         try:
-            return name, checked(json.loads(rest), f"--arm {name}")
+            return name, checked(parsed_json(rest), f"--arm {name}")
         except ValueError as ex:
             raise InvalidInputError(f"--arm {name} is no JSON object ({ex})") from ex
     given: dict[str, Any] = {}

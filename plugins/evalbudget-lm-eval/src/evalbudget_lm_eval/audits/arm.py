@@ -10,7 +10,7 @@ from typing import Any
 
 from evalbudget.audits.store import Answer, Scale
 from evalbudget.errors import EvalbudgetError, InvalidInputError
-from evalbudget.run import said_by
+from evalbudget.secrets import said_by
 from evalbudget_lm_eval.arms.loaded_models import Entrant, Stable
 from evalbudget_lm_eval.audits.answers import prompt_of, readable, response_of, score_of
 from evalbudget_lm_eval.audits.money import AuditMoney

@@ -112,7 +112,7 @@ def _run(
     refuse_renamed(args, "lm-eval")
     refuse_misspelled_flags(args, FLAGS)
     from evalbudget.audits.store import AuditBudget, AuditSettings, used_up
-    from evalbudget.run import shown
+    from evalbudget.secrets import shown
 
     options = read_options(sampler_options, (*FLAGS, LABELS_FROM), spelled(SAMPLER_OPTION))
     from evalbudget_lm_eval.arms.arm import check_arms, parse_arm

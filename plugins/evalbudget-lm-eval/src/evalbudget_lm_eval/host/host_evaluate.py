@@ -22,6 +22,7 @@ from lm_eval.evaluator import evaluate as _evaluate
 from lm_eval.utils import handle_non_serializable, hash_string
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
+from evalbudget.secrets import keep_out
 from evalbudget_lm_eval.host.answers import (
     SCORED,
     Answered,
@@ -87,6 +88,8 @@ class PrimedTasks:
                 f"the model runs in {lm.world_size} processes, and a budget is kept by one; start lm-eval "
                 "without accelerate or torchrun (one process; it may use several GPUs: parallelize=True)"
             )
+        own = vars(getattr(lm, "lm", lm)).items()  # behind the host's cache
+        keep_out({name: value for name, value in own if isinstance(value, str | dict)})
         self.lm = lm
         self._host = dict(host_evaluate_kwargs)
         self._seed = int(getattr(lm, "_seed", DEFAULT_SEED)) if vary_seed else None

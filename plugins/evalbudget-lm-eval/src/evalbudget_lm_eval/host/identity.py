@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from evalbudget.run import cleaned, is_secret, without_secrets
+from evalbudget.secrets import cleaned, is_secret, without_secrets
 
 # how fast and how often a model is asked, not which one: a run may go on with other values
 _TRANSPORT = frozenset(

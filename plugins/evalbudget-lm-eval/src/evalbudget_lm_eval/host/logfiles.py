@@ -6,12 +6,13 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from evalbudget.backtest import as_written_by, digest_of
 from evalbudget.errors import InvalidInputError
+from evalbudget.untrusted import is_plain_file, parsed_json
 from evalbudget_lm_eval.host.answers import SHARED
 
 NAMING = ("peft", "delta", "pretrained", "model", "path", "engine")
@@ -22,6 +23,8 @@ _TEXT = 500
 
 _DATE = r"(?P<date>\d{4}-\d\d-\d\dT\d\d[-:]\d\d[-:]\d\d(?:\.\d+)?)"
 _NAME = re.compile(rf"samples_(?P<task>.+)_{_DATE}\.jsonl?")
+_NOT_IN_FOLDERS = re.compile(r"[\"<>:/|\\?*\[\]]+")
+"""What the host writes as ``__`` when it calls a folder after a model."""
 _RESULTS = re.compile(rf".+_{_DATE}\.json")
 
 
@@ -34,12 +37,15 @@ class SamplesFile:
         task: its name.
         date: of the run, as it stands in the name.
         results: what the host wrote beside it; empty if there is nothing.
+        folder_of: the model that the host calls the file's folder after, by the results of others; empty if
+            nothing tells it.
     """
 
     path: Path
     task: str
     date: str
     results: Mapping[str, Any]
+    folder_of: str = ""
 
     @property
     def block(self) -> Mapping[str, Any] | None:
@@ -91,7 +97,7 @@ class SamplesFile:
         if not arm and self.config.get("model") and not any(key in str(args) for key in NAMING):
             return f"{self.config['model']}:{args}".rstrip(":{}")  # the host made up a random name
         named = self.results.get("model_name") or _named(args)
-        return str(arm or named or self.path.parent.name or "model")
+        return str(arm or named or self.folder_of or self.path.parent.name or "model")
 
     def records(
         self, *, responses: bool = False, prompts: bool = False, category: str = "category"
@@ -122,8 +128,8 @@ class SamplesFile:
                 if not line.strip():
                     continue
                 try:
-                    yield f"line {number}", json.loads(line)
-                except (ValueError, RecursionError) as ex:
+                    yield f"line {number}", parsed_json(line)
+                except ValueError as ex:
                     raise InvalidInputError(
                         f"{self.path}, line {number} is no JSON ({ex}); if the run was killed while it "
                         "wrote, remove that line"
@@ -131,8 +137,8 @@ class SamplesFile:
 
     def _array(self) -> Iterator[tuple[str, Any]]:
         try:
-            records = json.loads(self.path.read_text(encoding="utf-8"))
-        except (json.JSONDecodeError, RecursionError) as ex:
+            records = parsed_json(self.path.read_text(encoding="utf-8"))
+        except ValueError as ex:
             raise InvalidInputError(f"{self.path} is no JSON ({ex}); restore it, or move it away") from ex
         if not isinstance(records, list):
             raise InvalidInputError(f"{self.path} is no array of samples; move the file away")
@@ -194,8 +200,8 @@ def _text(arguments: object) -> str:
 
 def _last_message(chat: str) -> str:
     try:
-        told = json.loads(chat)[-1]["content"]
-    except (ValueError, LookupError, TypeError, RecursionError):
+        told = parsed_json(chat)[-1]["content"]
+    except (ValueError, LookupError, TypeError):
         return chat
     return told if isinstance(told, str) else chat
 
@@ -237,7 +243,11 @@ def readable_files(path: Path) -> tuple[list[SamplesFile], list[Unreadable]]:
     files, unreadable = [], []
     for file in found:
         match = _NAME.fullmatch(file.name)
-        if match is None or not file.is_file():
+        if match is None or file.is_dir():
+            continue
+        if not is_plain_file(file):
+            told = f"{file} is no file, but a pipe, a device, a socket or a broken link; move it away"
+            unreadable.append(Unreadable(file, match["task"], told))
             continue
         beside = folders.get(file.parent)
         if beside is None:
@@ -251,7 +261,22 @@ def readable_files(path: Path) -> tuple[list[SamplesFile], list[Unreadable]]:
             continue
         known = {} if results is None else read[results]
         files.append(SamplesFile(file, match["task"], match["date"], known))
+    files = _named_by_folders(files)
     return sorted(files, key=lambda file: (file.task, file.date, str(file.path))), unreadable
+
+
+def _named_by_folders(files: Sequence[SamplesFile]) -> list[SamplesFile]:
+    """The same, where a file without results is of the model whose name makes that of its folder."""
+    models: dict[str, set[str]] = {}
+    for file in files:
+        name = file.results.get("model_name")
+        if isinstance(name, str):
+            models.setdefault(_NOT_IN_FOLDERS.sub("__", name), set()).add(file.model)
+    found = []
+    for file in files:
+        known = models.get(file.path.parent.name, set())
+        found.append(replace(file, folder_of=min(known)) if not file.results and len(known) == 1 else file)
+    return found
 
 
 def results_without_samples(path: Path) -> Path | None:
@@ -317,8 +342,10 @@ def _results_in(folder: Path) -> dict[str, Path]:
 
 def _read_results(file: Path) -> Mapping[str, Any]:
     try:
-        results = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as ex:
+        if not is_plain_file(file):
+            raise ValueError("it is no file, but a pipe, a device, a socket or a folder")
+        results = parsed_json(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as ex:
         raise InvalidInputError(
             f"{file} is not readable as results of lm-eval ({ex}); it says whose samples stand beside "
             "it, so restore it, or move both away"

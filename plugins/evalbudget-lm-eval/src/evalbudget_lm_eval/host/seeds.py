@@ -38,15 +38,6 @@ def seed_round(lm: Any, seed: str, cells: Sequence[Asked]) -> None:
         return
     about = json.dumps([seed, sorted(cells)]).encode()
     number = int.from_bytes(hashlib.sha256(about).digest()[:4], "big")
-    lm = getattr(lm, "lm", lm)  # behind the host's cache
-    if hasattr(lm, "take_seed"):  # it samples in another process
-        lm.take_seed(number)
-    else:
-        seed_all(number)
-
-
-def seed_all(number: int) -> None:
-    """Seed whatever models of the host draw from in this process."""
     random.seed(number)
     np.random.seed(number)  # noqa: NPY002  (what models of the host draw from)
     torch = sys.modules.get("torch")

@@ -19,7 +19,7 @@ from tqdm import tqdm  # type: ignore[import-untyped]
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.judges.schedules import Dealer
-from evalbudget.run import said_by
+from evalbudget.secrets import said_by
 from evalbudget.shown import shown_logger
 from evalbudget_lm_eval.host.halt import halt_of_all
 from evalbudget_lm_eval.host.identity import is_api

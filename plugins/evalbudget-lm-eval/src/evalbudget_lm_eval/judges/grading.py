@@ -27,6 +27,7 @@ RATING: <number from {{ low }} to {{ high }}>
 """
 # the last one counts; neither half of a number (4,5) nor of a range (3-4)
 PATTERN = r"(?i)RATING[\s*_:=]*(-?\d+(?:\.\d+)?)(?![,.]?\d)(?!\s*[-–]\s*\d)"
+_READ = 100_000
 _ALONE = re.compile(r"[\s*_]*(-?\d+(?:\.\d+)?)[\s*_.]*")
 
 Prompt = str | Callable[[Mapping[str, Any], str], str]
@@ -71,7 +72,7 @@ class Grading:
             ) from None
         try:
             found = re.compile(PATTERN if pattern is None else str(pattern))
-        except re.error as ex:
+        except (re.error, RecursionError, OverflowError) as ex:
             raise InvalidInputError(f"pattern {pattern!r} is no regular expression: {ex}") from ex
         if found.groups != 1:
             raise InvalidInputError(
@@ -97,7 +98,8 @@ class Grading:
             ) from ex
 
     def read(self, reply: str) -> float | None:
-        """The number in a reply; None if there is none on the scale."""
+        """The number in the last 100,000 characters of a reply; None if there is none on the scale."""
+        reply = reply[-_READ:]
         found = self.pattern.findall(reply)
         if not found and self.pattern.pattern == PATTERN:
             alone = _ALONE.fullmatch(reply)

@@ -10,7 +10,7 @@ from typing import Any
 from lm_eval.utils import simple_parse_args_string
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
-from evalbudget.run import without_secrets
+from evalbudget.secrets import refuse_secrets, without_secrets
 
 _OPTIONS = ("name", "model", "model_args", "gen_kwargs", "apply_chat_template")
 _FORMS = (
@@ -91,7 +91,7 @@ def read_judges(
         gen_kwargs: of all judges; their own go first.
 
     Raises:
-        InvalidInputError: an entry that is no judge, or two judges of one name.
+        InvalidInputError: an entry that is no judge, two judges of one name, or one with a key or a password.
         UnknownNameError: an option that judges do not have.
     """
     if isinstance(judges, str) or not isinstance(judges, Sequence):
@@ -99,6 +99,7 @@ def read_judges(
     found = tuple(_judge(entry, dict(gen_kwargs or {})) for entry in judges)
     names = [judge.name for judge in found]
     for judge in found:
+        refuse_secrets([judge.args, judge.gen_kwargs], f"judge {judge.name!r}")
         if names.count(judge.name) > 1:
             raise InvalidInputError(
                 f"two judges are named {judge.name!r}; name them apart: {{name: first, model: {judge.kind}, "

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 from evalbudget.errors import InvalidInputError
-from evalbudget.run import cleaned
 from evalbudget_lm_eval.host.patched import patched
 from evalbudget_lm_eval.host.private import build_filter_ensemble
 from evalbudget_lm_eval.judges.filter import CyclicJudgeFilter, check_judges, filter_of
@@ -101,10 +100,10 @@ def _changes(
 
 
 def _shown(step: Mapping[str, Any], options: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A step of a filter as the host writes it into results, which people publish: without keys of APIs."""
+    """A step of a filter as the host writes it into results, which people publish."""
     if step.get("function") is not CyclicJudgeFilter:
         return step
-    return {"function": "evalbudget_lm_eval.CyclicJudgeFilter", **cleaned(options)}
+    return {"function": "evalbudget_lm_eval.CyclicJudgeFilter", **options}
 
 
 def _process(doc: object, results: Sequence[Readings]) -> dict[str, Judged]:

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from evalbudget.statistics import known_mean
+from evalbudget.untrusted import parsed_json
 
 ENTRY = "evalbudget_judge"
 """Key of the judge's name in ``filtered_resps`` of a ``samples_*.jsonl``."""
@@ -43,7 +44,7 @@ class Reading:
         if not isinstance(text, str) or not text.startswith(f'{{"{ENTRY}"'):
             return None
         try:
-            told: dict[str, Any] = json.loads(text)
+            told: dict[str, Any] = parsed_json(text)
             score = told.get("score")
             return cls(
                 str(told[ENTRY]),

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import lm_eval.models  # noqa: F401  (the host's models register themselves)
-import yaml  # type: ignore[import-untyped]
 from lm_eval.api.registry import model_registry
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.judges import split_entries
 from evalbudget.judges.schedules import parse_prices
-from evalbudget.run import without_secrets
+from evalbudget.secrets import without_secrets
+from evalbudget.yaml_text import parsed_yaml, read_yaml
 from evalbudget_lm_eval.judges.panel import JudgePanel
 
 _START = re.compile(r"\s*(?:(?P<name>[\w./-]+)=)?(?P<kind>[\w-]+)(?::(?!//).*)?", re.DOTALL)
@@ -55,27 +55,11 @@ def _options(judges: Any) -> dict[str, Any]:
         return _of_parsed(judges, f"judges {judges!r}")
     text = judges.strip()
     if text.endswith((".yaml", ".yml", ".json")):
-        path = Path(text)
-        try:
-            return _of_yaml(path.read_text(encoding="utf-8"), text)
-        except (OSError, UnicodeDecodeError) as ex:
-            why = ex.strerror if isinstance(ex, OSError) else ex
-            raise InvalidInputError(f"file of judges {text!r} cannot be read: {why}") from ex
+        return _of_parsed(read_yaml(Path(text), "file of judges"), text)
     if text[:1] in ("[", "{"):
-        return _of_yaml(text, without_secrets(text))
+        where = without_secrets(text)
+        return _of_parsed(parsed_yaml(text, f"judges {where!r}"), where)
     return {"judges": _in_a_row(text)}
-
-
-def _read_yaml(text: str, where: str) -> Any:
-    try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError as ex:
-        problem = getattr(ex, "problem", None) or str(ex)
-        raise InvalidInputError(f"judges {where!r} cannot be read as YAML: {problem}") from ex
-
-
-def _of_yaml(text: str, where: str) -> dict[str, Any]:
-    return _of_parsed(_read_yaml(text, where), where)
 
 
 def _of_parsed(found: Any, where: str) -> dict[str, Any]:
@@ -94,7 +78,7 @@ def _in_a_row(text: str) -> list[Any]:
     for part in split_entries(text):
         name, _, rest = (piece.strip() for piece in part.partition("="))
         if rest.startswith("{"):
-            judges.append(_named(name, _read_yaml(rest, without_secrets(part.strip()))))
+            judges.append(_named(name, parsed_yaml(rest, f"judges {without_secrets(part.strip())!r}")))
             continue
         begins = _START.fullmatch(part)
         if begins and begins["kind"] in model_registry:

@@ -30,7 +30,8 @@ def without_copies(logs: Sequence[Log], names: Sequence[str]) -> tuple[list[int]
     """Numbers of the logs that are no copies, and a note on the others.
 
     A copy has the same samples, answers included, as another log of the same model, task and settings; or it
-    has a part of the samples of a log of the same date, to the microsecond.
+    has a part of the samples of a log of the same date, to the microsecond. Samples without results, of
+    which only a folder says whose they are, are a copy of those with the same content, too.
 
     Args:
         logs: by date.
@@ -39,8 +40,9 @@ def without_copies(logs: Sequence[Log], names: Sequence[str]) -> tuple[list[int]
     groups: dict[tuple[str, str], list[int]] = {}
     for number, (log, name) in enumerate(zip(logs, names, strict=True)):
         groups.setdefault((name, log.file.task), []).append(number)
-    copies: dict[int, int] = {}
+    copies = _renamed(logs)
     for group in groups.values():
+        group = [number for number in group if number not in copies]
         if len(group) > 1:
             copies |= _copies(logs, group)
     notes = [
@@ -48,6 +50,18 @@ def without_copies(logs: Sequence[Log], names: Sequence[str]) -> tuple[list[int]
         for copy, first in sorted(copies.items())
     ]
     return [number for number in range(len(logs)) if number not in copies], notes
+
+
+def _renamed(logs: Sequence[Log]) -> dict[int, int]:
+    """The numbers of logs without results that have the samples of one log or another, and of which."""
+    found: dict[int, int] = {}
+    firsts: dict[tuple[str, frozenset[int]], int] = {}
+    for number in sorted(range(len(logs)), key=lambda number: (not logs[number].file.results, number)):
+        content = frozenset(map(_content, logs[number].records))
+        first = firsts.setdefault((logs[number].file.task, content), number)
+        if first != number and content and not logs[number].file.results:
+            found[number] = first
+    return found
 
 
 def _copies(logs: Sequence[Log], group: Sequence[int]) -> dict[int, int]:

@@ -6,6 +6,7 @@ import ast
 import math
 import re
 import textwrap
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -42,6 +43,7 @@ HIGHER_IS_BETTER = frozenset(
 """The host's own metrics of which more is better."""
 
 _MEANS = ("mean", "nanmean")
+_CODE = 20_000  # characters of a function that are read
 _FUNCTION = re.compile(r"<function (?:\S+\.)?(\w+)(?: at 0x[0-9a-f]+)?>")
 _ONE_OF_EACH = frozenset(
     {"lowercase", "map", "multi_choice_regex", "regex", "regex_pos", "remove_whitespace", "uppercase"}
@@ -239,10 +241,15 @@ def _function(how: object) -> str:
     if not _is_code(how):
         return text
     try:
-        tree = ast.parse(textwrap.dedent(text).strip())
-    except (SyntaxError, ValueError, RecursionError):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what is odd in that code is of no use here
+            return _of_code(textwrap.dedent(text[:_CODE]).strip())
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two of deep brackets
         return ""
-    made = next((node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)), None)
+
+
+def _of_code(text: str) -> str:
+    made = next((node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)), None)
     if made is None:
         return ""
     steps = [step for step in made.body if not _is_text(step)]

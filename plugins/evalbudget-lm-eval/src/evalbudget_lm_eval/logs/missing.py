@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from evalbudget.backtest import asked_again
 from evalbudget_lm_eval.logs.log import Log
 from evalbudget_lm_eval.logs.metrics import is_number
 
@@ -100,6 +101,9 @@ def _of_our_run(log: Log, name: str) -> Missing:
             notes.append(
                 f"{sum(bought) - scored:,} of the {sum(bought):,} scores of {name} are not in {log.label}."
             )
+        failed = int(block.get("failed") or 0)
+        if failed and not block.get("closed") and list(block["tasks"]) == [log.file.task]:
+            notes.append(asked_again(failed, sum(bought) + failed, name))
     return Missing(dict.fromkeys(log.filters, tuple(closed)), whole, tuple(notes))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.pairwise import Answers, ModelAnswers
+from evalbudget.untrusted import parsed_json
 from evalbudget_lm_eval.host.logfiles import SamplesFile, of_newest_runs, samples_files
 
 
@@ -104,7 +104,7 @@ def _request(record: Mapping[str, Any]) -> str:
 
 def _messages(chat: object) -> list[Any] | None:
     try:
-        told = json.loads(chat) if isinstance(chat, str) else None
-    except (ValueError, RecursionError):
+        told = parsed_json(chat) if isinstance(chat, str) else None
+    except ValueError:
         return None
     return told if isinstance(told, list) and all(isinstance(m, Mapping) for m in told) else None

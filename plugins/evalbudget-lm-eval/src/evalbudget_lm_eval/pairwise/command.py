@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from evalbudget.cli import check_target, say, show_pairwise
+from evalbudget.cli import check_targets, say, show_pairwise
 from evalbudget.cli.flags import options_of
 from evalbudget.errors import InvalidInputError
 from evalbudget.exit_codes import codes_for_help
@@ -53,9 +53,7 @@ def pairwise_command(
     bias cancels, and is reported.
     """
     outputs = {flag.name: given.pop(flag.name) for flag in OUTPUT}
-    for flag in OUTPUT:
-        if outputs[flag.name] not in (None, "-"):
-            check_target(Path(outputs[flag.name]), spelled(flag))
+    check_targets((spelled(flag), outputs[flag.name]) for flag in OUTPUT)
     if not logs:
         raise InvalidInputError("which answers? Give what lm-eval wrote of two models or more: out/a out/b")
     if not judge:

@@ -67,7 +67,6 @@ class Order:
         dry_run: say what would be bought, and ask nobody.
         arms_at_once: arms asked side by side; None for as many as there are devices, or one.
         devices: of arms whose models are loaded here.
-        arms_on: ``ray``, with what each arm needs of its cluster.
     """
 
     arms: Sequence[Arm]
@@ -80,7 +79,6 @@ class Order:
     dry_run: bool = False
     arms_at_once: int | None = None
     devices: str | Sequence[str] | None = None
-    arms_on: str | None = None
 
 
 def race(
@@ -107,7 +105,6 @@ def race(
     keep: int | None = None,
     arms_at_once: int | None = None,
     devices: str | Sequence[str] | None = None,
-    arms_on: str | None = None,
     output_path: str | Path | None = None,
     journal: str | Path | None = None,
     include_path: str | Path | None = None,
@@ -151,8 +148,6 @@ def race(
             for each of ``devices``, else 1. Arms that share a model object are asked one after the other.
         devices: of arms whose models are loaded here, one for each arm at a time: ``"cuda:0,cuda:1"`` or a
             list; an arm with a ``device`` among its arguments keeps that.
-        arms_on: ``"ray"`` has arms' models loaded by actors of Ray, as many at once as there is room for;
-            ``"ray:num_gpus=1"`` says what each needs of the cluster.
         output_path: folder for each arm's ``results_*.json`` and ``samples_*.jsonl``.
         journal: file that records every answer, by which a race goes on; default one in
             ``output_path``, if that is given; ``"none"`` for none.
@@ -196,7 +191,7 @@ def race(
         [(name, checked(given, f"setting {name!r}")) for name, given in (settings or {}).items()],
     )
     order = _order(racing, task, config, host, output_path, journal)
-    order = replace(order, keep=keep, arms_at_once=arms_at_once, devices=devices, arms_on=arms_on)
+    order = replace(order, keep=keep, arms_at_once=arms_at_once, devices=devices)
     return run_order(order, task_manager or _manager(include_path, host), progress)
 
 
@@ -217,11 +212,12 @@ def gate(
     score: str | None = None,
     seed: int | None = None,
     score_range: str | Sequence[float] | None = None,
+    lower_is_better: bool = False,
+    missing: str | None = None,
     batch: int | None = None,
     name: str = "candidate",
     arms_at_once: int | None = None,
     devices: str | Sequence[str] | None = None,
-    arms_on: str | None = None,
     output_path: str | Path | None = None,
     journal: str | Path | None = None,
     include_path: str | Path | None = None,
@@ -248,11 +244,12 @@ def gate(
         score: as in :func:`race`.
         seed: of the order of documents; by default every gate has one of its own.
         score_range: the smallest and the largest possible score, ``"1..10"``; default 0 to 1.
+        lower_is_better: lower scores are better.
+        missing: as in :func:`race`.
         batch: documents at a time.
         name: of the model.
         arms_at_once: 2 asks it and ``baseline_model`` side by side; see :func:`race`.
         devices: as in :func:`race`.
-        arms_on: as in :func:`race`.
         output_path: as in :func:`race`.
         journal: as in :func:`race`.
         include_path: as in :func:`race`.
@@ -284,6 +281,8 @@ def gate(
         score=score,
         seed=seed,
         score_range=score_range,
+        lower_is_better=lower_is_better,
+        missing=missing,
         batch=batch,
     )
     if name == BASELINE:
@@ -292,7 +291,7 @@ def gate(
         )
     arms = {name: model} if baseline_model is None else {BASELINE: baseline_model, name: model}
     order = _order(arms_of(arms), task, config, host, output_path, journal)
-    order = replace(order, arms_at_once=arms_at_once, devices=devices, arms_on=arms_on)
+    order = replace(order, arms_at_once=arms_at_once, devices=devices)
     return run_order(order, task_manager or _manager(include_path, host), progress)
 
 
@@ -327,7 +326,7 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress | None
         Foreseen: it was only to be foreseen.
     """
     device = order.host.get("device")
-    places = Places.of(order.arms_at_once, order.devices, order.arms, device, order.arms_on)
+    places = Places.of(order.arms_at_once, order.devices, order.arms, device)
     compared = Compared.of(task_manager, order.spec, order.config.score, order.host)
     name, metric = compared.name, next(iter(compared.metrics.values()))
     baseline: BaselineArm | None = None

@@ -91,7 +91,6 @@ def _run(
     keep: int | None,
     arms_at_once: int | None,
     devices: str | None,
-    arms_on: str | None,
     json_path: str | None,
     journal: str | None,
     sampler_options: tuple[str, ...],
@@ -130,7 +129,6 @@ def _run(
         *(racing, flags.task, config, keep, journal, flags.options, flags.tracker, bool(dry_run)),
         arms_at_once=arms_at_once,
         devices=devices,
-        arms_on=arms_on,
     )
     progress = RaceProgress(Console(stderr=True), monotonic)
     result = run_at_the_prompt(order, flags.manager, progress, quiet=json_path == "-")

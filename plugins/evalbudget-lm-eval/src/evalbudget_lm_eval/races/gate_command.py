@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from time import monotonic
 from typing import Any
 
 import click
 from rich.console import Console
 
-from evalbudget.cli import check_target, show_gate
+from evalbudget.cli import check_targets, show_gate
 from evalbudget.cli.flags import options_of
 from evalbudget.comparisons.flags import FLAGS as OF_GATES
 from evalbudget.comparisons.flags import OUTPUT
@@ -70,14 +69,11 @@ def _run(
     args: tuple[str, ...],
     arms_at_once: int | None,
     devices: str | None,
-    arms_on: str | None,
     dry_run: bool = False,
     **given: Any,
 ) -> int:
     outputs = {flag.name: given.pop(flag.name) for flag in OUTPUT}
-    for flag in OUTPUT:
-        if outputs[flag.name] not in (None, "-"):
-            check_target(Path(outputs[flag.name]), spelled(flag))
+    quiet = check_targets((spelled(flag), outputs[flag.name]) for flag in OUTPUT)
     names = {flag.name for flag in FLAGS}
     of_races = [flag for flag in OF_RACES if flag.name not in names]
     of_repeats = [flag for flag in OF_REPEATS if flag.name not in names]
@@ -102,10 +98,9 @@ def _run(
         *(arms, flags.task, config, None, journal, flags.options, flags.tracker, bool(dry_run)),
         arms_at_once=arms_at_once,
         devices=devices,
-        arms_on=arms_on,
     )
     progress = GateProgress(Console(stderr=True), monotonic)
-    result = run_at_the_prompt(order, flags.manager, progress, quiet=outputs["json_path"] == "-")
+    result = run_at_the_prompt(order, flags.manager, progress, quiet=quiet)
     if isinstance(result, int):
         return result
     assert result.gate is not None

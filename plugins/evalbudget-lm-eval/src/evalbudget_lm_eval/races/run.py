@@ -14,7 +14,7 @@ from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.outage import is_down
 from evalbudget.races import Asked as Wanted
 from evalbudget.races import Key, KnownCell, RacePurchase
-from evalbudget.run import without_secrets
+from evalbudget.secrets import without_secrets
 from evalbudget.shown import shown_logger
 from evalbudget_lm_eval.arms.compared import Compared
 from evalbudget_lm_eval.arms.loaded_models import Entrant, Stable

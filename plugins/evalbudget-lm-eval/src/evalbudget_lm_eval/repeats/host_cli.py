@@ -10,11 +10,12 @@ from typing import Any
 
 from evalbudget.cli import say
 from evalbudget.errors import BudgetError, InvalidInputError, UnknownNameError, innermost
-from evalbudget.exit_codes import ExitCode, codes_for_help
+from evalbudget.exit_codes import ExitCode, codes_for_help, most_urgent
 from evalbudget.flags import SAMPLER_OPTION, refuse_elsewhere, refuse_renamed, sampler_options
 from evalbudget.races.flags import FLAGS as OF_RACES
 from evalbudget.repeats import Summary
 from evalbudget.repeats.flags import SAMPLER, SHARE
+from evalbudget.secrets import is_secret, refuse_secrets
 from evalbudget_lm_eval.host.flag_spelling import as_spelled, is_one_of, refuse_misspelled_flags, spelled
 from evalbudget_lm_eval.host.identity import run_args
 from evalbudget_lm_eval.repeats.budgeted import check_typed, evaluate_replaced
@@ -53,7 +54,7 @@ def run_host(arguments: Sequence[str], answers: Answers | None = None) -> int:
     return code if isinstance(code, int) else int(code is not None)
 
 
-def execute(arguments: Sequence[str], answers: Answers | None = None) -> ExitCode:
+def execute(arguments: Sequence[str], answers: Answers | None = None) -> int:
     """Run the host's command line on these arguments, which are in ``sys.argv`` too.
 
     Args:
@@ -96,6 +97,9 @@ def execute(arguments: Sequence[str], answers: Answers | None = None) -> ExitCod
     check_typed(config)
     if parsed.model not in (None, *model_registry.keys()):
         raise UnknownNameError("model", parsed.model, model_registry.keys())
+    if isinstance(parsed.model_args, Mapping):  # the host writes them into its results, and prints them
+        named = {name: value for name, value in parsed.model_args.items() if is_secret(name)}
+        refuse_secrets(named, "--model_args")
     told: list[Summary] = []
     about = _about(parsed)
     with evaluate_replaced(
@@ -113,7 +117,7 @@ def execute(arguments: Sequence[str], answers: Answers | None = None) -> ExitCod
             raise InvalidInputError(f"lm-eval refuses --tasks: {ex}") from None
     for summary in told:  # below the host's table
         say(f"{summary}\n")
-    return max((summary.exit_code(config.until) for summary in told), default=ExitCode.DONE)
+    return most_urgent(summary.exit_code(config.until) for summary in told)
 
 
 def _add_flags(parser: argparse.ArgumentParser) -> None:

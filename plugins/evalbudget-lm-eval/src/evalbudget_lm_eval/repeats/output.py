@@ -14,6 +14,7 @@ from evalbudget.repeats import (
     Outcome,
     Repeat,
     Summary,
+    asked_in_vain,
     failing_items,
     share_budget,
     summarize,
@@ -232,6 +233,7 @@ def _summary(
 
 
 def _outcome(book: RepeatPurchase, own: TaskTotals, *, of: str = "") -> Outcome:
+    in_vain = asked_in_vain(book.purchase.journal.readings)
     return Outcome(
         task=own.name,
         model=short_name(book.primed.lm),
@@ -258,4 +260,5 @@ def _outcome(book: RepeatPurchase, own: TaskTotals, *, of: str = "") -> Outcome:
         drawn=book.strata is not None,
         strata=book.config.strata,
         cluster=book.config.cluster,
+        in_vain=sum(book.documents[item][0] == own.name for item in in_vain),
     )

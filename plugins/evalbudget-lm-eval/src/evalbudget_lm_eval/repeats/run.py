@@ -14,7 +14,7 @@ from typing import Any
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.repeats import Repeat, Summary
-from evalbudget.run import said_by
+from evalbudget.secrets import said_by
 from evalbudget.shown import shown_logger
 from evalbudget_lm_eval.host.answers import SCORED, Answered, Asked
 from evalbudget_lm_eval.host.driving_metric import applies_to_some, driving_scores

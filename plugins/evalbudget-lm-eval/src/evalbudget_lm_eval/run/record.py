@@ -45,15 +45,8 @@ from lm_eval.utils import handle_non_serializable
 from evalbudget import Sampler, __version__, resume
 from evalbudget.errors import JournalError
 from evalbudget.journal import Header, differences
-from evalbudget.run import (
-    JournalFile,
-    JournalReader,
-    LinesFile,
-    cleaned,
-    read_line,
-    whole_lines,
-    without_secrets,
-)
+from evalbudget.run import JournalFile, JournalReader, LinesFile, read_line, whole_lines
+from evalbudget.secrets import cleaned, without_known, without_secrets
 from evalbudget_lm_eval.host.answers import SCORED, Answered, Asked, Sample, numbers_of
 from evalbudget_lm_eval.judges.readings import Reading
 
@@ -421,7 +414,12 @@ class Record:
         with self._lock:  # arms that are asked at once write from threads of their own
             self.finished = "finished" in entry
             if self._lines is not None:
-                self._lines.append({"arm": arm, **entry} if arm else entry, handle_non_serializable)
+                entry = without_known(entry)  # models and servers repeat what they were given
+                self._lines.append({"arm": arm, **entry} if arm else entry, _plain)
+
+
+def _plain(value: Any) -> Any:
+    return without_known(handle_non_serializable(value))
 
 
 def _created(path: Path) -> LinesFile:

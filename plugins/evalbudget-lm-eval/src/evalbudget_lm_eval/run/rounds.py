@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.outage import is_down
 from evalbudget.repeats import COPIED, Copies
-from evalbudget.run import said_by
+from evalbudget.secrets import said_by
 from evalbudget.shown import shown_logger
 from evalbudget_lm_eval.host.answers import Answered, Asked, key_of
 from evalbudget_lm_eval.host.billing import at_a_kill

@@ -16,6 +16,8 @@ from evalbudget.audits.store.exchange._exporting import export
 from evalbudget.audits.store.exchange._importing import Imported, import_labels
 from evalbudget.audits.store.exchange._projects import remembered
 from evalbudget.errors import InvalidInputError
+from evalbudget.secrets import keep_out, without_secrets
+from evalbudget.untrusted import parsed_json
 
 _AT_ONCE = 250  # tasks of one request
 _SECONDS = 60.0
@@ -57,7 +59,7 @@ class LabelStudio:
         key: a legacy token, or a personal access token.
 
     Raises:
-        InvalidInputError: the address is none.
+        InvalidInputError: the address is none, or says who asks.
     """
 
     def __init__(self, url: str, key: str) -> None:
@@ -66,8 +68,14 @@ class LabelStudio:
             raise InvalidInputError(
                 f"--url {url!r} is no address of a server; give for example http://localhost:8080"
             )
+        if "@" in parts.netloc:
+            raise InvalidInputError(
+                "--url has a password in it, and is kept beside the store; leave it out, and set "
+                "LABEL_STUDIO_API_KEY to a token of an account"
+            )
         self.url = url.rstrip("/")
         self._key = key.strip()
+        keep_out({"api_key": self._key})  # a server may repeat it
         self._header = f"Token {self._key}"
         if self._key.count(".") == 2:  # a JSON web token: it is exchanged for one that lasts minutes
             found = self._ask("POST", "/api/token/refresh", {"refresh": self._key}, header=None)
@@ -113,7 +121,7 @@ class LabelStudio:
         request = urllib.request.Request(self.url + path, data, headers, method=method)
         try:
             with _OPENER.open(request, timeout=_SECONDS) as reply:
-                return json.loads(reply.read())
+                return parsed_json(reply.read())
         except urllib.error.HTTPError as ex:
             if 300 <= ex.code < 400:
                 raise InvalidInputError(
@@ -121,7 +129,8 @@ class LabelStudio:
                     "server, give its "
                     "address as --url (the key is sent nowhere else)"
                 ) from ex
-            told = " ".join(ex.read(2000).decode("utf-8", "replace").split())[:_SHOWN]
+            body = without_secrets(ex.read(2000).decode("utf-8", "replace"))
+            told = " ".join(body.split())[:_SHOWN]
             remedy = {
                 401: "set LABEL_STUDIO_API_KEY to a token of an account there (Account & Settings)",
                 403: "the account of LABEL_STUDIO_API_KEY may not do that; take one that can",

@@ -13,7 +13,9 @@ from sqlalchemy import func, insert, select
 
 from evalbudget.audits.store._schema import LAYOUT, meta
 from evalbudget.audits.store._store import AuditStore
+from evalbudget.secrets import mode_in, mode_of_lock
 from evalbudget.store import Database
+from evalbudget.untrusted import parsed_json
 
 _KEY = "label studio "
 
@@ -37,7 +39,7 @@ def remembered(store: AuditStore) -> Iterator[Projects]:
             yield _InStore(store._db)
         return
     beside = path.with_name(f"{path.name}.label-studio")
-    with FileLock(f"{beside}.lock"):
+    with FileLock(f"{beside}.lock", **mode_of_lock(path.parent)):
         yield _Beside(beside)
 
 
@@ -52,6 +54,7 @@ class _Beside:
             return None
 
     def note(self, url: str, project: int) -> None:
+        self._path.touch(mode_in(self._path.parent))
         self._path.write_text(_entry(url, project), encoding="utf-8")
 
 
@@ -82,7 +85,7 @@ def _entry(url: str, project: int) -> str:
 
 def _read(text: str, url: str) -> int | None:
     try:
-        known = json.loads(text)
+        known = parsed_json(text)
         return int(known["project"]) if known["url"] == url else None
     except (ValueError, KeyError, TypeError):
         return None

@@ -11,6 +11,7 @@ from typing import Any
 
 from evalbudget._spreadsheets import from_cell
 from evalbudget.errors import InvalidInputError, UnknownNameError
+from evalbudget.untrusted import parsed_json
 
 _LARGEST_CELL = 2**31 - 1  # a C long holds no more everywhere
 _SUFFIXES = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "label-studio"}
@@ -107,8 +108,8 @@ def _jsonl(text: str) -> Iterator[Row]:
         if not line.strip():
             continue
         try:
-            entry = json.loads(line)
-        except (ValueError, RecursionError) as ex:
+            entry = parsed_json(line)
+        except ValueError as ex:
             raise InvalidInputError(f"line {number} is not JSON: {ex}") from ex
         if not isinstance(entry, dict) or not isinstance(entry.get("task"), str):
             raise InvalidInputError(f"line {number} is not an object with a task")
@@ -124,8 +125,8 @@ def _jsonl(text: str) -> Iterator[Row]:
 def _label_studio(text: str) -> Iterator[Row]:
     """Label Studio's exports JSON and JSON-MIN, and our own of tasks."""
     try:
-        tasks = json.loads(text)
-    except (ValueError, RecursionError) as ex:
+        tasks = parsed_json(text)
+    except ValueError as ex:
         raise InvalidInputError(f"not JSON: {ex}") from ex
     if not isinstance(tasks, list):
         raise InvalidInputError("not a list of tasks; export from Label Studio as JSON or JSON-MIN")

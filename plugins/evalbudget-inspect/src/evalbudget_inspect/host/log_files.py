@@ -1,0 +1,48 @@
+"""What the host is given to read: plain files that do not unpack to more than fits into the memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+from evalbudget.errors import InvalidInputError
+from evalbudget.untrusted import check_archive, is_plain_file
+
+_EVAL = ".eval"
+
+
+def check_log(log: str | Path, wanted: Callable[[str], bool] | None = None) -> None:
+    """Refuse what the host would wait for without end, or fill the memory with.
+
+    Args:
+        log: its path or address; what is not on this machine is left to the host.
+        wanted: which members of the archive, by name, are read together; None for all.
+
+    Raises:
+        InvalidInputError: it is a pipe, a device, a socket or a folder, or unpacks to more than a limit.
+        OSError: it cannot be read.
+        zipfile.BadZipFile: it is damaged.
+    """
+    path = _here(str(log))
+    if path is None or not path.exists():
+        return
+    if not is_plain_file(path):
+        raise InvalidInputError(
+            f"{path} is no file, but a pipe, a device, a socket or a folder; move it away"
+        )
+    if path.suffix == _EVAL:
+        check_archive(path, wanted)
+
+
+def is_summary(member: str) -> bool:
+    """Whether a member of a log holds more than one sample."""
+    return not member.startswith("samples/")
+
+
+def _here(log: str) -> Path | None:
+    """Its path; None if it is elsewhere."""
+    if "://" not in log:
+        return Path(log)
+    return Path(url2pathname(urlsplit(log).path)) if log.startswith("file://") else None

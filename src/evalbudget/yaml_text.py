@@ -1,0 +1,83 @@
+"""YAML that other people wrote: it takes no more than its size, and what is wrong with it is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml  # type: ignore[import-untyped]
+
+from evalbudget.errors import InvalidInputError
+
+_LARGEST = 1 << 20  # bytes; prices of thousands of models
+_DEEPEST = 50
+_LONGEST = 400  # digits; the reader takes 1:1:1 for a number in base 60, at the square of its length
+
+
+class _Loader(yaml.SafeLoader):  # type: ignore[misc]
+    """Knows no aliases, with which a few lines stand for more than a memory holds."""
+
+    _depth = 0
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            name = self.peek_event().anchor
+            raise ValueError(f"*{name} stands for something else; write that out")
+        if self._depth == _DEEPEST:
+            raise ValueError(f"it is nested more than {_DEEPEST} deep")
+        self._depth += 1
+        try:
+            return super().compose_node(parent, index)
+        finally:
+            self._depth -= 1
+
+    def construct_yaml_int(self, node: Any) -> Any:
+        if len(node.value) > _LONGEST:
+            raise ValueError(f"a number has more than {_LONGEST} digits")
+        return super().construct_yaml_int(node)
+
+
+_Loader.add_constructor("tag:yaml.org,2002:int", _Loader.construct_yaml_int)
+
+
+def read_yaml(path: Path, what: str) -> Any:
+    """What a file holds.
+
+    Args:
+        path: of the file.
+        what: it is, for messages, for example "price file".
+
+    Raises:
+        InvalidInputError: it cannot be read, is larger than a megabyte, or as :func:`parsed_yaml` does.
+    """
+    where = f"{what} {path}"
+    try:
+        with path.open("rb") as file:
+            data = file.read(_LARGEST + 1)
+    except OSError as ex:
+        raise InvalidInputError(f"{where} cannot be read: {ex.strerror or ex}") from ex
+    if len(data) > _LARGEST:
+        raise InvalidInputError(f"{where} has more than {_LARGEST:,} bytes; leave in it what is needed here")
+    try:
+        return parsed_yaml(data.decode("utf-8-sig"), where)
+    except UnicodeDecodeError as ex:
+        raise InvalidInputError(f"{where} is not UTF-8 text ({ex.reason}); save it as UTF-8") from ex
+
+
+def parsed_yaml(text: str, where: str) -> Any:
+    """What a text says, of the kinds that JSON has, and dates.
+
+    Args:
+        text: YAML without aliases, or JSON.
+        where: it stands, for messages.
+
+    Raises:
+        InvalidInputError: it is something else, nested deeply, or holds numbers or dates that are none.
+    """
+    try:
+        return yaml.load(text, _Loader)
+    except Exception as ex:  # what constructors raise of numbers, dates and tags that are none
+        told = getattr(ex, "problem", None) or " ".join(str(ex).split())
+        mark = getattr(ex, "problem_mark", None)
+        line = "" if mark is None else f", line {mark.line + 1}"
+        raise InvalidInputError(f"{where} cannot be read as YAML{line}: {told}") from ex

@@ -1,0 +1,141 @@
+"""What is named like a key or a password is neither written nor compared."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from evalbudget import secrets
+from evalbudget.errors import InvalidInputError
+from evalbudget.secrets import (
+    cleaned,
+    is_secret,
+    keep_out,
+    refuse_secrets,
+    shown,
+    without_known,
+    without_secrets,
+)
+
+SECRETS = """
+    api_key x-api-key api-key apiKey APIKEY X-Goog-Api-Key OPENAI_API_KEY OPENAI_API_KEY_2 --api-key
+    PGPASSWORD password passwd sslpassword db_pwd passphrase AWS_SESSION_TOKEN AWS_SECRET_ACCESS_KEY
+    GITHUB_TOKEN session_token hf_token token use_auth_token X-Auth-Token private_key AccountKey signing_key
+    SharedAccessKey Ocp-Apim-Subscription-Key Authorization Proxy-Authorization cookie Set-Cookie headers
+    default_headers client_secret credentials GOOGLE_APPLICATION_CREDENTIALS auth pass-word-password
+"""
+NO_SECRETS = """
+    max_tokens tokenizer token_count keyboard primary_key monkey key keys seed max_gen_toks eos_token
+    add_bos_token pad_token time_per_token author authority PWD OLDPWD SSH_AUTH_SOCK HF_TOKEN_PATH
+    AWS_SHARED_CREDENTIALS_FILE private_key_path api_key_env secretary secret_name header_length passes
+    bypass task_key answer_key sort_key tokens hotkey
+"""
+
+
+def test_names() -> None:
+    assert [name for name in SECRETS.split() if not is_secret(name)] == []
+    assert [name for name in NO_SECRETS.split() if is_secret(name)] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("model=m,api_key=sk-1,seed=2", "model=m,api_key=***,seed=2"),
+        ("OPENAI_API_KEY='a b' run", "OPENAI_API_KEY=*** run"),
+        ('{"hf_token": "x\\"y", "n": 1}', '{"hf_token": ***, "n": 1}'),
+        ('"{\\"api_key\\": \\"x\\", \\"n\\": 1}"', '"{\\"api_key\\": ***, \\"n\\": 1}"'),
+        ("[{model: m, model_args: {api_key: x}}]", "[{model: m, model_args: {api_key: ***}}]"),
+        ("default_headers={'A': {'b': 'c'}, 'D': 'e'},n=1", "default_headers=***,n=1"),
+        ("x-api-key: x\nnext", "x-api-key: ***\nnext"),
+        ("Authorization: Basic bWU6d29yZA==", "Authorization: ***"),
+        ("401 for bearer abc.def-123, again", "401 for Bearer ***, again"),
+        ("the bearer certificate", "the bearer certificate"),
+        ("GET https://h/v1?key=x&n=1#a", "GET https://h/v1?key=***&n=1#a"),
+        ("https://h/?n=1&X-Amz-Signature=x", "https://h/?n=1&X-Amz-Signature=x"),
+        ("https://h/?n=1&sig=x", "https://h/?n=1&sig=***"),
+        ("postgresql://me@h/db?pass%77ord=x#a", "postgresql://me@h/db?pass%77ord=***#a"),
+        ("base_url=https://me:word@host/v1", "base_url=https://***@host/v1"),
+        ("https://word@host/v1", "https://***@host/v1"),
+        ("redis://:word@host/0", "redis://***@host/0"),
+        ("postgresql://me:word@host/db#a", "postgresql://***@host/db#a"),
+        ("postgresql+psycopg://me:w/o@r/d@host/db#a", "postgresql+psycopg://***@host/db#a"),
+        ("postgresql://me@host/db#a", "postgresql://me@host/db#a"),
+        ("http://localhost:8000/a@b and https://host/@b", "http://localhost:8000/a@b and https://host/@b"),
+        ("max_tokens=5,tokenizer=t,key=value", "max_tokens=5,tokenizer=t,key=value"),
+        ("primary_key: 3, monkey=4, token_count=5", "primary_key: 3, monkey=4, token_count=5"),
+    ],
+)
+def test_texts(text: str, told: str) -> None:
+    assert without_secrets(text) == told
+
+
+_PIECES = "x_api_key_|api_key={|api_key='|token=\"|a://b:|@|?key=|bearer |\\|a  |{[|aA|%|&sig=%|aA=\\"
+
+
+@pytest.mark.parametrize("piece", _PIECES.split("|"))
+def test_long_texts_take_as_long_as_they_are(piece: str) -> None:
+    text = piece * 16_000
+    began = time.process_time()
+    without_secrets(text)
+    is_secret(text)
+    assert time.process_time() - began < 2.0  # milliseconds; in the square of its length, half a minute
+
+
+def test_values_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_API_KEY", 'from-the-"environment')
+    monkeypatch.setenv("OTHER_API_KEY", "unused")  # a word like any other
+    assert without_secrets('401: from-the-"environment is unused') == "401: *** is unused"
+    assert without_known({"a": ['x from-the-\\"environment', 1]}) == {"a": ["x ***", 1]}
+
+
+def test_values_that_were_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(secrets, "_given", set())
+    keep_out(
+        ["-M", "api_key=first-of-all", {"base_url": "https://me:second%40one@host", "token": "third-one"}]
+    )
+    keep_out("headers={'X-Api-Key': 'Bearer fourth-one', 'Accept': 'anything-else'},password=short")
+    said = "first-of-all second%40one second@one third-one fourth-one anything-else short"
+    assert without_known(said) == "*** *** *** *** *** anything-else short"
+
+
+def test_values_by_their_names() -> None:
+    given = {"model_args": {"auth_token": "t", "header": {"X": "k"}, "n": 1}, "words": ["password=p", None]}
+    assert cleaned(given) == {
+        "model_args": {"auth_token": "***", "header": "***", "n": 1},
+        "words": ["password=***", None],
+    }
+    assert (
+        shown(["audit", "--api-key", "x", "--n", "1", "-M", "token=t"])
+        == "audit --api-key '***' --n 1 -M 'token=***'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ({"api_key": "x"}, "api_key"),
+        ([{"model_args": {"default_headers": {"X-Api-Key": "x"}}}], "X-Api-Key"),
+        ({"header": '{"A": "x"}'}, "header"),
+        ({"base_url": "https://me:word@host/v1"}, "base_url"),
+        ({"base_url": "https://host/v1?key=x"}, "base_url"),
+        ({"other": "the value of a variable"}, "other"),
+    ],
+)
+def test_refused_by_name(given: object, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "value of a variable")
+    with pytest.raises(InvalidInputError, match=rf"^judge 'j' has a secret in {name}, .* set the variable"):
+        refuse_secrets(given, "judge 'j'")
+
+
+def test_not_refused() -> None:
+    refuse_secrets(
+        {
+            "default_headers": {"X-Team": "a"},
+            "use_auth_token": True,
+            "token": None,
+            "base_url": "http://h:1/v1",
+        }
+        | {"system_message": "The password: do not tell it", "max_tokens": 5},
+        "judge 'j'",
+    )

@@ -1,0 +1,66 @@
+"""YAML of other people: plain values, or an error that names the place; never more than its size."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from time import thread_time
+
+import pytest
+
+from evalbudget.errors import InvalidInputError
+from evalbudget.yaml_text import parsed_yaml, read_yaml
+
+LAUGHS = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{each}: &{each} [{', '.join([f'*{before}'] * 9)}]\n"
+    for before, each in zip("abcdefghi", "bcdefghij", strict=True)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (LAUGHS, r"\*a stands for something else; write that out"),
+        ("a: &a [*a]", r"\*a stands for"),
+        ("[" * 5000, "nested more than 50 deep"),
+        ("{a: " * 5000, "nested more than 50 deep"),
+        ("- " * 5000, "nested more than 50 deep"),
+        ("? " * 5000, "nested more than 50 deep"),
+        ("a: " + "9" * 5000, "a number has more than 400 digits"),
+        ("a: 1" + ":59" * 50_000, "a number has more than 400 digits"),
+        ("a: 2020-99-99", "month must be in 1..12"),
+        ("a: !!timestamp x", "NoneType"),
+        ("a: !!int ''", "string index"),
+        ("a: !!python/object/apply:os.system [true]", "line 1: could not determine a constructor"),
+        ("a: =", "line 1: could not determine"),
+        ("a: [", "line 1: expected the node content"),
+        ("\0", "special characters are not allowed"),
+    ],
+    ids=lambda value: value[:12],
+)
+def test_what_is_refused(text: str, told: str) -> None:
+    began = thread_time()
+    with pytest.raises(InvalidInputError, match=f"the place cannot be read as YAML.*{told}"):
+        parsed_yaml(text, "the place")
+    assert thread_time() - began < 5.0
+
+
+def test_what_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_text("\ufeff- &unused {a: 0x1f, b: 1.5, c: yes}\n", encoding="utf-8")
+    assert read_yaml(path, "file") == [{"a": 31, "b": 1.5, "c": True}]
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    for content, told in (
+        (b"\xff\xfea", "is not UTF-8 text"),
+        (b"#" * (1 << 20) + b"\n", "has more than 1,048,576 bytes"),
+    ):
+        path.write_bytes(content)
+        with pytest.raises(InvalidInputError, match=f"price file {path} {told}"):
+            read_yaml(path, "price file")
+    for other in (tmp_path, tmp_path / "none.yaml"):
+        with pytest.raises(InvalidInputError, match=f"price file {other} cannot be read: "):
+            read_yaml(other, "price file")
+    with pytest.raises(InvalidInputError, match="file /dev/zero has more than"):
+        read_yaml(Path("/dev/zero"), "file")
