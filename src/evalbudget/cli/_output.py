@@ -13,7 +13,7 @@ import click
 from rich.console import Console, RenderableType
 
 from evalbudget.errors import InvalidInputError
-from evalbudget.shown import shown_lines
+from evalbudget.shown import shown_json, shown_lines
 from evalbudget.tables import as_text
 
 STDOUT = Path("-")
