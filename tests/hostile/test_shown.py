@@ -199,12 +199,11 @@ def test_json_holds_the_true_names(files: Path) -> None:
 
 
 def test_audit_next(tmp_path: Path) -> None:
-    hostile = HOSTILE  # which no database keeps
     with AuditStore.create(
-        tmp_path / "a.sqlite", design(items=tuple(f"{hostile}{i}" for i in range(30)))
+        tmp_path / "a.sqlite", design(items=tuple(f"{HOSTILE}{i}" for i in range(30)))
     ) as store:
         (draw, _), *_ = drawn(range(1))
-        store.draws.append([(draw, Answer(f"Write:\n\t{hostile}\n::error::z", hostile, hostile))])
+        store.draws.append([(draw, Answer(f"Write:\n\t{HOSTILE}\n::error::z", HOSTILE, HOSTILE))])
         store.labels.add(0, 3.0, "ann")
     for verb in ("next", "status", "verdict"):
         told = CliRunner().invoke(cli, ["audit", verb, str(tmp_path / "a.sqlite")])
