@@ -29,6 +29,7 @@ from evalbudget.comparisons import (
 from evalbudget.comparisons._evidence import Differences
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.hooks._plugins import plugins
+from evalbudget.recorded._declared import Declared
 
 
 def recorded(scores: Any, model: str = "new", **more: Any) -> RecordedScores:
@@ -332,8 +333,16 @@ def test_exactly_the_margin_is_worse_whatever_rounding_says(n: int, drop: float,
     assert found.verdict is Verdict.WORSE
 
 
+def test_two_runs_of_one_model_are_told_apart() -> None:
+    declared = Declared.of(["old"], [f"q{i}" for i in range(300)], ["match"], notes=["3 of old were cached."])
+    found = gate(baseline(ONES), recorded(ZEROS, model="old", declared=declared), margin=0.1)
+    assert found.sentence == "Worse: old (candidate) is worse than old (baseline), with 95% confidence."
+    assert found.notes == ("Candidate: 3 of old were cached.",)
+
+
 def test_scores_of_another_kind_are_refused() -> None:
-    with pytest.raises(InvalidInputError, match="the scores of new are 'f1', and 'match' is to be compared"):
+    wrong = "the scores of the candidate are 'f1', and 'match' is to be compared"
+    with pytest.raises(InvalidInputError, match=wrong):
         gate(baseline(ONES), recorded(ONES, raters=("f1",)), margin=0.1)
     with pytest.raises(InvalidInputError, match="'zzz' is to be compared"):
         gate(baseline(ONES), recorded(ONES), margin=0.1, score="zzz")

@@ -154,6 +154,8 @@ def test_a_retry_counts_once_with_and_without_ids_of_samples(tmp_path: Path) -> 
         assert not found.failed.any()
         assert found.declared.complete == (True,)
         assert "ended with an error" not in notes(found)
+        assert found.purchases is not None
+        assert found.purchases[0].cost == 31  # one of them twice
 
 
 def test_a_copy_of_a_log_counts_once(tmp_path: Path) -> None:

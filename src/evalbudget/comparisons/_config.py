@@ -251,7 +251,8 @@ def read_baseline(
     recorded = plugins().open_scores(Path(path), task, category=cluster)
     if lower_is_better:
         recorded = with_lower_better(recorded)
-    found = Baseline.of(recorded, name=recorded.models[0], score=score, series=series, missing=missing)
+    found = Baseline.of(recorded, name=f"the baseline {path}", score=score, series=series, missing=missing)
+    found = replace(found, name=recorded.models[0])
     if len(found.items) < _FEWEST:
         raise InvalidInputError(
             f"the baseline {path} has one item, {found.items[0]!r}, which proves nothing of others; give one "

@@ -57,7 +57,8 @@ def gate(
         UnknownNameError: no such score.
     """
     wanted = score or (None if baseline.score in (UNNAMED, PANEL) else baseline.score)
-    other = Baseline.of(candidate, name=candidate.models[0], score=wanted, missing=missing)
+    other = Baseline.of(candidate, name="the candidate", score=wanted, missing=missing)
+    other = replace(other, name=candidate.models[0])
     baseline.check_task(other.task)
     lower = baseline.same_direction(other)
     other, notes = other.by_question_of(baseline)
@@ -88,8 +89,11 @@ def gate(
         span=high - low,
         unordered=True,
     )
+    names = [baseline.name, other.name]
+    if baseline.name == other.name:
+        names = [f"{baseline.name} ({side})" for side in ("baseline", "candidate")]
     return Gate(
-        *(baseline.name, other.name, baseline.score, margin, evidence, len(items)),
+        *(*names, baseline.score, margin, evidence, len(items)),
         these_items=these_items,
         cluster=None if these_items else cluster,
         missing=(baseline.answers_missing, other.answers_missing + absent),
@@ -97,7 +101,11 @@ def gate(
         handled=missing,
         lower_is_better=lower,
         is_kept=True,
-        notes=(*baseline.notes, *other.notes, *notes),
+        notes=(
+            *(f"Baseline: {note}" for note in baseline.notes),
+            *(f"Candidate: {note}" for note in other.notes),
+            *notes,
+        ),
     )
 
 

@@ -189,7 +189,8 @@ class LongTable:
             unclustered=alone,
             notes=notes,
         )
-        return None if found == Declared.of(models, items, raters) else found
+        nothing = Declared.of(models, items, raters)
+        return None if found == nothing and not nothing.notes else found
 
     def _not_asked(self, places: Places, complete: NDArray[np.bool_]) -> list[str]:
         """Which models were not asked everything, as the table says itself."""

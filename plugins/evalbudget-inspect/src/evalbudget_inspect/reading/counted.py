@@ -39,12 +39,15 @@ def _latest(logs: Sequence[Log]) -> tuple[list[Log], list[str]]:
     cells: dict[Cell, int] = {}
     found: list[Log] = []
     double: dict[Path, int] = {}
+    retried: set[Cell] = set()
     for number, log in reversed(list(enumerate(logs))):
-        paid = [s for s in log.all if s.uuid is None or s.uuid not in seen]
+        fresh = [s for s in log.all if s.uuid is None or s.uuid not in seen]
+        paid = [s for s in fresh if not (s.error and _cell(log, s) in retried)]  # the retry counts it
         seen.update(s.uuid for s in log.all if s.uuid is not None)
         kept = [s for s in paid if not is_begun(s) and cells.setdefault(_cell(log, s), number) == number]
         if more := sum(not is_begun(s) for s in log.all) - len(kept):
             double[log.file] = more
+        retried.update(_cell(log, s) for s in log.all if s.retries)
         if kept or paid or not log.all:
             paid = paid if any(s.uuid is not None for s in paid) else kept
             found.append(replace(log, paid=paid, samples=kept))
