@@ -214,7 +214,7 @@ def mode_in(folder: Path) -> int:
         about = folder.stat().st_mode
         is_shared = about & stat.S_ISGID or (about & stat.S_IWGRP and not about & stat.S_ISVTX)
         if is_shared or "system.posix_acl_default" in getattr(os, "listxattr", lambda _: ())(folder):
-            return 0o666
+            return 0o660
     return _PRIVATE
 
 

@@ -22,7 +22,8 @@ SECRETS = """
     api_key x-api-key api-key apiKey APIKEY X-Goog-Api-Key OPENAI_API_KEY OPENAI_API_KEY_2 --api-key
     PGPASSWORD password passwd sslpassword db_pwd passphrase AWS_SESSION_TOKEN AWS_SECRET_ACCESS_KEY
     DB_PASS SMTP_PASS SSHPASS OPENAI_KEY AZURE_OPENAI_KEY AZURE_STORAGE_KEY LITELLM_MASTER_KEY DD_APP_KEY
-    HFTOKEN ACCESSTOKEN CLIENTSECRET JWT GITHUB_PAT X-Functions-Key http_header GITHUB_TOKEN session_token hf_token token use_auth_token X-Auth-Token private_key AccountKey signing_key
+    HFTOKEN ACCESSTOKEN CLIENTSECRET JWT GITHUB_PAT X-Functions-Key http_header
+    GITHUB_TOKEN session_token hf_token token use_auth_token X-Auth-Token private_key AccountKey signing_key
     SharedAccessKey Ocp-Apim-Subscription-Key Authorization Proxy-Authorization cookie Set-Cookie headers
     default_headers client_secret credentials GOOGLE_APPLICATION_CREDENTIALS auth pass-word-password
 """
