@@ -16,7 +16,7 @@ from tests.comparisons.test_compare import recorded
 from evalbudget.backtest import RecordedScores
 from evalbudget.cli.main import cli
 from evalbudget.comparisons import Baseline, Outcome, Verdict, as_csv, compare, gate, read_baseline
-from evalbudget.errors import InvalidInputError
+from evalbudget.errors import InvalidInferenceError, InvalidInputError
 from evalbudget.missing import Missing
 from evalbudget.recorded._declared import Declared
 from evalbudget.statistics._bounds import FloatArray
@@ -87,6 +87,12 @@ def test_a_model_without_a_score_on_the_hard_items_is_not_better() -> None:
     assert zero.exit_code == 0
     assert "counted as 0 (--missing zero)" in " ".join(zero.output.split())
     assert run("compare", str(TABLES / "crash.csv"), "--missing", "drop").exit_code == 0
+
+
+def test_a_model_without_any_score_is_named() -> None:
+    nobody = recorded(np.array([[1.0, 1.0, 0.0], [np.nan, np.nan, np.nan]])[:, :, None, None])
+    with pytest.raises(InvalidInferenceError, match="model 'b' has no score"):
+        compare(nobody)
 
 
 def test_what_holds_at_the_worst_is_decided() -> None:

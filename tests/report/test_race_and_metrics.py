@@ -13,7 +13,7 @@ from tests.cli.commands import typed
 from evalbudget import Allocation
 from evalbudget.backtest import Declared, HowBought, RecordedScores
 from evalbudget.doctor import diagnose
-from evalbudget.errors import InvalidInferenceError
+from evalbudget.errors import InvalidInferenceError, InvalidInputError
 from evalbudget.frames import Scores
 from evalbudget.hooks._plugins import plugins
 from evalbudget.recorded._race_record import RaceRecord, RaceRow
@@ -40,7 +40,7 @@ def test_a_race_is_reported_by_its_own_verdict() -> None:
     shown = str(found.table())
     assert "a is best, with 95% confidence." in shown
     assert "4 of 4" in shown
-    assert "anytime" in shown
+    assert "By paired e-values. Anytime." in shown
 
 
 def test_frames_and_doctor_repeat_it() -> None:
@@ -51,6 +51,10 @@ def test_frames_and_doctor_repeat_it() -> None:
     assert table["estimate"].isna().tolist() == [False, True]
     with pytest.raises(InvalidInferenceError):
         scores.estimate()
+    with pytest.raises(InvalidInputError, match="its own verdict: a is best, with 95% confidence"):
+        scores.compare()
+    with pytest.raises(InvalidInferenceError, match="every reading of model 'a' was bought because"):
+        Scores(replace(raced(), race=None)).compare()
     findings = diagnose(raced(), list(plugins().checks.values())).findings
     assert any("a is best" in finding.text for finding in findings)
 

@@ -122,6 +122,14 @@ def compare(
     ]
     comparable = sum(study.of_both(*pair).is_comparable for _, study, pair, _ in asked)
     if not comparable:
+        if recorded.race is not None:
+            raise InvalidInputError(
+                "the scores of a race were bought because of each other and are not compared again; its own "
+                f"verdict: {recorded.race.sentence}"
+            )
+        for _, study in studies:
+            for model in range(len(recorded.models)):
+                study.mean(model)  # says what a model without scores that count lacks
         raise InvalidInputError(
             "no two of the models were scored on the same item, so nothing can be compared"
         )

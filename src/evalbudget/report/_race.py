@@ -34,8 +34,9 @@ class Race(Section):
     def tables(self) -> tuple[NotedTable, ...]:
         """One row per model, under the sentence."""
         record = self.record
-        parts = (record.proof, f"{record.target} {record.claim}.".strip(), *record.notes)
-        table = new_table(record.sentence, " ".join(part for part in parts if part), ["model", "status"])
+        sentences = [record.proof, ": ".join(filter(None, (record.target, record.claim))), *record.notes]
+        parts = [f"{part[0].upper()}{part[1:].rstrip('.')}." for part in sentences if part]
+        table = new_table(record.sentence, " ".join(parts), ["model", "status"])
         for column in ("estimate", "possible", "items"):
             table.add_column(column, justify="right", no_wrap=True)
         places = decimals((row.upper - row.lower) / 4.0 for row in record.rows)
