@@ -208,7 +208,7 @@ def mode_in(folder: Path) -> int:
     """Mode of a new file that holds what models and people said, before the umask: its owner's alone.
 
     Where a folder is meant for several (its group may write, or it hands its group or its access list down to
-    new files), as any other file's.
+    new files), its group's, too.
     """
     with suppress(OSError):
         about = folder.stat().st_mode
