@@ -20,36 +20,47 @@ from evalbudget.errors import InvalidInputError
 _HIDDEN = "***"
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _ALWAYS = frozenset(
-    {"authorization", "bearer", "cookie", "credential", "credentials", "passphrase", "passwd", "password"}
-    | {"cookies", "passwords", "secret", "secrets"}
+    {"authorization", "bearer", "cookie", "credential", "credentials", "jwt", "passphrase", "passwd"}
+    | {"cookies", "password", "passwords", "secret", "secrets"}
 )
-_GLUED = ("accesskey", "apikey", "authtoken", "passwd", "password", "privatekey", "secretkey")
+_GLUED = (
+    *("accesskey", "accesstoken", "apikey", "authtoken", "clientsecret", "hftoken", "passwd", "password"),
+    *("privatekey", "secretkey", "sshpass"),
+)
 """Ends of words that are written as one: PGPASSWORD."""
 _KEYS = frozenset(
-    {"access", "account", "api", "auth", "encryption", "private", "secret", "service", "ssh", "subscription"}
-    | {"signing"}
+    {"access", "account", "api", "app", "auth", "encryption", "functions", "master", "openai", "private"}
+    | {"secret", "service", "signing", "ssh", "storage", "subscription"}
 )
 """What stands before the word key where that opens something."""
-_LAST = frozenset({"auth", "header", "headers", "token"})
-_SCHEME = re.compile(r"(?:basic|bearer|token)\s+", re.IGNORECASE)
+_BEFORE_PASS = frozenset({"admin", "db", "mail", "mysql", "pg", "redis", "smtp", "ssh", "user"})
+_BEFORE_HEADER = frozenset({"auth", "default", "extra", "http", "request"})
+_LAST = frozenset({"auth", "headers", "token"})
+_SCHEME = re.compile(r"\A(?:basic|bearer|token)\s+", re.IGNORECASE)
 _NO_TOKENS = frozenset(
     {
+        "answer",
+        "audio",
         "begin",
         "bos",
         "cls",
         "end",
+        "eom",
         "eos",
+        "eot",
         "first",
         "image",
+        "input",
         "last",
         "mask",
         "max",
         "min",
         "next",
+        "output",
         "pad",
         "per",
     }
-    | {"sep", "special", "start", "stop", "think", "unk"}
+    | {"sep", "special", "start", "stop", "think", "tool", "unk", "video"}
 )
 """What stands before the word token where that is a piece of text."""
 _ABOUT = frozenset({"count", "dir", "env", "file", "folder", "length", "name", "path"})
@@ -59,15 +70,17 @@ _IN_QUERIES = frozenset({"key", "sig", "signature"})
 # each begins where a word does and takes what it read: a text is gone through once
 _NAMED = re.compile(r"(?<![\w.%-])([\w.%-]++)\\*+[\"']?\s*+[=:]\s*+")
 _VALUE = re.compile(
-    r"""\\+"[^"]*"?|\\+'[^']*'?|"(?:[^"\\]|\\.)*+"?|'(?:[^'\\]|\\.)*+'?|[^,}\n]+""", re.DOTALL
+    r"""\\+"[^"]*"?|\\+'[^']*'?|"(?:[^"\\]|\\.)*+"?|'(?:[^'\\]|\\.)*+'?|[^,}\n"']+""", re.DOTALL
 )
 _IN_QUERY = re.compile(r"[^&#\s\"']*")
 _BRACKET = re.compile(r"[\[({\])}]")
 _BEARER = re.compile(r"\bbearer\s++([\w.~+/=-]{8,}+)", re.IGNORECASE)
 _ADDRESS = re.compile(r"(?<!\w)(\w++)://([^\s\"'<>]++)")
 _DATABASE = re.compile(r"postgres(?:ql)?|psycopg")
-_LONG_ENOUGH = 8
-"""Characters of a value that are taken for a secret, not for a word that occurs anyway."""
+_LONG_ENOUGH, _SURELY_LONG_ENOUGH = 8, 16
+_WORDS = re.compile(r"[a-z]+(?:[ ._-][a-z]+)*|[A-Z]?[a-z]+")
+"""Values that occur anyway, such as ``lm-studio`` or ``postgres``, are no secrets wherever they stand, unless
+they are as long as the second."""
 
 _PRIVATE = 0o600
 
@@ -86,10 +99,15 @@ def is_secret(name: str) -> bool:
     if any(word in _ALWAYS or word.endswith(_GLUED) for word in words):
         return True
     pairs = list(pairwise(words))
-    if any(before in _KEYS and word in ("key", "keys") for before, word in pairs):
+    before = pairs[-1][0] if pairs else ""
+    if any(one in _KEYS and word in ("key", "keys") for one, word in pairs):
         return True
     if words[-1] == "pwd":
         return bool(pairs)  # alone it is where a shell is
+    if words[-1] in ("pass", "pat"):
+        return before in _BEFORE_PASS or (before, words[-1]) in (("github", "pat"), ("gitlab", "pat"))
+    if words[-1] == "header":  # of a table it is none
+        return not before or before in _BEFORE_HEADER
     return words[-1] in _LAST and not (words[-1] == "token" and pairs and pairs[-1][0] in _NO_TOKENS)
 
 
@@ -117,22 +135,18 @@ def without_known(value: Any) -> Any:
 def keep_out(value: Any) -> None:
     """Remember the secrets in a command's words, arguments or a text: servers quote them in what they say."""
     if isinstance(value, str):
-        for begin, end in _named_secrets(value):
-            if value[begin] in "{[(":
-                keep_out(value[begin + 1 : end])
-            else:
-                _remember(value[begin:end])
-        for found in _ADDRESS.finditer(value):
-            _remember((_login(*found.groups()) or "").partition(":")[2])
+        for begin, end in _named_secrets(value, inside=True):
+            _given.update(_values(value[begin:end]))
+        _given.update(_passwords(value))
     elif isinstance(value, Mapping):
         for name, inner in value.items():
             if isinstance(inner, str) and is_secret(str(name)):
-                _remember(inner)
+                _given.update(_values(inner))
             keep_out(inner)
     elif isinstance(value, list | tuple):
         for before, inner in pairwise(["", *value]):
             if isinstance(inner, str) and _is_secret_flag(before):
-                _remember(inner)
+                _given.update(_values(inner))
             keep_out(inner)
 
 
@@ -159,10 +173,19 @@ def cleaned(value: Any) -> Any:
     if isinstance(value, str):
         return without_secrets(value)
     if isinstance(value, Mapping):
-        return {k: _HIDDEN if is_secret(str(k)) and v else cleaned(v) for k, v in value.items()}
+        return {k: _hidden(v) if is_secret(str(k)) else cleaned(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
         return [cleaned(inner) for inner in value]
     return value
+
+
+def _hidden(value: Any) -> Any:
+    """What a secret's name stands for: results of tasks with such a name stay."""
+    if isinstance(value, Mapping):
+        return {k: v if isinstance(v, float) else _hidden(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_hidden(inner) for inner in value]
+    return _HIDDEN if value and not isinstance(value, bool) else value
 
 
 def said_by(error: BaseException) -> str:
@@ -185,13 +208,13 @@ def mode_in(folder: Path) -> int:
     """Mode of a new file that holds what models and people said, before the umask: its owner's alone.
 
     Where a folder is meant for several (its group may write, or it hands its group or its access list down to
-    new files), as any other file's.
+    new files), its group's, too.
     """
     with suppress(OSError):
         about = folder.stat().st_mode
         is_shared = about & stat.S_ISGID or (about & stat.S_IWGRP and not about & stat.S_ISVTX)
         if is_shared or "system.posix_acl_default" in getattr(os, "listxattr", lambda _: ())(folder):
-            return 0o666
+            return 0o660
     return _PRIVATE
 
 
@@ -200,13 +223,20 @@ def mode_of_lock(folder: Path) -> dict[str, Any]:
     return {"mode": mode} if (mode := mode_in(folder)) == _PRIVATE else {}
 
 
-def _named_secrets(text: str) -> Iterator[tuple[int, int]]:
-    """Where values of what is named like a secret begin and end."""
+def _named_secrets(text: str, *, inside: bool = False) -> Iterator[tuple[int, int]]:
+    """Where values of what is named like a secret begin and end.
+
+    Args:
+        text: any.
+        inside: a value in brackets is none; what is named in it may be.
+    """
     position = 0
     while found := _NAMED.search(text, position):
         position = found.end()
         name, in_query = unquote(found[1]), text[found.start() - 1 : found.start()] in ("?", "&")
         if not (is_secret(name) or (in_query and name.lower() in _IN_QUERIES)):
+            continue
+        if inside and text[position : position + 1] in ("{", "[", "("):
             continue
         end = _end_of_value(text, position, in_query=in_query)
         if end > position:
@@ -251,10 +281,13 @@ def _login(scheme: str, rest: str) -> str | None:
 
 def _known() -> list[str]:
     """Values of secrets, the longest first: one may be part of another."""
-    of_variables = {
-        value for name, value in os.environ.items() if len(value) >= _LONG_ENOUGH and is_secret(name)
-    }
-    return sorted(of_variables | _given, key=len, reverse=True)
+    known = set(_given)
+    for name, value in os.environ.items():
+        if is_secret(name):
+            known.update(_values(value))
+        elif "://" in value:
+            known.update(_passwords(value))
+    return sorted(known, key=len, reverse=True)
 
 
 def _without(value: Any, known: list[str]) -> Any:
@@ -271,17 +304,26 @@ def _without(value: Any, known: list[str]) -> Any:
     return value
 
 
-def _remember(value: str) -> None:
-    value = _SCHEME.sub("", value.strip("\\\"' "))
-    _given.update(known for known in (value, unquote(value)) if len(known) >= _LONG_ENOUGH)
+def _values(value: str) -> Iterator[str]:
+    """As what a secret may be repeated: with and without its scheme and what is percent-encoded."""
+    value = value.strip("\\\"' \t\r\n")
+    for each in {value, _SCHEME.sub("", value, count=1), unquote(value)}:
+        if len(each) >= _SURELY_LONG_ENOUGH or (len(each) >= _LONG_ENOUGH and not _WORDS.fullmatch(each)):
+            yield each
+
+
+def _passwords(text: str) -> Iterator[str]:
+    """Those in addresses."""
+    for found in _ADDRESS.finditer(text):
+        yield from _values((_login(*found.groups()) or "").partition(":")[2])
 
 
 def _names_of_secrets(value: Any, name: str = "its text") -> Iterator[str]:
     if isinstance(value, Mapping):
         for inner_name, inner in value.items():
             told = str(inner_name)
-            is_a_mapping = isinstance(inner, Mapping)  # of headers: their own names tell
-            if inner and is_secret(told) and not is_a_mapping and not isinstance(inner, bool):
+            of_headers = isinstance(inner, Mapping) and told.lower().endswith(("header", "headers"))
+            if inner and is_secret(told) and not of_headers and not isinstance(inner, bool):
                 yield told
             else:
                 yield from _names_of_secrets(inner, told)
@@ -289,6 +331,10 @@ def _names_of_secrets(value: Any, name: str = "its text") -> Iterator[str]:
         for inner in value:
             yield from _names_of_secrets(inner, name)
     elif isinstance(value, str):
-        addresses = (found[0] for found in _ADDRESS.finditer(value))
-        if without_known(value) != value or any(without_secrets(each) != each for each in addresses):
+        addresses = [found for found in _ADDRESS.finditer(value) if " " not in value]
+        if (
+            without_known(value) != value
+            or any(":" in (_login(*each.groups()) or "") for each in addresses)
+            or any(True for each in addresses for _ in _named_secrets(each[0]))
+        ):
             yield name

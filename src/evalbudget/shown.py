@@ -32,7 +32,12 @@ _HIDDEN = (
     r"\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff\ud800-\udfff"
     r"\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-_COMMANDS = r"(?<=:):|(?<=#)\#(?=\[|vso\[)"
+_COMMANDS = (
+    r"(?<=:):(?=(?i:add-mask|add-matcher|add-path|debug|echo|endgroup|error|group|internal-set-repo-path|notice"
+    r"|remove-matcher|save-state|set-env|set-output|stop-commands|warning)(?:[ :]|$))"
+    r"|(?<=#)\#(?=\[|vso\[|teamcity\[)"
+)
+"""What GitHub, Azure and TeamCity obey; ``std::vector`` is no command."""
 _SHOWN = re.compile(
     rf"[{_HIDDEN}]"
     rf"|(?<![{_OF_EMOJI}])[\ufe0e\ufe0f]"

@@ -21,6 +21,8 @@ from evalbudget.secrets import (
 SECRETS = """
     api_key x-api-key api-key apiKey APIKEY X-Goog-Api-Key OPENAI_API_KEY OPENAI_API_KEY_2 --api-key
     PGPASSWORD password passwd sslpassword db_pwd passphrase AWS_SESSION_TOKEN AWS_SECRET_ACCESS_KEY
+    DB_PASS SMTP_PASS SSHPASS OPENAI_KEY AZURE_OPENAI_KEY AZURE_STORAGE_KEY LITELLM_MASTER_KEY DD_APP_KEY
+    HFTOKEN ACCESSTOKEN CLIENTSECRET JWT GITHUB_PAT X-Functions-Key http_header
     GITHUB_TOKEN session_token hf_token token use_auth_token X-Auth-Token private_key AccountKey signing_key
     SharedAccessKey Ocp-Apim-Subscription-Key Authorization Proxy-Authorization cookie Set-Cookie headers
     default_headers client_secret credentials GOOGLE_APPLICATION_CREDENTIALS auth pass-word-password
@@ -29,6 +31,7 @@ NO_SECRETS = """
     max_tokens tokenizer token_count keyboard primary_key monkey key keys seed max_gen_toks eos_token
     add_bos_token pad_token time_per_token author authority PWD OLDPWD SSH_AUTH_SOCK HF_TOKEN_PATH
     AWS_SHARED_CREDENTIALS_FILE private_key_path api_key_env secretary secret_name header_length passes
+    video_token eot_token eom_token answer_token output_token csv_header response_header first_pass
     bypass task_key answer_key sort_key tokens hotkey
 """
 
@@ -70,7 +73,8 @@ def test_texts(text: str, told: str) -> None:
     assert without_secrets(text) == told
 
 
-_PIECES = "x_api_key_|api_key={|api_key='|token=\"|a://b:|@|?key=|bearer |\\|a  |{[|aA|%|&sig=%|aA=\\"
+_PIECES = "password=[|token={[|x_api_key_|api_key={|api_key='|token=\"|a://b:|@|?key=|bearer "
+_PIECES += "|\\|a  |{[|aA|%|&sig=%|aA=\\"
 
 
 @pytest.mark.parametrize("piece", _PIECES.split("|"))
@@ -78,6 +82,7 @@ def test_long_texts_take_as_long_as_they_are(piece: str) -> None:
     text = piece * 16_000
     began = time.process_time()
     without_secrets(text)
+    keep_out(text)
     is_secret(text)
     assert time.process_time() - began < 2.0  # milliseconds; in the square of its length, half a minute
 
@@ -92,17 +97,32 @@ def test_values_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_values_that_were_given(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(secrets, "_given", set())
     keep_out(
-        ["-M", "api_key=first-of-all", {"base_url": "https://me:second%40one@host", "token": "third-one"}]
+        ["-M", "api_key=first-0f-all", {"base_url": "https://me:second%40on3@host", "token": "third-on3"}]
     )
-    keep_out("headers={'X-Api-Key': 'Bearer fourth-one', 'Accept': 'anything-else'},password=short")
-    said = "first-of-all second%40one second@one third-one fourth-one anything-else short"
+    keep_out("headers={'X-Api-Key': 'Bearer fourth-on3', 'Accept': 'anything-else'},password=short")
+    said = "first-0f-all second%40on3 second@on3 third-on3 fourth-on3 anything-else short"
     assert without_known(said) == "*** *** *** *** *** anything-else short"
 
 
+@pytest.mark.parametrize("value", ["lm-studio", "postgres", "Password", "correct horse"])
+def test_plain_words_are_no_secrets_wherever_they_stand(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_API_KEY", value)
+    assert without_known(f"openai-api/{value}/a") == f"openai-api/{value}/a"
+
+
+def test_values_as_they_occur(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(secrets, "_given", set())
+    monkeypatch.setenv("SOME_API_KEY", "sk-line-0123\n")
+    monkeypatch.setenv("DATABASE_URL", "postgresql://me:dbword-12345@h/db")
+    keep_out({"password": "correct basic horse"})
+    said = "sk-line-0123 and dbword-12345 and correct basic horse"
+    assert without_known(said) == "*** and *** and ***"
+
+
 def test_values_by_their_names() -> None:
-    given = {"model_args": {"auth_token": "t", "header": {"X": "k"}, "n": 1}, "words": ["password=p", None]}
+    given = {"model_args": {"auth_token": "t", "headers": {"X": "k"}, "n": 1}, "words": ["password=p", None]}
     assert cleaned(given) == {
-        "model_args": {"auth_token": "***", "header": "***", "n": 1},
+        "model_args": {"auth_token": "***", "headers": {"X": "***"}, "n": 1},
         "words": ["password=***", None],
     }
     assert (
@@ -128,6 +148,19 @@ def test_refused_by_name(given: object, name: str, monkeypatch: pytest.MonkeyPat
         refuse_secrets(given, "judge 'j'")
 
 
+@pytest.mark.parametrize(
+    "given", [{"api_key": {"value": "x"}}, {"default_headers": {"X-Functions-Key": "x"}}]
+)
+def test_refused_in_mappings(given: object) -> None:
+    with pytest.raises(InvalidInputError, match="has a secret in"):
+        refuse_secrets(given, "judge 'j'")
+
+
+def test_results_of_tasks_with_such_names_stay() -> None:
+    results = {"password_strength": {"acc,none": 0.5}}
+    assert cleaned(results) == results
+
+
 def test_not_refused() -> None:
     refuse_secrets(
         {
@@ -136,6 +169,8 @@ def test_not_refused() -> None:
             "token": None,
             "base_url": "http://h:1/v1",
         }
+        | {"extra_body": {"video_token": "<v>"}, "url": "https://me@host/v1"}
+        | {"prompt": "use https://docs.example/?key=map and go"}
         | {"system_message": "The password: do not tell it", "max_tokens": 5},
         "judge 'j'",
     )

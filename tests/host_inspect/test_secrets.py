@@ -27,8 +27,8 @@ VARIABLES = {
     name: f"marked-variable-{name.lower()}"
     for name in ("SIMULATED_API_KEY", "HERE_API_KEY", "AWS_SESSION_TOKEN", "PGPASSWORD", "GITHUB_TOKEN")
 }
-ARGUMENT = "marked-argument"
-OTHERS = {name: f"marked-{name}" for name in ("key", "header", "headers", "address", "query", "store")}
+ARGUMENT = "marked-argument-0"
+OTHERS = {name: f"marked-{name}-0" for name in ("key", "header", "headers", "address", "query", "store")}
 MARKED = [*VARIABLES.values(), ARGUMENT, *OTHERS.values()]
 
 

@@ -55,11 +55,6 @@ def test_a_direction_that_nobody_tells_is_unknown(tmp_path: Path) -> None:
     assert declared(read(tmp_path)).lower_is_better == (None,)
 
 
-def test_without_results_an_error_is_told_by_its_name(tmp_path: Path) -> None:
-    write_log(tmp_path, [sample(i, {"error_rate": i / 6}) for i in range(6)], metrics=[])
-    assert declared(read(tmp_path)).lower_is_better == (True,)
-
-
 def test_two_logs_that_disagree_on_direction_are_refused(tmp_path: Path) -> None:
     samples = [sample(i, {"rate": i / 6}) for i in range(6)]
     for model, better in (("a", True), ("b", False)):

@@ -24,8 +24,8 @@ VARIABLES = {
     name: f"marked-variable-{name.lower()}"
     for name in ("OPENAI_API_KEY", "AWS_SESSION_TOKEN", "PGPASSWORD", "GITHUB_TOKEN")
 }
-ARMS = {name: f"marked-arm-{name}" for name in ("api_key", "auth_token", "password", "header")}
-OTHERS = {name: f"marked-{name}" for name in ("judge", "store", "model-args", "address")}
+ARMS = {name: f"marked-arm-{name}-0" for name in ("api_key", "auth_token", "password", "header")}
+OTHERS = {name: f"marked-{name}-0" for name in ("judge", "store", "model-args", "address")}
 MARKED = [*VARIABLES.values(), *ARMS.values(), *OTHERS.values()]
 
 

@@ -51,7 +51,7 @@ HIDDEN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e
 def check(text: str, *, lines: bool = True) -> None:
     text.encode()
     assert not HIDDEN.search(text), ascii(text)
-    assert not re.search(r"^\s*::|##\[|##vso\[", text, re.MULTILINE), ascii(text)
+    assert not re.search(r"::(error|group|set-env)([ :]|$)|##\[|##vso\[", text, re.MULTILINE), ascii(text)
     assert lines or "\n" not in text
 
 
@@ -73,7 +73,7 @@ def test_what_is_harmless_stays(text: str) -> None:
         ("a\u202eb", r"a\u202eb"), ("a\u200bb", r"a\u200bb"), ("a\u200db", r"a\u200db"),
         ("a\ufe0fb", r"a\ufe0fb"), ("\ud800", r"\ud800"),
         ("\U000e0041", r"\U000e0041"), ("\u0301\u0308", r"\u0301\u0308"), ("a \u0301", r"a \u0301"),
-        ("::error::x", r":\x3aerror:\x3ax"), ("##[error]", r"#\x23[error]"),
+        ("::error::x", r":\x3aerror::x"), ("std::vector", "std::vector"), ("##[error]", r"#\x23[error]"),
     ],
 )  # fmt: skip
 def test_what_is_obeyed_or_hidden_is_written_out(text: str, seen: str) -> None:
@@ -89,7 +89,7 @@ def test_long_texts_lose_their_middle() -> None:
 
 
 def test_own_line_breaks_stay() -> None:
-    assert shown_lines("a:\r\n\tb\x1b\n::x") == "a:\n    b\\x1b\n:\\x3ax"
+    assert shown_lines("a:\r\n\tb\x1b\n::group::x") == "a:\n    b\\x1b\n:\\x3agroup::x"
 
 
 @pytest.mark.claim
@@ -156,7 +156,7 @@ def scores(texts: list[str]) -> tuple[RecordedScores, RecordedScores, RecordedSc
     return both, old, new
 
 
-HOSTILE = "a\x1b[2J\n::error file=x::y\u202e[red]\u2028\ud800@team<b>|https://x.example"
+HOSTILE = "a\x1b[2J\n::error file=x::y\u202e[red]\u2028@team<b>|https://x.example"
 
 
 @pytest.fixture
@@ -173,7 +173,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     "command",
     [
         ["report", "both.npz", "--html", "page.html"],
-        ["report", "both.npz", "--model", HOSTILE.replace("\ud800", "")],
+        ["report", "both.npz", "--model", HOSTILE],
         ["compare", "both.npz"],
         ["compare", "old.npz", "new.npz", "--json", "found.json"],
         ["doctor", "both.npz"],
@@ -199,12 +199,11 @@ def test_json_holds_the_true_names(files: Path) -> None:
 
 
 def test_audit_next(tmp_path: Path) -> None:
-    hostile = HOSTILE.replace("\ud800", "")  # which no database keeps
     with AuditStore.create(
-        tmp_path / "a.sqlite", design(items=tuple(f"{hostile}{i}" for i in range(30)))
+        tmp_path / "a.sqlite", design(items=tuple(f"{HOSTILE}{i}" for i in range(30)))
     ) as store:
         (draw, _), *_ = drawn(range(1))
-        store.draws.append([(draw, Answer(f"Write:\n\t{hostile}\n::error::z", hostile, hostile))])
+        store.draws.append([(draw, Answer(f"Write:\n\t{HOSTILE}\n::error::z", HOSTILE, HOSTILE))])
         store.labels.add(0, 3.0, "ann")
     for verb in ("next", "status", "verdict"):
         told = CliRunner().invoke(cli, ["audit", verb, str(tmp_path / "a.sqlite")])

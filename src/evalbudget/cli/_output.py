@@ -13,7 +13,7 @@ import click
 from rich.console import Console, RenderableType
 
 from evalbudget.errors import InvalidInputError
-from evalbudget.shown import shown_lines
+from evalbudget.shown import shown_json, shown_lines
 from evalbudget.tables import as_text
 
 STDOUT = Path("-")
@@ -59,7 +59,7 @@ def publish(text: str, json_path: str | Path | None, *tables: RenderableType) ->
     for table in tables if json_path is None or Path(json_path) != STDOUT else ():
         Console().print(as_text(table, lines=True))
     if json_path is not None:
-        write_text(Path(json_path), text + "\n")
+        write_text(Path(json_path), shown_json(text) + "\n")
 
 
 def write_json(found: Any, path: str | Path) -> None:

@@ -68,7 +68,9 @@ class _Group(SuggestingGroup):
         return ""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        keep_out(args)
+        # what a task is given is its data: a question may be about a password
+        of_tasks = {at + 1 for at, word in enumerate(args) if word in ("-T", "--task-config")}
+        keep_out([word for at, word in enumerate(args) if at not in of_tasks and not word.startswith("-T")])
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:

@@ -89,11 +89,14 @@ def gate(
         span=high - low,
         unordered=True,
     )
-    names = [baseline.name, other.name]
-    if baseline.name == other.name:
-        names = [f"{baseline.name} ({side})" for side in ("baseline", "candidate")]
+    alike = baseline.name == other.name
     return Gate(
-        *(*names, baseline.score, margin, evidence, len(items)),
+        f"{baseline.name} (baseline)" if alike else baseline.name,
+        f"{other.name} (candidate)" if alike else other.name,
+        baseline.score,
+        margin,
+        evidence,
+        len(items),
         these_items=these_items,
         cluster=None if these_items else cluster,
         missing=(baseline.answers_missing, other.answers_missing + absent),

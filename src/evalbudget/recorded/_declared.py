@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from evalbudget.errors import InvalidInputError
-from evalbudget.recorded._names_of_errors import names_an_error
 
 T = TypeVar("T")
 Settings = Mapping[str, str]
@@ -71,23 +70,20 @@ class Declared:
     ) -> Declared:
         """From what is known by name; whatever is not named is unknown.
 
-        Clusters are declared only if every item has one. Of a rater that is named after an error lower is
-        taken for better where nothing is said.
+        Clusters are declared only if every item has one.
         """
-        told = lower_is_better or {}
-        errors = [rater for rater in raters if rater not in told and names_an_error(rater)]
         known, alone = set(complete), set(unclustered)
         every = clusters is not None and all(item in clusters for item in items)
         return cls(
             _each(models, settings, {}),
             tuple(model in known for model in models),
-            _each(raters, dict.fromkeys(errors, True) | {**told}, None),
+            _each(raters, lower_is_better, None),
             _each(raters, ranges, None),
             _each(raters, reducers, None),
             _each(items, digests, ""),
             clusters=tuple(clusters[item] for item in items) if every and clusters is not None else None,
             cluster=cluster if every else None,
-            notes=tuple(dict.fromkeys([*notes, *map(_by_its_name, errors)])),
+            notes=tuple(dict.fromkeys(notes)),
             clustered=tuple(rater not in alone for rater in raters) if every and alone & {*raters} else (),
         )
 
@@ -132,10 +128,6 @@ class Declared:
 def _each(names: Sequence[str], known: Mapping[str, T] | None, otherwise: T) -> tuple[T, ...]:
     found = known or {}
     return tuple(found.get(name, otherwise) for name in names)
-
-
-def _by_its_name(rater: str) -> str:
-    return f"Lower {rater} is taken for better, by its name: nothing else says which way is."
 
 
 def _chosen(values: Sequence[T], numbers: Sequence[int]) -> tuple[T, ...]:

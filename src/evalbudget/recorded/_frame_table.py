@@ -10,7 +10,7 @@ from typing import Any
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.recorded._long_table import columns_in, long_table
-from evalbudget.recorded._parquet_table import dataset_of, table_of
+from evalbudget.recorded._parquet_table import parquet_table
 from evalbudget.recorded._scores import RecordedScores
 
 EXTRA = "pip install 'evalbudget[frames]'"
@@ -18,6 +18,7 @@ EXTRA = "pip install 'evalbudget[frames]'"
 LAYOUT = "a column item and a column score, optionally model, rater, repeat, cost, and one reading per row"
 _REMEDY = "leave it missing (null, None or NaN) where there is none"
 _READERS = ("pyarrow", "polars")
+_EXACT = 2**53
 
 
 def narwhals() -> ModuleType:
@@ -81,10 +82,7 @@ def read_parquet(path: Path, *, category: str | None = None, task: str | None = 
         raise InvalidInputError(f"{path} is read by pyarrow or polars, and neither is installed: {EXTRA}")
     nw = narwhals()
     try:
-        if library == "pyarrow":
-            frame = table_of(dataset_of(path), path)
-        else:
-            frame = nw.read_parquet(str(path), backend=library)
+        frame = parquet_table(path) if library == "pyarrow" else nw.read_parquet(str(path), backend=library)
     except InvalidInputError:
         raise
     except OSError as ex:
@@ -99,6 +97,8 @@ def read_parquet(path: Path, *, category: str | None = None, task: str | None = 
 
 def _values(nw: ModuleType, column: Any) -> Any:
     """Numbers as an array, NaN where missing; whatever else as a list."""
+    if column.dtype.is_integer() and any(abs(end or 0) > _EXACT for end in (column.min(), column.max())):
+        return column.to_list()  # ids that no float tells apart
     if column.dtype.is_numeric() or column.dtype == nw.Boolean:
         return column.cast(nw.Float64).to_numpy()
     return column.to_list()

@@ -189,8 +189,7 @@ class LongTable:
             unclustered=alone,
             notes=notes,
         )
-        nothing = Declared.of(models, items, raters)
-        return None if found == nothing and not nothing.notes else found
+        return None if found == Declared.of(models, items, raters) else found
 
     def _not_asked(self, places: Places, complete: NDArray[np.bool_]) -> list[str]:
         """Which models were not asked everything, as the table says itself."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -89,4 +90,17 @@ def _array(path: Path, archive: Any, name: str) -> NDArray[Any]:
     array = archive[name]
     if not isinstance(array, np.ndarray):
         raise InvalidInputError(f"{path}: {name} is not an array; write the file with numpy.savez")
+    _check_text(array)
     return array
+
+
+def _check_text(array: NDArray[Any]) -> None:
+    """Refuse texts that Python cannot hold; numpy reads them, and fails wherever one is used.
+
+    Raises:
+        ValueError: a character is none.
+    """
+    if array.dtype.kind == "U" and array.size and array.dtype.itemsize:
+        characters = np.ascontiguousarray(array).view(np.dtype(np.uint32).newbyteorder(array.dtype.byteorder))
+        if characters.max() > sys.maxunicode:
+            raise ValueError("a name in it has a character that is none")

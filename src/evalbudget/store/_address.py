@@ -51,7 +51,7 @@ class Address:
             raise InvalidInputError(f"the store's address is no URL; {_REMEDY}") from None
         if url.drivername not in _POSTGRESQL:
             raise InvalidInputError(f"stores of {url.drivername!r} are not known; {_REMEDY}")
-        if url.password is not None or any(map(is_secret, url.query)):
+        if url.password is not None or any(map(is_secret, url.query)) or "@" in (name or ""):
             raise InvalidInputError(
                 "the store's address has a password in it, and would be written into logs; leave it out, and "
                 "put it into the variable PGPASSWORD or the file ~/.pgpass"

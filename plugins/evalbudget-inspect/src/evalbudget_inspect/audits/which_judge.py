@@ -98,11 +98,11 @@ def _model_name(model: Any) -> str:
 
 def _short(name: str, value: Any) -> str:
     """Long texts, which are prompts, as their beginning and a checksum; keys and passwords are left out."""
-    text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
-    text = without_secrets(f"{name}={text}").removeprefix(f"{name}=")
-    if len(text) <= _LONG:
+    whole = value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
+    text = without_secrets(f"{name}={whole}").removeprefix(f"{name}=")
+    if len(whole) <= _LONG:
         return text
-    return f"{' '.join(text[:24].split())}... sha256 {hashlib.sha256(text.encode()).hexdigest()[:12]}"
+    return f"{' '.join(text[:24].split())}... sha256 {hashlib.sha256(whole.encode()).hexdigest()[:12]}"
 
 
 def _text_defaults(scorer: Scorer) -> dict[str, str]:

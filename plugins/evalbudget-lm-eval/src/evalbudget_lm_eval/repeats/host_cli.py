@@ -15,7 +15,7 @@ from evalbudget.flags import SAMPLER_OPTION, refuse_elsewhere, refuse_renamed, s
 from evalbudget.races.flags import FLAGS as OF_RACES
 from evalbudget.repeats import Summary
 from evalbudget.repeats.flags import SAMPLER, SHARE
-from evalbudget.secrets import is_secret, refuse_secrets
+from evalbudget.secrets import refuse_secrets
 from evalbudget_lm_eval.host.flag_spelling import as_spelled, is_one_of, refuse_misspelled_flags, spelled
 from evalbudget_lm_eval.host.identity import run_args
 from evalbudget_lm_eval.repeats.budgeted import check_typed, evaluate_replaced
@@ -97,9 +97,8 @@ def execute(arguments: Sequence[str], answers: Answers | None = None) -> int:
     check_typed(config)
     if parsed.model not in (None, *model_registry.keys()):
         raise UnknownNameError("model", parsed.model, model_registry.keys())
-    if isinstance(parsed.model_args, Mapping):  # the host writes them into its results, and prints them
-        named = {name: value for name, value in parsed.model_args.items() if is_secret(name)}
-        refuse_secrets(named, "--model_args")
+    for name in ("model_args", "gen_kwargs", "metadata"):  # the host writes them into its results
+        refuse_secrets(getattr(parsed, name, None), f"--{name}")
     told: list[Summary] = []
     about = _about(parsed)
     with evaluate_replaced(

@@ -55,6 +55,8 @@ RUN, RACE, AUDIT = "run", "race", "audit"
 SHARED = "shared run"
 """One process's part of a run."""
 _FORMAT = 1
+_REPEATED = frozenset({"error", "model", "note", "opened", "said", "samples"})
+"""What models, servers and the host say."""
 _OF_THE_JOURNAL = ("ask", "tell", "note")
 _FOREIGN = {
     RUN: "{path} is of another run ({shown}); continue with the recorded arguments, or choose another "
@@ -414,7 +416,8 @@ class Record:
         with self._lock:  # arms that are asked at once write from threads of their own
             self.finished = "finished" in entry
             if self._lines is not None:
-                entry = without_known(entry)  # models and servers repeat what they were given
+                # models and servers repeat what they were given; names of tasks stay
+                entry = entry | {name: without_known(entry[name]) for name in _REPEATED & entry.keys()}
                 self._lines.append({"arm": arm, **entry} if arm else entry, _plain)
 
 
