@@ -98,6 +98,17 @@ def test_what_was_written_is_read_back_by_arm(tmp_path: Path) -> None:
     assert path.read_bytes().endswith(b'"said":"7"}\n')
 
 
+def test_names_of_tasks_stay_where_what_is_said_is_masked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_PASSWORD", "numbers2024")
+    asked = Asked("numbers2024", 3, 0)
+    record = begun(tmp_path / "race.jsonl")
+    record.of("a").hear(asked, 0, "it is numbers2024")
+    record.close()
+    assert reopened(tmp_path / "race.jsonl").said == {asked: {0: ["it is ***"]}}
+
+
 HEADER: dict[str, Any] = {
     "evalbudget": "lm-eval race",
     "format": 1,

@@ -106,6 +106,14 @@ def test_where_a_key_would_be_written_it_is_refused(server: Server, tmp_path: Pa
     store = f"postgresql://me:{OTHERS['store']}@localhost/evals"
     for more, remedy in (
         ([*model, f"{given},api_key={OTHERS['model-args']}"], "set the variable that is read in its place"),
+        (
+            [*model, given.replace("://", f"://me:{OTHERS['address']}@")],
+            "--model_args has a secret in base_url",
+        ),
+        (
+            [*model, given, "--gen_kwargs", f"api_key={OTHERS['model-args']}"],
+            "--gen_kwargs has a secret in api_key",
+        ),
         ([*model, given, "--judges", judge], "set the variable that is read in its place"),
         ([*model, given, "--judges", keyed], "judge 'j' has a secret in base_url"),
         ([*model, given, "--store", store], "put it into the variable PGPASSWORD"),
