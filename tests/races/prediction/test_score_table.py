@@ -8,7 +8,6 @@ import pytest
 
 from evalbudget.backtest import RecordedScores, history_of
 from evalbudget.errors import InvalidInputError
-from evalbudget.races.backtest import _history
 from evalbudget.races.prediction import FactorModel, _logistic, _score_table, _selection
 from evalbudget.races.prediction._score_table import ScoreTable, table_of
 
@@ -19,8 +18,7 @@ SMALL = 900
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     def begin() -> None:
-        for module in (_score_table, _history):
-            monkeypatch.setattr(module, "BLOCK", SMALL)
+        monkeypatch.setattr(_score_table, "BLOCK", SMALL)
         monkeypatch.setattr(_logistic, "_CELLS", SMALL // 2)
 
     return begin

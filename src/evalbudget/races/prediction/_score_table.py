@@ -21,7 +21,7 @@ Blocks = Iterator[tuple[int, FloatArray]]
 
 @dataclass(frozen=True, eq=False)
 class ScoreTable:
-    """Some models of a table that may be mapped from disk.
+    """Some models of a table.
 
     Attributes:
         source: any floats, nan where missing, shape (all models, n_items).
