@@ -30,18 +30,22 @@ _JOINED = "\u0590-\u115e\u1161-\u17b3\u17b6-\u180a\u1810-\u1fff‼-㊙\ufe0f\U00
 _HIDDEN = (
     r"\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e"
     r"\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff\ud800-\udfff"
-    r"\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+    r"\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e00ff\U000e01f0-\U000e0fff"
 )
+_IDEOGRAPHS = "\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+"""What a selector of one of its shapes may follow, as in names of people and towns."""
+_IN_THE_MIDDLE = r"(?<=#)\#(?=\[|vso\[|teamcity\[)"
 _COMMANDS = (
-    r"(?<=:):(?=(?i:add-mask|add-matcher|add-path|debug|echo|endgroup|error|group|internal-set-repo-path|notice"
+    r"(?<!\w:)(?<=:):(?=(?i:add-mask|add-matcher|add-path|debug|echo|endgroup|error|group|internal-set-repo-path|notice"
     r"|remove-matcher|save-state|set-env|set-output|stop-commands|warning)(?:[ :]|$))"
-    r"|(?<=#)\#(?=\[|vso\[|teamcity\[)"
+    rf"|{_IN_THE_MIDDLE}"
 )
 """What GitHub, Azure and TeamCity obey; ``std::vector`` is no command."""
 _SHOWN = re.compile(
     rf"[{_HIDDEN}]"
     rf"|(?<![{_OF_EMOJI}])[\ufe0e\ufe0f]"
-    rf"|(?<![{_JOINED}])[\u200c\u200d]|[\u200c\u200d](?![{_JOINED}])"
+    rf"|(?<![{_JOINED}])[\u200c\u200d](?![{_JOINED}])"
+    rf"|(?<![{_IDEOGRAPHS}])[\U000e0100-\U000e01ef]"
     rf"|{_COMMANDS}"
 )
 _BEGINNING = re.compile(r"(?:^|(?<=\s))[^\w\s\x00-\u02ff]+")
@@ -79,7 +83,7 @@ def shown_html(text: str) -> str:
 
 def shown_json(text: str) -> str:
     r"""JSON with the same values, in which what :func:`shown` writes out is written ``\u202e``."""
-    return re.sub(rf"(?![\n\t])[{_HIDDEN}]", lambda found: _in_json(found[0]), text)
+    return re.sub(rf"(?![\n\t])[{_HIDDEN}]|{_IN_THE_MIDDLE}", lambda found: _in_json(found[0]), text)
 
 
 def shown_logger(name: str) -> logging.Logger:
@@ -90,7 +94,11 @@ def shown_logger(name: str) -> logging.Logger:
 
 
 def _show(record: logging.LogRecord) -> bool:
-    record.msg, record.args = shown_lines(record.getMessage()), None
+    said = record.getMessage()
+    if record.exc_info:
+        said += "\n" + logging.Formatter().formatException(record.exc_info)
+        record.exc_info = record.exc_text = None
+    record.msg, record.args = shown_lines(said), None
     return True
 
 

@@ -7,6 +7,7 @@ import io
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -15,12 +16,12 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.audits.store.audits import design, drawn
+from tests.audits.store.audits import Told
 from tests.claims import replications
 from tests.hostile.damage import always_the_same
 
 from evalbudget._spreadsheets import as_cell, from_cell
-from evalbudget.audits.store import Answer, AuditStore
+from evalbudget.audits.store import Answer, AuditRun, AuditStore
 from evalbudget.backtest import RecordedScores
 from evalbudget.cli.main import cli
 from evalbudget.comparisons import Baseline, as_csv, as_junit, as_markdown, compare, gate
@@ -51,12 +52,15 @@ HIDDEN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e
 def check(text: str, *, lines: bool = True) -> None:
     text.encode()
     assert not HIDDEN.search(text), ascii(text)
-    assert not re.search(r"::(error|group|set-env)([ :]|$)|##\[|##vso\[", text, re.MULTILINE), ascii(text)
+    assert not re.search(r"(?<!\w)::(error|group|set-env)([ :]|$)|##\[|##vso\[", text, re.MULTILINE), ascii(
+        text
+    )
     assert lines or "\n" not in text
 
 
 HARMLESS = (
-    "openai/gpt-5", "Ünïcode e\u0301", "日本語のモデル", "Tiếng Việt", "שלום", "می\u200cخواهم", "क्\u200dष",
+    "openai/gpt-5", "Ünïcode e\u0301", "日本語のモデル", "Tiếng Việt", "שלום", "می\u200cخواهم",
+    "API\u200cهای", "葛\U000e0100城市", "क्\u200dष",
     "👩\u200d👩\u200d👧", "❤\ufe0f", "1\ufe0f\u20e3", "👍🏽", "[red]a[/]", "a:b", "C:\\x", "#1",
 )  # fmt: skip
 
@@ -73,7 +77,8 @@ def test_what_is_harmless_stays(text: str) -> None:
         ("a\u202eb", r"a\u202eb"), ("a\u200bb", r"a\u200bb"), ("a\u200db", r"a\u200db"),
         ("a\ufe0fb", r"a\ufe0fb"), ("\ud800", r"\ud800"),
         ("\U000e0041", r"\U000e0041"), ("\u0301\u0308", r"\u0301\u0308"), ("a \u0301", r"a \u0301"),
-        ("::error::x", r":\x3aerror::x"), ("std::vector", "std::vector"), ("##[error]", r"#\x23[error]"),
+        ("::error::x", r":\x3aerror::x"), ("std::vector", "std::vector"),
+        ("std::error::E", "std::error::E"), ("##[error]", r"#\x23[error]"),
     ],
 )  # fmt: skip
 def test_what_is_obeyed_or_hidden_is_written_out(text: str, seen: str) -> None:
@@ -156,7 +161,7 @@ def scores(texts: list[str]) -> tuple[RecordedScores, RecordedScores, RecordedSc
     return both, old, new
 
 
-HOSTILE = "a\x1b[2J\n::error file=x::y\u202e[red]\u2028@team<b>|https://x.example"
+HOSTILE = "a\x1b[2J\n::error file=x::y\u202e[red]\u2028@team<b>|##[error]https://x.example"
 
 
 @pytest.fixture
@@ -199,16 +204,21 @@ def test_json_holds_the_true_names(files: Path) -> None:
 
 
 def test_audit_next(tmp_path: Path) -> None:
-    with AuditStore.create(
-        tmp_path / "a.sqlite", design(items=tuple(f"{HOSTILE}{i}" for i in range(30)))
-    ) as store:
-        (draw, _), *_ = drawn(range(1))
-        store.draws.append([(draw, Answer(f"Write:\n\t{HOSTILE}\n::error::z", HOSTILE, HOSTILE))])
-        store.labels.add(0, 3.0, "ann")
+    path, told = tmp_path / "a.sqlite", Told(n_items=30, pilot=8, labels_per_batch=8)
+    told.design = replace(told.design, items=tuple(f"{HOSTILE}{i}" for i in range(30)))
+    with told.create(path) as store:
+        run = AuditRun(store)
+        for context in run.contexts:
+            answers = [Answer(f"Write:\n\t{HOSTILE}\n::error::z", HOSTILE, HOSTILE) for _ in context.models]
+            run.record(context, answers, [5.0 for _ in answers] if context.judged else None)
+        for draw in standing(store).wanted[:2]:
+            store.labels.add(draw, 3.0, HOSTILE)
     for verb in ("next", "status", "verdict"):
-        told = CliRunner().invoke(cli, ["audit", verb, str(tmp_path / "a.sqlite")])
-        check(told.output)
-    with AuditStore.open(tmp_path / "a.sqlite") as store:
+        found = CliRunner().invoke(cli, ["audit", verb, str(path)])
+        assert "Error" not in found.output
+        check(found.output)
+        assert ("team<b>" in found.output) == (verb != "verdict"), found.output
+    with AuditStore.open(path) as store:
         assert store.draws.task(0).item.startswith("a\x1b")
 
 

@@ -139,11 +139,11 @@ def next_command(
             write_json(told, json_path)
         else:
             for task in tasks:
-                _say(f"[bold]{escape(task.id)}[/]  {escape(task.item)}")
+                _say(f"[bold]{_quoted(task.id)}[/]  {_quoted(task.item)}")
                 for what, text in (("Prompt", task.prompt), ("Response", task.response)):
                     _say(f"[bold]{what}[/]")
                     Console().print(as_text(text, lines=True))
-                _say(f"[dim]Score: {escape(str(store.design.scale))}[/]")
+                _say(f"[dim]Score: {_quoted(str(store.design.scale))}[/]")
                 _say("")
         if not tasks and json_path is None:
             say(f"Nothing to show: {found.next_step}.", err=True)
@@ -201,16 +201,21 @@ def _reserved(store: AuditStore, found: Standing, count: int, by: str, seconds: 
 
 
 def _say(markup: str) -> None:
-    """A line whose brackets are ours, but for those that are escaped."""
-    Console(highlight=False, emoji=False).print(shown(markup))
+    """A line whose brackets are ours, but for those that are quoted."""
+    Console(highlight=False, emoji=False).print(markup)
+
+
+def _quoted(text: str) -> str:
+    """Other people's text in such a line."""
+    return escape(shown(text))
 
 
 def _print_status(store: AuditStore, found: Standing) -> None:
     progress, design = found.progress, store.design
-    _say(f"[bold]{escape(found.as_sentence(found.headline))}[/]")
+    _say(f"[bold]{_quoted(found.as_sentence(found.headline))}[/]")
     _say(
-        f"{len(design.models)} systems, {len(design.items):,} items, {escape(design.policy)}; "
-        f"scores: {escape(str(design.scale))}"
+        f"{len(design.models)} systems, {len(design.items):,} items, {_quoted(design.policy)}; "
+        f"scores: {_quoted(str(design.scale))}"
     )
     _say(f"{progress.drawn:,} answers judged on {progress.contexts:,} items")
     batch = (
@@ -221,7 +226,7 @@ def _print_status(store: AuditStore, found: Standing) -> None:
     leased = f"; {progress.leased} being read now" if progress.leased else ""
     _say(f"{progress.labelled} of {progress.wanted} labels{batch}{leased}")
     if progress.by:
-        _say("by " + ", ".join(f"{escape(name)} {count}" for name, count in progress.by.items()))
+        _say("by " + ", ".join(f"{_quoted(name)} {count}" for name, count in progress.by.items()))
     if progress.corrections:
         _say(f"{progress.corrections} corrected")
     alike = store.labels.agreement()
@@ -233,19 +238,19 @@ def _print_status(store: AuditStore, found: Standing) -> None:
         )
     conflicts = store.labels.conflicts()
     for draw, labels in list(conflicts.items())[:_SHOWN]:
-        said = ", ".join(f"{escape(label.by)} {label.score:g}" for label in labels)
+        said = ", ".join(f"{_quoted(label.by)} {label.score:g}" for label in labels)
         task = store.draws.task(draw)
-        about = f"{escape(task.item)} ({escape(task.id)})"
+        about = f"{_quoted(task.item)} ({_quoted(task.id)})"
         _say(f"[yellow]contradictory labels[/] of {about}: {said}; the first counts")
     if len(conflicts) > _SHOWN:
         _say(f"  and {len(conflicts) - _SHOWN} more")
-    _say(escape(found.as_sentence(found.next_step)))
+    _say(_quoted(found.as_sentence(found.next_step)))
 
 
 def _print_verdict(found: Standing) -> None:
-    _say(f"[bold]{escape(found.as_sentence(found.headline))}[/]")
+    _say(f"[bold]{_quoted(found.as_sentence(found.headline))}[/]")
     if found.reason and found.reason != found.next_step:
-        _say(escape(found.as_sentence(found.reason)))
+        _say(_quoted(found.as_sentence(found.reason)))
     table = NotedTable(box=None, pad_edge=False)
     table.add_column("system", overflow="fold")
     for column in ("mean label", "lower", "upper"):
