@@ -570,5 +570,6 @@ def test_failures_change_no_seat(run: Any, diagnostics: Any) -> None:
         assert len(shared) > 30
         assert all(found[cell] == calm[cell] for cell in shared)
         per_judge = diagnostics(log)["panel"]["per_judge"].values()
-        assert sum(entry["failed"] for entry in per_judge) == diagnostics(log)["failed"] > 0
+        again = sum(len(sample.error_retries or []) for sample in log.samples or [])
+        assert sum(entry["failed"] for entry in per_judge) == diagnostics(log)["failed"] - again > 0
         assert all(entry["calls"] > 10 for entry in per_judge)

@@ -38,8 +38,8 @@ def paid_attempts(sample: EvalSample) -> int:
 
 
 def count_retries(tally: Tally, sample: EvalSample) -> None:
-    """Count attempts that failed and were made again, which are paid with the last one."""
-    for failed in sample.error_retries or []:
+    """Count attempts that failed and were made again, which are paid with the last one that was made."""
+    for failed in (sample.error_retries or [])[: max(0, paid_attempts(sample) - 1)]:
         tally.lose(0.0, kind_of(failed.message), calls=1.0)
 
 
