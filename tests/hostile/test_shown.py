@@ -21,7 +21,7 @@ from tests.claims import replications
 from tests.hostile.damage import always_the_same
 
 from evalbudget._spreadsheets import as_cell, from_cell
-from evalbudget.audits.store import Answer, AuditRun, AuditStore
+from evalbudget.audits.store import Answer, AuditRun, AuditStore, weigh
 from evalbudget.backtest import RecordedScores
 from evalbudget.cli.main import cli
 from evalbudget.comparisons import Baseline, as_csv, as_junit, as_markdown, compare, gate
@@ -211,15 +211,15 @@ def test_audit_next(tmp_path: Path) -> None:
         for context in run.contexts:
             answers = [Answer(f"Write:\n\t{HOSTILE}\n::error::z", HOSTILE, HOSTILE) for _ in context.models]
             run.record(context, answers, [5.0 for _ in answers] if context.judged else None)
-        for draw in standing(store).wanted[:2]:
-            store.labels.add(draw, 3.0, HOSTILE)
+        for draw in weigh(store).wanted[:2]:
+            store.labels.add(draw, 3.0, "ann ##[error]")
     for verb in ("next", "status", "verdict"):
         found = CliRunner().invoke(cli, ["audit", verb, str(path)])
         assert "Error" not in found.output
         check(found.output)
-        assert ("team<b>" in found.output) == (verb != "verdict"), found.output
+        assert ("team<b>" in found.output) == (verb == "next"), found.output
     with AuditStore.open(path) as store:
-        assert store.draws.task(0).item.startswith("a\x1b")
+        assert store.draws.task(weigh(store).wanted[0]).item.startswith("a\x1b")
 
 
 def test_a_traceback_of_somebody_else(monkeypatch: pytest.MonkeyPatch) -> None:
