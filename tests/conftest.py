@@ -63,6 +63,11 @@ def _data_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
         yield
 
 
+@pytest.fixture(autouse=True)
+def _no_keys_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evalbudget.secrets._given", set())
+
+
 @pytest.fixture
 def no_collection() -> Iterator[None]:
     """For tests that read source with ast: Python 3.11 fails if a tree is made while another one is.

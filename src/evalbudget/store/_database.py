@@ -7,14 +7,14 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, Executable, Row, create_engine, event, insert, text
-from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from evalbudget.errors import InvalidInputError, StoreDownError
@@ -41,6 +41,7 @@ _LEVEL = {True: "READ COMMITTED", False: "REPEATABLE READ"}
 # a machine that is switched off must not hold its claim for hours
 _ALIVE = "set_config('tcp_keepalives_idle', '30', false), set_config('tcp_keepalives_interval', '10', false)"
 _TRY = f"SELECT pg_try_advisory_lock(hashtextextended(:key, 0)), {_ALIVE}"
+_RELEASE = "SELECT pg_advisory_unlock(hashtextextended(:key, 0))"
 _WAIT = f"SELECT pg_advisory_lock(hashtextextended(:key, 0)), {_ALIVE}"
 
 log = shown_logger(__name__)
@@ -139,7 +140,12 @@ class Database:
                 connection.commit()
             if taken is False:
                 raise BlockingIOError(f"{address} is held by another process")
-            yield
+            try:
+                yield
+            finally:
+                with suppress(SQLAlchemyError):  # the server may be gone, and lets go a moment after us
+                    connection.execute(text(_RELEASE), {"key": key})
+                    connection.commit()
 
     @classmethod
     def open(cls, address: Address, layout: Layout, clock: Callable[[], float] = time.time) -> Database:
