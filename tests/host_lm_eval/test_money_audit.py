@@ -203,11 +203,11 @@ def test_stopped_and_run_again(server: PaidServer, tmp_path: Path, number: int) 
         process.send_signal(number)
         server.release()
         assert process.wait() != 0
-    assert server.bill <= _billed() <= 0.6 + 1e-9
+    assert server.bill - 1e-9 <= _billed() <= 0.6 + 1e-9
     done = _run(server, budget="$0.6")
     assert done.exit_code in (1, 3), done.output
     assert "is used up" in done.output
-    assert server.bill <= _billed() <= 0.6 + 1e-9
+    assert server.bill - 1e-9 <= _billed() <= 0.6 + 1e-9
     assert server.bill > 0.7 * 0.6
     bought = Counter((one.model, one.prompt) for one in server.served)
     assert sum(n - 1 for n in bought.values()) <= 6  # what was under way
