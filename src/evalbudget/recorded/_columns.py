@@ -53,11 +53,11 @@ READINGS: tuple[Column, ...] = (
     Column("cluster", Kind.TEXT, "of items sampled together"),
     Column("epoch", Kind.WHOLE, "place among the item's readings, from 0"),
     Column(
-        "weight",
+        "phase",
         Kind.NUMBER,
         "in the item's mean, if fixed beforehand",
     ),
-    Column("allocation", Kind.TEXT, "fixed, weighted or adaptive repeats"),
+    Column("allocation", Kind.TEXT, "fixed, phased or adaptive repeats"),
     Column("fixed_repeats", Kind.WHOLE, "first readings bought whatever the scores"),
     Column("model_cost", Kind.NUMBER, "readings of the model paid for"),
     Column("model_usd", Kind.NUMBER, "dollars paid for the model"),

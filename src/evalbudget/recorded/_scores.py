@@ -54,8 +54,8 @@ class RecordedScores:
         epochs: optional, shape of ``scores``: the ordinal, from 0, of each reading among its item's, which
             says what may count for the mean where the allocation is not FIXED. None: the place among the
             repeats.
-        weights: optional, shape of ``scores``: share of each reading in its item's mean, where the allocation
-            is WEIGHTED; NaN for held-out readings and where nothing was recorded. None: equal shares.
+        phases: optional, shape of ``scores``: phase in which each reading was bought, where the allocation
+            is PHASED; NaN where nothing was recorded, or it is not known. None: there are none.
         costs: optional, shape of ``scores``: what each reading cost in dollars, 0 or more, those that failed
             included; NaN where it is not known.
         failed: optional, shape (models, items, raters): readings that were asked and came back without a
@@ -84,7 +84,7 @@ class RecordedScores:
     reference: FloatArray | None = None
     purchases: tuple[HowBought, ...] | None = None
     epochs: IntArray | None = None
-    weights: FloatArray | None = None
+    phases: FloatArray | None = None
     costs: FloatArray | None = None
     failed: IntArray | None = None
     declared: Declared | None = None
@@ -136,13 +136,13 @@ class RecordedScores:
                     f"per score, {scores.shape}"
                 )
             object.__setattr__(self, "epochs", epochs.astype(np.int64))
-        if self.weights is not None:
-            weights = _floats("weights", self.weights)
-            if weights.shape != scores.shape:
+        if self.phases is not None:
+            phases = _floats("phases", self.phases)
+            if phases.shape != scores.shape:
                 raise InvalidInputError(
-                    f"weights has shape {weights.shape}; give one per score, {scores.shape}"
+                    f"phases has shape {phases.shape}; give one per score, {scores.shape}"
                 )
-            object.__setattr__(self, "weights", weights)
+            object.__setattr__(self, "phases", phases)
         if self.costs is not None:
             costs = _floats("costs", self.costs)
             if costs.shape != scores.shape:
@@ -172,7 +172,7 @@ class RecordedScores:
         """Read an ``.npz`` file in the recorded-scores layout.
 
         It holds ``scores`` and, each optional, ``models``, ``items``, ``raters`` (numbers are the names where
-        they are missing), ``categories``, ``reference``, ``epochs``, ``weights``, ``costs``,
+        they are missing), ``categories``, ``reference``, ``epochs``, ``phases``, ``costs``,
         ``one_generation``, ``one_measure`` and, one entry per model, ``allocation``, ``fixed_repeats``,
         ``cost`` and ``usd``. Nothing is ever unpickled.
 
@@ -205,7 +205,7 @@ class RecordedScores:
                 reference=arrays.get("reference"),
                 purchases=_purchases(arrays),
                 epochs=arrays.get("epochs"),
-                weights=arrays.get("weights"),
+                phases=arrays.get("phases"),
                 costs=arrays.get("costs"),
                 failed=arrays.get("failed"),
                 declared=_declared(arrays, tuple(names.values())),
@@ -234,8 +234,8 @@ class RecordedScores:
             arrays["reference"] = self.reference
         if self.epochs is not None:
             arrays["epochs"] = self.epochs
-        if self.weights is not None:
-            arrays["weights"] = self.weights
+        if self.phases is not None:
+            arrays["phases"] = self.phases
         if self.costs is not None:
             arrays["costs"] = self.costs
         if self.failed is not None:
@@ -345,7 +345,7 @@ class RecordedScores:
             reference=None if self.reference is None else self.reference[models][:, items],
             purchases=None if self.purchases is None else named(self.purchases, models),
             epochs=None if self.epochs is None else cut(self.epochs),
-            weights=None if self.weights is None else cut(self.weights),
+            phases=None if self.phases is None else cut(self.phases),
             costs=None if self.costs is None else cut(self.costs),
             failed=None if self.failed is None else cut(self.failed),
             declared=None if self.declared is None else self.declared.part(*numbers),

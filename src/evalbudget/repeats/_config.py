@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 DEFAULT_SAMPLER = "auto"
 DEFAULT_SAMPLER_OF_PANELS = "uniform"
 _TOLD = {
-    "weights": "a weight of every score that was fixed before it was seen, and sampler {sampler!r} has none; "
+    "phases": "scores bought in phases that decide nothing about themselves, and sampler {sampler!r} has none; "
     "use --sampler auto",
     "even repeats": "every item asked equally often, and sampler {sampler!r} goes by scores; use --sampler "
     "uniform",

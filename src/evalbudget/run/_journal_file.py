@@ -175,8 +175,10 @@ class JournalReader:
             raise InvalidInputError(
                 f"request {entry['ask']!r} follows {len(self._asked)} others; lines are missing"
             )
-        shares = (_share(entry, "propensity"), _share(entry, "weight"))
-        request = Request(entry["ask"], Cell(*cell), *shares)
+        phase = entry.get("phase")
+        if phase is not None and (type(phase) is not int or phase < 0):
+            raise InvalidInputError(f"phase {phase!r} is not a whole number from 0 on")
+        request = Request(entry["ask"], Cell(*cell), _share(entry, "propensity"), phase)
         self._asked.append(request)
         return Event(request, adopted=entry.get("adopted", False), restricted=entry.get("restricted", False))
 
@@ -201,8 +203,8 @@ def _event_to_dict(event: Event) -> dict[str, Any]:
     entry = {"ask": request.id, "cell": list(request.cell)}
     if request.propensity is not None:
         entry["propensity"] = request.propensity
-    if request.weight is not None:
-        entry["weight"] = request.weight
+    if request.phase is not None:
+        entry["phase"] = request.phase
     for flag in ("adopted", "restricted"):
         if getattr(event, flag):
             entry[flag] = True

@@ -64,8 +64,8 @@ def against_truth(
         sd: standard deviation of a single score of each item, shape (n_items,).
         chosen: the sampler that ``auto`` chose.
     """
-    calls, mean = int(readings.value.size), float(readings.weighted_means.mean())
-    estimates = eb_wilson(readings.unweighted())
+    calls, mean = int(readings.value.size), float(readings.item_means.mean())
+    estimates = eb_wilson(readings.without_phases())
     bounds = estimates.confidence_intervals(0.95)
     expected, expected_mean = _expected_errors(sampler, sd, calls)
     return Outcome(
@@ -95,14 +95,15 @@ def _expected_errors(sampler: str, sd: NDArray[np.float64], calls: int) -> tuple
         for draw in rng.standard_normal(calls).tolist():
             (request,) = chooser.ask(1)
             item, value = request.cell.item, draw * float(sd[request.cell.item])
-            weight = np.nan if request.weight is None else request.weight
-            bought.append((item, request.cell.epoch, value, weight))
+            phase = np.nan if request.phase is None else request.phase
+            bought.append((item, request.cell.epoch, value, phase))
             chooser.tell([Reading(request, value)])
-        *columns, weights = zip(*bought, strict=True)
-        weighted = chooser.allocation is Allocation.WEIGHTED
-        readings = ItemReadings.of(*columns, n_items=sd.size, weight=weights if weighted else None)
+        *columns, phases = zip(*bought, strict=True)
+        readings = ItemReadings.of(
+            *columns, n_items=sd.size, phase=phases if chooser.allocation is Allocation.PHASED else None
+        )
         worst.append(float(np.abs(readings.moments.mean).max()))  # every true score is 0
-        mean.append(abs(float(readings.weighted_means.mean())))
+        mean.append(abs(float(readings.item_means.mean())))
     return float(np.mean(worst)), float(np.mean(mean))
 
 

@@ -220,7 +220,7 @@ def with_metrics(
         metric: put before its metrics; None for no more.
         metadata: what the host is to log about the scorer under our key; None for what it logs anyway.
         before: awaited with the state about to be scored; False if it is not to be scored at all.
-        share: finds the weight of the reading about to be scored, for the score's metadata; None for none.
+        share: finds the phase of the reading about to be scored, for the score's metadata; None for none.
         lacks: finds whether the answer lacks a score that decides; None where one alone does.
         seat: finds the judge of the state about to be scored; None where judges do not take turns.
         alone: the metric takes the place of the scorer's own.

@@ -118,12 +118,12 @@ class Diagnosis:
             return None
         calls = []
         for reading in self.book.purchase.journal.readings:
-            cell, value, weight = reading.request.cell, reading.value, reading.request.weight
+            cell, value, phase = reading.request.cell, reading.value, reading.request.phase
             # a cell that failed before its judge was asked is no failure of the judge
             if value is not None or rotation.was_called(cell.item, cell.epoch):
                 judge = rotation.judge(cell.item, cell.epoch)
-                score, weight = (math.nan if number is None else number for number in (value, weight))
-                calls.append(Call(cell.item, cell.epoch, judge, score, weight))
+                score, phase = (math.nan if number is None else float(number) for number in (value, phase))
+                calls.append(Call(cell.item, cell.epoch, judge, score, phase))
         return PanelRows(
             calls,
             rotation.panel.judges,

@@ -10,7 +10,7 @@ from evalbudget.errors import BudgetError
 from evalbudget.repeats.estimates import Strata
 from evalbudget.repeats.samplers import JudgeOf, Sample
 from evalbudget.run import RUN_AGAIN, Bill, Flight, Purchase
-from evalbudget_inspect.host.readings import ALL_ITEMS, STRATUM, STRATUM_ITEMS, WEIGHT
+from evalbudget_inspect.host.readings import ALL_ITEMS, PHASE, STRATUM, STRATUM_ITEMS
 from evalbudget_inspect.repeats.config import Config
 from evalbudget_inspect.repeats.resume import Key, PriorCell, promises
 
@@ -170,8 +170,8 @@ class RepeatPurchase:
         seeds = [(item, epoch) for epoch in range(1, self.epochs + 1) for item in self._index]
         others = sorted(earlier.keys() - set(seeds), key=lambda key: (key[1], self._index[key[0]]))
         for known in earlier.values():
-            if WEIGHT in known.share and not known.errored:
-                self.sampler.assume_weight(self._cell(known.key), known.share[WEIGHT])
+            if PHASE in known.share:
+                self.sampler.assume_phase(self._cell(known.key), known.share[PHASE])
         self.resumed = bool(prior)
         promised = dict.fromkeys((*seeds, *others), 0.0)  # in money the bill decides, call by call
         if self.bill is None:
@@ -249,7 +249,7 @@ class RepeatPurchase:
         return self.purchase.pays(samples)
 
     def share(self, key: Key) -> dict[str, float | None]:
-        """For the score's metadata: which weight the reading was given before it was seen; None: held out.
+        """For the score's metadata: in which phase the reading was bought.
 
         Where a sample of the items is drawn, of which stratum the item is, and how many there are.
         """
@@ -258,9 +258,9 @@ class RepeatPurchase:
             stratum = int(self.strata.of_item[flight.request.cell.item])
             size = int(self.strata.sizes[stratum])
             return {STRATUM: stratum, STRATUM_ITEMS: size, ALL_ITEMS: self.strata.n_items}
-        if flight is None or self.sampler.allocation is not Allocation.WEIGHTED:
+        if flight is None or self.sampler.allocation is not Allocation.PHASED:
             return {}
-        return {WEIGHT: flight.request.weight}
+        return {PHASE: flight.request.phase}
 
     def abandoned(self, key: Key) -> None:
         """The host gave this cell up before it ran: it cost nothing and taught nothing."""

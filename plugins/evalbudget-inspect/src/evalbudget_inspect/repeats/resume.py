@@ -17,7 +17,7 @@ class PriorCell:
         attempts: how often it was run; all of them cost.
         errored: it will run again.
         judge: who scored it, where judges take turns and one did.
-        share: the weight its reading was given; empty if it has no score that counts.
+        share: the phase its reading was bought in; empty where that is not known.
     """
 
     key: Key

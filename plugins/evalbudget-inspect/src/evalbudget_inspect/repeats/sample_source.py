@@ -348,7 +348,7 @@ class BudgetedSource(SampleSource):
         return self.config.repeat is not Repeat.JUDGE or serving.kept.keep(state)
 
     async def share(self, state: TaskState) -> dict[str, float | None]:
-        """The weight of the reading about to be scored; nothing where a log is scored again outside a run."""
+        """The phase of the reading about to be scored; nothing where a log is scored again outside a run."""
         if current_run() is None:
             return {}
         return _allocation(await self._serving()).share((str(state.sample_id), state.epoch))
@@ -443,7 +443,7 @@ class BudgetedSource(SampleSource):
                 f"--strata {config.strata} changes nothing: the budget pays for the first readings of all "
                 f"{len(items):,} items, so that no sample of them is drawn"
             )
-        prior = await prior_cells(run, counts=self._counts)
+        prior = await prior_cells(run)
         unread = await paid_for_nothing(run)
         serving.account = self._account(run, serving, len(items))
         serving.rotation = self._rotation(items, epochs, spec.model)
@@ -646,18 +646,6 @@ class BudgetedSource(SampleSource):
                 return (), "unscored" if math.isnan(value) else "score outside the declared range"
             found.append(value)
         return tuple(found), None
-
-    def _counts(self, scores: Mapping[str, Score]) -> bool:
-        """Whether an earlier run's scores are those that the sampler was told."""
-        for name, key in ((self._score, self._key), *self._beside):
-            score = scores.get(name)
-            try:
-                value = math.nan if score is None else score_to_float(score, name, key)
-            except InvalidInputError:  # said when the host hands the sample over
-                return False
-            if not in_range(value, self.config.score_range):
-                return False
-        return True
 
     def _warn_if_identical(self, serving: _Serving, book: RepeatPurchase) -> None:
         purchase = book.purchase

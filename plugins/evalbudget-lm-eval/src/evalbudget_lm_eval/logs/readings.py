@@ -9,7 +9,7 @@ from typing import Any
 
 from evalbudget import Allocation
 from evalbudget.backtest import Bought, HowBought, LogColumns
-from evalbudget_lm_eval.host.answers import WEIGHT
+from evalbudget_lm_eval.host.answers import PHASE
 from evalbudget_lm_eval.host.logfiles import SamplesFile
 from evalbudget_lm_eval.logs.documents import Documents
 from evalbudget_lm_eval.logs.log import Log, Record, readings
@@ -47,9 +47,6 @@ class Readings:
     _paid: PaidAnswers = field(default_factory=PaidAnswers)
     _runs: dict[tuple[str, str], dict[str, int]] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        self.columns.shared = self.judged
-
     def add(self, log: Log, model: str, metrics: Metrics, missing: Missing) -> None:
         """Add a log's.
 
@@ -66,8 +63,7 @@ class Readings:
         for record in log.records:
             item = self.documents.see(log, record)
             read = list(_said(record) if self.judged else self._scores(log, metrics, record))
-            responses = {epoch for _, epoch, value in read if not math.isnan(value)} if self.judged else ()
-            self.columns.weights += [_weight(record) / max(len(responses), 1)] * len(read)
+            self.columns.phases += [_phase(record)] * len(read)
             for rater, epoch, value in read:
                 epochs, calls = max(epochs, epoch + 1), calls + 1
                 raters.setdefault(rater, str(record["filter"]))
@@ -82,7 +78,7 @@ class Readings:
             for document in lost:
                 epochs = max(epochs, 1)
                 self._reading(log, model, (number, 0), self.documents.name(log, document), rater, math.nan)
-                self.columns.weights.append(math.nan)
+                self.columns.phases.append(math.nan)
                 self.columns.costs.append(math.nan)
         logs = self.bought.setdefault(model, {})
         bought = how_bought(log.file, log.records, epochs, cost=float(calls))
@@ -164,7 +160,7 @@ def _said(record: Record) -> Iterator[_Score]:
         yield reading.judge, reading.epoch, math.nan if reading.score is None else reading.score
 
 
-def _weight(record: Mapping[str, Any]) -> float:
-    """Of the answer; nan if it was held out, or if no weight was fixed."""
-    weight = record.get(WEIGHT)
-    return math.nan if weight is None else float(weight)
+def _phase(record: Mapping[str, Any]) -> float:
+    """In which the answer was bought; nan if there was none, or it is not known."""
+    phase = record.get(PHASE)
+    return math.nan if phase is None else float(phase)

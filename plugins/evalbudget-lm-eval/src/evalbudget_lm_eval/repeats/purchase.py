@@ -269,10 +269,10 @@ class RepeatPurchase:
         return Asked(*self.documents[request.cell.item], request.cell.epoch)
 
     @property
-    def weights(self) -> dict[Asked, float]:
-        """Of all readings, fixed before they were seen; nan if it was held out, or if none was fixed."""
+    def phases(self) -> dict[Asked, float]:
+        """In which each reading was bought; nan if there were none."""
         return {
-            self.asked(event.request): math.nan if event.request.weight is None else event.request.weight
+            self.asked(event.request): math.nan if event.request.phase is None else event.request.phase
             for event in self.purchase.journal
         }
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypedDict
 
 from evalbudget import Allocation
-from evalbudget.judges import PanelRows, share_weights
+from evalbudget.judges import PanelRows
 from evalbudget.repeats import BenchmarkMean, Repeat, describe_mean, item_columns
 from evalbudget.repeats.estimates import ItemReadings, Strata
 from evalbudget_lm_eval.host.answers import Asked
@@ -25,13 +25,13 @@ class Scored(NamedTuple):
         document: its id.
         epoch: ordinal of the repeat, from 0.
         value: the score.
-        weight: fixed before it was seen; nan if it was held out, or if none was fixed.
+        phase: in which it was bought; nan if there were none.
     """
 
     document: int
     epoch: int
     value: float
-    weight: float
+    phase: float
 
 
 class _How(TypedDict):
@@ -85,11 +85,11 @@ class TaskTotals:
 def totals_of(book: RepeatPurchase) -> dict[str, TaskTotals]:
     """Every task of a run."""
     scored: dict[str, list[Scored]] = {name: [] for name in book.primed.names}
-    weights = book.weights
+    phases = book.phases
     for reading in book.purchase.journal.readings:
         if reading.value is not None:
             one = book.asked(reading.request)
-            scored[one.task].append(Scored(one.doc_id, one.epoch, reading.value, weights[one]))
+            scored[one.task].append(Scored(one.doc_id, one.epoch, reading.value, phases[one]))
     return {name: _totals(book, name, own) for name, own in scored.items()}
 
 
@@ -101,7 +101,7 @@ def readings_of(scored: Sequence[Scored], documents: Sequence[int]) -> ItemReadi
         [one.epoch for one in scored],
         [one.value for one in scored],
         n_items=len(index),
-        weight=[one.weight for one in scored],
+        phase=[one.phase for one in scored],
     )
 
 
@@ -177,7 +177,7 @@ def _judged(
 ) -> TaskTotals:
     """Of a task that judges score: their deviations are taken out of what is said of single documents."""
     documents, answered = book.primed.documents(name), book.primed.answered(name)
-    weights = book.weights
+    phases = book.phases
     index = {document: i for i, document in enumerate(documents)}
     how: _How = {
         "allocation": book.sampler.allocation,
@@ -186,10 +186,10 @@ def _judged(
     panel, calls = panel_rows(values), []
     for call in panel.calls:
         asked = Asked(name, answered[call.item], call.epoch // responses)
-        calls.append(call._replace(item=index[asked.doc_id], weight=weights[asked]))
+        calls.append(call._replace(item=index[asked.doc_id], phase=phases[asked]))
     panel = replace(
         panel,
-        calls=share_weights(calls, epochs=responses),
+        calls=calls,
         n_items=len(documents),
         bounds=bounds or panel.bounds,
         kept=book.config.repeat is Repeat.JUDGE,
