@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 DEFAULT_SAMPLER = "auto"
 DEFAULT_SAMPLER_OF_PANELS = "uniform"
 _TOLD = {
-    "phases": "scores bought in phases that decide nothing about themselves, and sampler {sampler!r} has none; "
-    "use --sampler auto",
+    "phases": "scores bought in phases that decide nothing about themselves, and sampler {sampler!r} has "
+    "none; use --sampler auto",
     "even repeats": "every item asked equally often, and sampler {sampler!r} goes by scores; use --sampler "
     "uniform",
     "score range": "the smallest and the largest possible score; declare them, for example --score-range "
