@@ -37,7 +37,6 @@ def evalbudget_register_samplers() -> Sequence[type[Sampler]]:
     from evalbudget.repeats.samplers import (
         Auto,
         EBBernstein,
-        Joint,
         RatingKernel,
         Robin,
         RobinHood,
@@ -45,7 +44,7 @@ def evalbudget_register_samplers() -> Sequence[type[Sampler]]:
         Uniform,
     )
 
-    repeats: list[type[Sampler]] = [Auto, Uniform, Robin, RobinHood, EBBernstein, RatingKernel, Joint, Sample]
+    repeats: list[type[Sampler]] = [Auto, Uniform, Robin, RobinHood, EBBernstein, RatingKernel, Sample]
     models: list[type[Sampler]] = [
         UniformRacing,
         UCBE,

@@ -10,7 +10,7 @@ import pytest
 from tests.repeats.samplers.test_brute_force import K, Table, prior
 
 from evalbudget import Cell, Design, Reading, Request
-from evalbudget.repeats.samplers import Auto, EBBernstein, Joint, RepeatSampler, Robin, RobinHood, Uniform
+from evalbudget.repeats.samplers import Auto, EBBernstein, RepeatSampler, Robin, RobinHood, Uniform
 from evalbudget.statistics._costs import Costs
 from evalbudget.testing import gaussian, play
 
@@ -83,7 +83,6 @@ def slope(sampler: RepeatSampler) -> float:
     [
         (EBBernstein(Design.of_items(30), bonus=0.0), 1.0 / (1.0 + math.log(30))),
         (Auto(Design.of_items(30)), 1.0 / (1.0 + math.log(30))),
-        (Joint(Design.of_items(30)), 1.0 / (1.0 + math.log(30))),
         (EBBernstein(Design.of_items(30), objective="mse"), 0.5),
         (Auto(Design.of_items(30), objective="mean"), 0.5),
         (Uniform(Design.of_items(30)), 0.0),

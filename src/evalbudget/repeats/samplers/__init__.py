@@ -3,7 +3,6 @@
 from evalbudget.repeats.samplers._base import JudgeOf, RepeatSampler
 from evalbudget.repeats.samplers._default_auto import Auto
 from evalbudget.repeats.samplers._eb_bernstein import EBBernstein
-from evalbudget.repeats.samplers._joint import Joint
 from evalbudget.repeats.samplers._objective import Objective
 from evalbudget.repeats.samplers._rating_kernel import RatingKernel
 from evalbudget.repeats.samplers._robin import Robin
@@ -14,7 +13,6 @@ from evalbudget.repeats.samplers._uniform import Uniform
 __all__ = [
     "Auto",
     "EBBernstein",
-    "Joint",
     "JudgeOf",
     "Objective",
     "RatingKernel",

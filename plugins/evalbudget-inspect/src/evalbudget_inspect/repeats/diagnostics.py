@@ -34,14 +34,13 @@ from evalbudget_inspect.repeats.config import Config
 from evalbudget_inspect.repeats.purchase import RepeatPurchase
 
 
-def asked_for(config: Config, score: str, beside: Sequence[str] = ()) -> dict[str, Any]:
-    """What the user asked for: the score that drives the sampler, and those that drive it beside it."""
+def asked_for(config: Config, score: str) -> dict[str, Any]:
+    """What the user asked for, and the score that drives the sampler."""
     asked: dict[str, Any] = {
         "sampler": config.sampler,
         "budget": config.budget,
         "repeat": config.repeat.value,
         "score": score,
-        **({"beside": list(beside)} if beside else {}),
         "score_range": list(config.score_range) if config.score_range else None,
         **({"estimators": list(config.estimators)} if config.estimators else {}),
         "seed": config.seed,
@@ -145,7 +144,7 @@ class Diagnosis:
 
     @property
     def mean(self) -> BenchmarkMean:
-        """What the host prints of the scores that drive the sampler."""
+        """What the host prints of the score that drives the sampler."""
         if self.panel is not None:
             return self.panel.mean
         return describe_mean(

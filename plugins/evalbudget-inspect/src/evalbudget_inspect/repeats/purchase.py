@@ -208,7 +208,6 @@ class RepeatPurchase:
         *,
         attempts: int = 1,
         error: str | None = None,
-        beside: tuple[float, ...] = (),
         sample: str = "",
     ) -> None:
         """The host is done with this cell, after so many paid attempts in this and earlier runs.
@@ -218,7 +217,6 @@ class RepeatPurchase:
             value: its score; None if it has none.
             attempts: that were paid.
             error: why it has no score.
-            beside: further scores.
             sample: the host's own name of it, by which the bill knows it.
         """
         flight = self._land(key)
@@ -226,7 +224,7 @@ class RepeatPurchase:
         if flight is not None and value is None:
             self.purchase.fail(flight.request, error, cost=cost)
         elif flight is not None:
-            self.purchase.tell(Reading(flight.request, value, cost, error, beside))
+            self.purchase.tell(Reading(flight.request, value, cost, error))
             self._free = 0 if cost else self._free + 1
             self._spent_on_readings += cost
         elif key[0] in self._index:
