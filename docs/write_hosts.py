@@ -52,8 +52,8 @@ ONE_ONLY = {
 
 
 BESIDE_OPTIONS = (
-    "`--score a,b` has several scores decide together on both; on lm-eval a filter may follow each metric "
-    "(`exact_match,strict-match,f1` are two).",
+    "`--score` names one scorer on inspect, or an entry of what it returns (`rubric.depth`), and one metric "
+    "on lm-eval, which a filter may follow (`exact_match,strict-match`).",
     "Races on a group of tasks are on lm-eval only: inspect has no groups.",
     "Judges on a finished run: inspect has a command of its own, `inspect score LOG --scorer "
     "evalbudget_inspect/cyclic_judge`; lm-eval has none, so that `evalbudget lm-eval score` is ours.",

@@ -20,15 +20,15 @@ from references.variance_features import FeaturedAuto
 from repeats_sections.judges import FILE, MIN_REPEATS
 from repeats_sections.readings import run_sampler
 from repeats_sections.replays import fixed_errors
-from repeats_sections.section import Section, Setting, Table, shown
-from repeats_sections.several_scores import verdict
-from repeats_sections.together import HANNA
+from repeats_sections.section import Section, Setting, Table, Target, shown
 
 FloatArray = NDArray[np.float64]
 
+HANNA = "hanna_multijudge.npz"
 PER_ITEM = (3, 5, 10, 20)
 DEFAULT = "auto"
 TOLD = "robin, told the others' variances"
+WIN = 1.1
 
 LEAD = (
     f"{FILE}: five judges; an item's earlier logs are the recorded ratings of the same answer by one or all "
@@ -192,3 +192,11 @@ def _errors(pool: Pool, entrant: Contestant, per_item: tuple[int, ...], seeds: i
         for b, amount in enumerate(amounts):
             errors[seed, b] = np.abs(played.until(amount).moments.mean - pool.means).max()
     return errors
+
+
+def verdict(text: str, ratios: list[tuple[str, Average]]) -> Target:
+    """1.1 times better beyond two standard errors at two budgets of recorded scores, and nowhere worse."""
+    wins = [name for name, one in ratios if one.mean + 2.0 * one.stderr <= 1.0 and one.mean <= 1.0 / WIN]
+    worse = [name for name, one in ratios if one.mean - 2.0 * one.stderr > 1.0]
+    measured = f"{WIN:g} times better: {', '.join(wins) or 'nowhere'}; worse: {', '.join(worse) or 'nowhere'}"
+    return Target(text, measured, len(wins) >= 2 and not worse)

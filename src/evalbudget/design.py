@@ -54,10 +54,8 @@ class Reading:
         value: the score; None when it failed: it cost, it taught nothing.
         cost: in units of the budget.
         error: why it failed, for the report.
-        beside: further scores of the same answer, always in the same order, for samplers that go by several.
 
-    Values that are not finite are failures: ``Reading(r, nan).value`` is None. So are readings that lack one
-    of their scores: ``Reading(r, 1.0, beside=(nan,)).value`` is None.
+    Values that are not finite are failures: ``Reading(r, nan).value`` is None.
 
     Raises:
         InvalidInputError: the cost is negative or not finite.
@@ -67,7 +65,6 @@ class Reading:
     value: float | None
     cost: float = 1.0
     error: str | None = None
-    beside: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.cost) and self.cost >= 0):
@@ -76,18 +73,12 @@ class Reading:
             )
         object.__setattr__(self, "cost", float(self.cost))
         if self.value is None:
-            object.__setattr__(self, "beside", ())
             return
-        scores = (self.value, *self.beside) if self.beside else (self.value,)
-        for score in scores:
-            if not math.isfinite(score):
-                object.__setattr__(self, "error", self.error or f"score is {score}")
-                object.__setattr__(self, "value", None)
-                object.__setattr__(self, "beside", ())
-                return
+        if not math.isfinite(self.value):
+            object.__setattr__(self, "error", self.error or f"score is {self.value}")
+            object.__setattr__(self, "value", None)
+            return
         object.__setattr__(self, "value", float(self.value))  # NumPy scalars and bools come in too
-        if self.beside:
-            object.__setattr__(self, "beside", tuple(float(score) for score in self.beside))
 
 
 @dataclass(frozen=True)

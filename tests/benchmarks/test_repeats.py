@@ -33,9 +33,7 @@ def recorded_stories(folder: Path) -> None:
     save(folder, "hanna_multijudge", scores, items=items, categories=["X", "Y"] * 10)
 
 
-@pytest.mark.parametrize(
-    "section", ["bias", "sequences", "coverage", "several-scores", "features", "sample", "speed"]
-)
+@pytest.mark.parametrize("section", ["bias", "sequences", "coverage", "features", "sample", "speed"])
 def test_a_section_runs(section: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recorded(tmp_path)
     recorded_stories(tmp_path)
@@ -84,29 +82,6 @@ def test_kept_replays_change_no_figure(tmp_path: Path, monkeypatch: pytest.Monke
     assert list(tmp_path.glob("judges-eb-bernstein-*.npy"))
 
 
-def test_a_joint_reading_is_one_recorded_reading_with_all_its_scores() -> None:
-    together: Any = importlib.import_module("repeats_sections.together")
-    values = np.arange(8.0) + 100 * np.arange(3)[:, None, None] + 10 * np.arange(2)[:, None]
-    values[1, 0, 4] = values[2, 1, :3] = np.nan
-    world = together.together("w", values, ["a", "b"], [1.0, 1.0])
-    assert world.pools[0].items == world.pools[1].items == ("item 0", "item 1")  # item 2 has 5 complete
-    assert world.pools[1].counts.tolist() == [8, 7]
-    draws = [together.Draws(pool, 3, 40).values for pool in world.pools]
-    assert (np.array(draws[1]) - np.array(draws[0]) == 10).all()
-    assert 104.0 not in draws[0][1]
-
-
-@pytest.mark.parametrize("correlation", [0.0, 0.9])
-def test_log_variances_of_a_normal_world_are_correlated_as_said(correlation: float) -> None:
-    together: Any = importlib.import_module("repeats_sections.together")
-    world = together.normal_world(correlation, 2000)
-    logs = np.log([pool.variances / scale**2 for pool, scale in zip(world.pools, world.ranges, strict=True)])
-    assert np.corrcoef(logs)[np.triu_indices(4, 1)] == pytest.approx(correlation, abs=0.07)
-    assert logs.std(axis=1) == pytest.approx(1, abs=0.05)
-    draws = [np.array(together.Draws(pool, 3, 40).values)[:, 0] for pool in world.pools]
-    assert np.abs(np.corrcoef(draws)[np.triu_indices(4, 1)]).max() < 0.07
-
-
 def test_earlier_logs_are_shrunk_and_what_they_lack_is_the_pools() -> None:
     features: Any = importlib.import_module("repeats_sections.features")
     scores = np.array([[1.0, 3.0, np.nan], [5.0, 5.0, 5.0], [np.nan] * 3])
@@ -118,18 +93,18 @@ def test_earlier_logs_are_shrunk_and_what_they_lack_is_the_pools() -> None:
 
 
 def test_a_win_is_a_tenth_at_two_budgets_beyond_noise_and_nowhere_worse() -> None:
-    several: Any = importlib.import_module("repeats_sections.several_scores")
+    features: Any = importlib.import_module("repeats_sections.features")
     win, noisy, near, worse = (
-        several.Average(*numbers) for numbers in ((0.8, 0.05), (0.8, 0.15), (0.95, 0.01), (1.1, 0.04))
+        features.Average(*numbers) for numbers in ((0.8, 0.05), (0.8, 0.15), (0.95, 0.01), (1.1, 0.04))
     )
     for ratios, won in (
         ([win, win, near], True),
         ([win, near, noisy], False),
         ([win, win, worse], False),
-        ([win, win, several.Average(1.1, 0.06)], True),
+        ([win, win, features.Average(1.1, 0.06)], True),
     ):
         named = [(str(place), one) for place, one in enumerate(ratios)]
-        assert several.verdict("it wins", named).reached is won
+        assert features.verdict("it wins", named).reached is won
 
 
 def test_distributions_are_exact() -> None:

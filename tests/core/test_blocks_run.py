@@ -150,7 +150,7 @@ def test_its_blocks_run(page: Path, tmp_path: Path) -> None:
             assert done.returncode == block.code, told
 
 
-QUICK_YOURS = {"lm-eval/options", "repeats/several-scores"}
+QUICK_YOURS = {"lm-eval/options"}
 """Commands in a way that nothing else runs, for a few seconds; all others, minutes, with full claims only."""
 TYPED = [page for page in YOURS if is_full() or str(page.relative_to(DOCS).with_suffix("")) in QUICK_YOURS]
 

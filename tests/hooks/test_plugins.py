@@ -20,7 +20,7 @@ from evalbudget.repeats.samplers import Uniform
 from evalbudget.report import SECTIONS, Section
 from evalbudget.sampler import Kind
 
-BUILT_IN = {"auto", "uniform", "robin", "robin-hood", "eb-bernstein", "rating-kernel", "joint", "sample"}
+BUILT_IN = {"auto", "uniform", "robin", "robin-hood", "eb-bernstein", "rating-kernel", "sample"}
 EVENT = Event(Request(0, Cell()))
 
 Found = tuple[Any, EntryPoint]

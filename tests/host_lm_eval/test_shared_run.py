@@ -163,17 +163,14 @@ def test_what_they_cannot_do_is_refused(more: dict[str, Any], error: type[Except
         pass
 
 
-def test_several_tasks_and_scores_are_refused(tmp_path: Path) -> None:
-    own = "def process(doc, results):\n    return {'right': float(results[0] == doc['text']), 'long': 1.0}\n"
-    folder = write_task(tmp_path / "tasks", n=8, own=own, metric_list=averaged("right", "long"))
+def test_several_tasks_are_refused(tmp_path: Path) -> None:
+    folder = write_task(tmp_path / "tasks", n=8)
     write_task(folder, "more", n=8)
     with (
         budgeted(budget=48, store="store.db"),
         pytest.raises(InvalidInputError, match="one task at a time, and this is 2"),
     ):
         simple_evaluate(folder, CoinModel(), "numbers", "more")
-    with pytest.raises(InvalidInputError, match="--score names several"):
-        run(folder, CoinModel(), score="right,long", score_range="0..1")
     assert not Path("store.db").exists()
 
 

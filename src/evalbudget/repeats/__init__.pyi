@@ -20,7 +20,6 @@ from ._outcome import Outcome as Outcome
 from ._plan import RepeatPlan as RepeatPlan
 from ._plan import plan_repeats as plan_repeats
 from ._repeat import Repeat as Repeat
-from ._several_scores import jointly as jointly
 from ._several_tasks import share_budget as share_budget
 from ._summary import Summary as Summary
 from ._summary import summarize as summarize

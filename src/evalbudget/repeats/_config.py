@@ -115,7 +115,7 @@ class RepeatConfig(RunConfig):
 
     @cached_property
     def _drawing(self) -> Self | None:
-        given = self.named or self.until is not None or bool(self.options.keys() - {"ranges"})
+        given = self.named or self.until is not None or bool(self.options)
         if given or self.draws or self.budget is None or not self.in_scores:
             return None
         try:

@@ -12,7 +12,7 @@ SAMPLER = Flag(
 )
 SCORE = Flag(
     "score",
-    "Score that the sampler goes by, or several: a,b.  [default: the task's first]",
+    "Score that the sampler goes by.  [default: the task's first]",
     "NAME",
 )
 SCORE_RANGE = Flag(

@@ -158,13 +158,7 @@ class JournalReader:
         value, request = entry["value"], self._asked[number]
         return Event(
             request,
-            Reading(
-                request,
-                None if value is None else float(value),
-                entry["cost"],
-                entry.get("error"),
-                tuple(float(score) for score in entry.get("beside", ())),
-            ),
+            Reading(request, None if value is None else float(value), entry["cost"], entry.get("error")),
         )
 
     def _ask(self, entry: dict[str, Any]) -> Event:
@@ -196,8 +190,6 @@ def _event_to_dict(event: Event) -> dict[str, Any]:
         entry: dict[str, Any] = {"tell": reading.request.id, "value": reading.value, "cost": reading.cost}
         if reading.error is not None:
             entry["error"] = without_secrets(reading.error)
-        if reading.beside:
-            entry["beside"] = list(reading.beside)
         return entry
     request = event.request
     entry = {"ask": request.id, "cell": list(request.cell)}

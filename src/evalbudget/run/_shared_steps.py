@@ -44,7 +44,6 @@ def told(worker: int, reading: Reading) -> Step:
     """A reading came back."""
     body: dict[str, Any] = {"value": reading.value}
     body |= {} if reading.error is None else {"error": reading.error}
-    body |= {"beside": list(reading.beside)} if reading.beside else {}
     return Step(worker, Kind.TELL, reading.request.id, reading.cost, body)
 
 
@@ -58,4 +57,4 @@ def asked_request(step: Step) -> Request:
 def reading_of(step: Step, request: Request) -> Reading:
     """That a tell is about."""
     body = step.body
-    return Reading(request, body["value"], step.cost, body.get("error"), tuple(body.get("beside", ())))
+    return Reading(request, body["value"], step.cost, body.get("error"))

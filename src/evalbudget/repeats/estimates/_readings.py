@@ -143,18 +143,14 @@ class ItemReadings:
         )
 
     @classmethod
-    def of_bought(cls, bought: Iterable[Reading], n_items: int, *, score: int = 0) -> ItemReadings:
+    def of_bought(cls, bought: Iterable[Reading], n_items: int) -> ItemReadings:
         """What was bought of one model, with the phases it was bought in; failures are left out.
 
         Args:
             bought: as in :attr:`~evalbudget.journal.Journal.readings`.
             n_items: of the benchmark.
-            score: which of a reading's scores: 0 is its value, 1 the first of those beside it, and so on.
-
-        Raises:
-            InvalidInputError: a reading brought fewer scores.
         """
-        scored = [(r.request, _score(r, r.value, score)) for r in bought if r.value is not None]
+        scored = [(r.request, r.value) for r in bought if r.value is not None]
         return cls.of(
             [request.cell.item for request, _ in scored],
             [request.cell.epoch for request, _ in scored],
@@ -191,13 +187,3 @@ class ItemReadings:
     def item_means(self) -> FloatArray:
         """Mean of each item, over phases where they are known; nan where nothing was read."""
         return self.folded.mean if self.knows_phases else self.moments.mean
-
-
-def _score(reading: Reading, value: float, score: int) -> float:
-    scores = (value, *reading.beside)
-    if not 0 <= score < len(scores):
-        raise InvalidInputError(
-            f"score {score} was asked for, but the reading of request {reading.request.id} brings "
-            f"{len(scores)}; they are counted from 0"
-        )
-    return scores[score]

@@ -138,7 +138,7 @@ class Pool:
         """Of the phase's own mean, without a constant."""
         return float((self.weights**2 * self.spread.variance / found).sum())
 
-    def _log_worst(self, total: FloatArray) -> float:
+    def _log_worst(self, total: FloatArray | IntArray) -> float:
         """Logarithm of the worst item's predicted error: the P-norm of U_i, U_i^4 = (V^2 + 8 f/N)/N^2."""
         V, f = self.spread.variance, self.spread.fourth
         scale = float(V.max()) ** 2

@@ -110,13 +110,14 @@ def spread_of(item: IntArray, value: FloatArray, n_items: int, scores: Scores | 
         return None
     kind = sums.scores if scores is None else scores
     if kind is Scores.TWO_VALUES and sums.levels.size == 2:
-        return of_two_values(np.bincount(item, minlength=n_items), np.bincount(item, sums.level, n_items))
+        n, upper = np.bincount(item, minlength=n_items), np.bincount(item[sums.level == 1], minlength=n_items)
+        return of_two_values(n, upper)
     if kind is Scores.LEVELS:
         return of_levels(sums.table, sums.levels)
     return of_numbers(item, sums.levels[sums.level], n_items, two_values=sums.levels.size == 2)
 
 
-def of_two_values(n: IntArray, x: FloatArray) -> Spread | None:
+def of_two_values(n: IntArray, x: IntArray) -> Spread | None:
     r"""Beta-binomial: shares of the upper value are Beta(s m, s (1 - m)) over items.
 
     With :math:`q = \overline{x (n - x) / (n (n - 1))}` over items read twice or more,

@@ -15,7 +15,7 @@ from evalbudget.errors import InvalidInputError
 from evalbudget.repeats import COUNTS, cluster_numbers, describe_mean
 from evalbudget.repeats.estimates import Estimator, ItemReadings, Strata
 from evalbudget_inspect.host.score_values import in_range, score_to_float
-from evalbudget_inspect.host.scoring import FAILED, METADATA
+from evalbudget_inspect.host.scoring import METADATA
 
 PHASE = "phase"
 """Of a reading: in which it was bought."""
@@ -117,13 +117,13 @@ def _entry(sample: SampleScore) -> Mapping[str, Any]:
 
 def _counts(sample: SampleScore, ours: Mapping[str, Any], bounds: tuple[float, float] | None) -> bool:
     value = score_to_float(sample.score, sample.scorer or "scorer")
-    return in_range(value, bounds) and not ours.get(FAILED)
+    return in_range(value, bounds)
 
 
 def item_readings(scores: Sequence[SampleScore], bounds: tuple[float, float] | None) -> ItemReadings | None:
     """The scores as readings; None if there are none.
 
-    Left out: unscored ones, those outside the bounds, and those of answers that lack a score that decides.
+    Left out: unscored ones, and those outside the bounds.
 
     Raises:
         InvalidInputError: a value that is no number.

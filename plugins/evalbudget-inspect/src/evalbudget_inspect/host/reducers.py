@@ -30,9 +30,7 @@ def names_of(reducers: ScoreReducer | Sequence[ScoreReducer] | None) -> list[str
     return reducer_log_names(given) or []
 
 
-def refuse_as_score(
-    wanted: str | Sequence[str] | None, declared: Sequence[str], names: Sequence[str]
-) -> None:
+def refuse_as_score(wanted: str | None, declared: Sequence[str], names: Sequence[str]) -> None:
     """Refuse a reducer where the score that decides is named.
 
     Args:
@@ -43,17 +41,17 @@ def refuse_as_score(
     Raises:
         InvalidInputError: as said.
     """
-    parts = wanted.split(",") if isinstance(wanted, str) else wanted or ()
-    for part in (part.strip() for part in parts):
-        last = part.replace("/", ".").replace("[", ".").rstrip("]").rpartition(".")[2]
-        if part in names or (part.rpartition(".")[0] in names and last not in declared):
-            continue
-        if last in declared or registry_lookup("score_reducer", last) is not None:
-            raise InvalidInputError(
-                f"--score {part}: {last} is a reducer, which makes one score of all readings of an item, and "
-                "the sampler goes by single readings: the score that decides is their mean. Name a scorer "
-                f"({', '.join(names)}); what {last} makes of the readings stays in inspect's own rows"
-            )
+    if wanted is None or wanted in names:
+        return
+    last = wanted.replace("/", ".").replace("[", ".").rstrip("]").rpartition(".")[2]
+    if wanted.rpartition(".")[0] in names and last not in declared:
+        return
+    if last in declared or registry_lookup("score_reducer", last) is not None:
+        raise InvalidInputError(
+            f"--score {wanted}: {last} is a reducer, which makes one score of all readings of an item, and "
+            "the sampler goes by single readings: the score that decides is their mean. Name a scorer "
+            f"({', '.join(names)}); what {last} makes of the readings stays in inspect's own rows"
+        )
 
 
 def said_before(reducers: Sequence[str]) -> str:

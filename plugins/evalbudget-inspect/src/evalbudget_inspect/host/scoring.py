@@ -31,9 +31,6 @@ from evalbudget_inspect.host.private_registry import registry_lookup
 METADATA = "evalbudget"
 """Key of our entries in a host's metadata."""
 
-FAILED = "failed"
-"""Our key, in a score's metadata, of an answer that lacks another score that decides: it is no reading."""
-
 SHARE = "evalbudget_share"
 """Key in a sample's metadata: what its reading weighs, also for scores that it is given later."""
 
@@ -186,9 +183,6 @@ class JudgeSeat(AbstractContextManager[Any], Protocol):
         ...
 
 
-Lacks = Callable[[TaskState, Score | None], bool]
-"""Whether an answer lacks one of the scores that decide: of those given so far, and the one given now."""
-
 FindShare = Callable[[TaskState], Awaitable[dict[str, float | None]]]
 FindSeat = Callable[[TaskState], Awaitable[JudgeSeat | None]]
 
@@ -208,7 +202,6 @@ def with_metrics(
     metadata: dict[str, Any] | None,
     before: BeforeScoring,
     share: FindShare | None = None,
-    lacks: Lacks | None = None,
     seat: FindSeat | None = None,
     alone: bool = False,
     by_key: Callable[[str], Sequence[Metric]] | None = None,
@@ -221,7 +214,6 @@ def with_metrics(
         metadata: what the host is to log about the scorer under our key; None for what it logs anyway.
         before: awaited with the state about to be scored; False if it is not to be scored at all.
         share: finds the phase of the reading about to be scored, for the score's metadata; None for none.
-        lacks: finds whether the answer lacks a score that decides; None where one alone does.
         seat: finds the judge of the state about to be scored; None where judges do not take turns.
         alone: the metric takes the place of the scorer's own.
         by_key: what stands for the metric at a key, where the scorer's are by key of a dict score; None for
@@ -239,10 +231,6 @@ def with_metrics(
                 if gave_up():  # the host would take it for an error of the sample, or of the run
                     return None
                 raise
-        failed = lacks is not None and lacks(state, result)
-        for given in (state.scores or {}).values() if failed else ():
-            if given.metadata is not None and METADATA in given.metadata:
-                given.metadata[METADATA][FAILED] = True
         if result is None:
             return None
         own = (result.metadata or {}).get(METADATA) or {}  # of a scorer that rotates
@@ -250,8 +238,6 @@ def with_metrics(
         if share is not None and (weighs := await share(state)):
             entry |= weighs
             state.metadata[SHARE] = dict(weighs)
-        if failed:
-            entry[FAILED] = True
         ours = {**(result.metadata or {}), METADATA: entry}
         return without_repeated(result, ours)
 

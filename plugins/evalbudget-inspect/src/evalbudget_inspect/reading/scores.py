@@ -15,7 +15,7 @@ from evalbudget.repeats import Repeat
 from evalbudget_inspect.host.how_bought import entries_of, metric_names
 from evalbudget_inspect.host.readings import readings_of, was_asked
 from evalbudget_inspect.host.score_values import Seen, value_to_number
-from evalbudget_inspect.host.scoring import FAILED, LABEL, METADATA, SHARE
+from evalbudget_inspect.host.scoring import LABEL, METADATA, SHARE
 from evalbudget_inspect.reading.logs import Log
 
 
@@ -168,7 +168,7 @@ def readings_in(sample: EvalSampleSummary, turns: Turns | None, expected: Sequen
         if name is not None and series not in said:
             continue  # a key that this answer's score does not have does not apply to it
         entry = entry_of(sample, None if name is None else scores[name])
-        value = math.nan if entry.get(FAILED) else as_number(series, said.get(series))
+        value = as_number(series, said.get(series))
         yield Reading(series, value, entry)
 
 
@@ -180,7 +180,7 @@ def _by_judges(sample: EvalSampleSummary, turns: Turns) -> Iterator[Reading]:
                 continue
             given = readings_of(entry, as_number(series, value))
             for judge, read in given.items():
-                yield Reading(judge, math.nan if entry.get(FAILED) else read, entry)
+                yield Reading(judge, read, entry)
             if given:
                 return
     # nobody knows whose turn it was: it stands with one of them, so that the answer is known to be missing

@@ -34,14 +34,13 @@ from evalbudget_inspect.repeats.config import Config
 from evalbudget_inspect.repeats.purchase import RepeatPurchase
 
 
-def asked_for(config: Config, score: str, beside: Sequence[str] = ()) -> dict[str, Any]:
-    """What the user asked for: the score that drives the sampler, and those that drive it beside it."""
+def asked_for(config: Config, score: str) -> dict[str, Any]:
+    """What the user asked for, and the score that drives the sampler."""
     asked: dict[str, Any] = {
         "sampler": config.sampler,
         "budget": config.budget,
         "repeat": config.repeat.value,
         "score": score,
-        **({"beside": list(beside)} if beside else {}),
         "score_range": list(config.score_range) if config.score_range else None,
         **({"estimators": list(config.estimators)} if config.estimators else {}),
         "seed": config.seed,
@@ -118,11 +117,11 @@ class Diagnosis:
             return None
         calls = []
         for reading in self.book.purchase.journal.readings:
-            cell, value, phase = reading.request.cell, reading.value, reading.request.phase
+            cell, told = reading.request.cell, (reading.value, reading.request.phase)
             # a cell that failed before its judge was asked is no failure of the judge
-            if value is not None or rotation.was_called(cell.item, cell.epoch):
+            if reading.value is not None or rotation.was_called(cell.item, cell.epoch):
                 judge = rotation.judge(cell.item, cell.epoch)
-                score, phase = (math.nan if number is None else float(number) for number in (value, phase))
+                score, phase = (math.nan if number is None else float(number) for number in told)
                 calls.append(Call(cell.item, cell.epoch, judge, score, phase))
         return PanelRows(
             calls,
@@ -145,7 +144,7 @@ class Diagnosis:
 
     @property
     def mean(self) -> BenchmarkMean:
-        """What the host prints of the scores that drive the sampler."""
+        """What the host prints of the score that drives the sampler."""
         if self.panel is not None:
             return self.panel.mean
         return describe_mean(

@@ -55,10 +55,10 @@ def _cached(kind: str, name: str, config: GenerateConfig) -> list[str]:
 
 def repeats_were_identical(readings: Sequence[Reading], repeat: Repeat) -> str | None:
     """A warning if every item was read at least twice and always gave the same score, and items differ."""
-    values: dict[int, list[tuple[float, ...]]] = defaultdict(list)
+    values: dict[int, list[float]] = defaultdict(list)
     for reading in readings:
         if reading.value is not None:
-            values[reading.request.cell.item].append((reading.value, *reading.beside))
+            values[reading.request.cell.item].append(reading.value)
     repeated = [v for v in values.values() if len(v) > 1]
     if len(repeated) < _ENOUGH or any(len(set(v)) > 1 for v in repeated):
         return None

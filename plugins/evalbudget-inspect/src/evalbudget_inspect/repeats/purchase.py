@@ -170,8 +170,8 @@ class RepeatPurchase:
         seeds = [(item, epoch) for epoch in range(1, self.epochs + 1) for item in self._index]
         others = sorted(earlier.keys() - set(seeds), key=lambda key: (key[1], self._index[key[0]]))
         for known in earlier.values():
-            if PHASE in known.share:
-                self.sampler.assume_phase(self._cell(known.key), known.share[PHASE])
+            if (phase := known.share.get(PHASE)) is not None:
+                self.sampler.assume_phase(self._cell(known.key), int(phase))
         self.resumed = bool(prior)
         promised = dict.fromkeys((*seeds, *others), 0.0)  # in money the bill decides, call by call
         if self.bill is None:
@@ -208,7 +208,6 @@ class RepeatPurchase:
         *,
         attempts: int = 1,
         error: str | None = None,
-        beside: tuple[float, ...] = (),
         sample: str = "",
     ) -> None:
         """The host is done with this cell, after so many paid attempts in this and earlier runs.
@@ -218,7 +217,6 @@ class RepeatPurchase:
             value: its score; None if it has none.
             attempts: that were paid.
             error: why it has no score.
-            beside: further scores.
             sample: the host's own name of it, by which the bill knows it.
         """
         flight = self._land(key)
@@ -226,7 +224,7 @@ class RepeatPurchase:
         if flight is not None and value is None:
             self.purchase.fail(flight.request, error, cost=cost)
         elif flight is not None:
-            self.purchase.tell(Reading(flight.request, value, cost, error, beside))
+            self.purchase.tell(Reading(flight.request, value, cost, error))
             self._free = 0 if cost else self._free + 1
             self._spent_on_readings += cost
         elif key[0] in self._index:

@@ -96,7 +96,6 @@ class BudgetedSource(SampleSource):
         config: what the user asked for.
         dataset: the task's samples, as the host will number them; all with ids where they are held back.
         score: which score drives the sampler: scorer name, and key if its scores are dicts.
-        beside: further scores that drive it too.
         refused: called with every refusal, so that a command can tell it from the host's own errors.
         accuracy: the score's own metrics include the host's ``accuracy``.
         told: where judges take turns, a scorer is known to ask them.
@@ -115,7 +114,6 @@ class BudgetedSource(SampleSource):
         refused: Callable[[EvalbudgetError], None],
         accuracy: bool = False,
         told: bool = True,
-        beside: Sequence[tuple[str, str | None]] = (),
         holds_back: bool = False,
         cluster: str | None = None,
         clusters_needed: Mapping[str, str] = MappingProxyType({}),
@@ -124,7 +122,6 @@ class BudgetedSource(SampleSource):
         self.config = config
         self._dataset = dataset
         self._holds_back = holds_back
-        self._beside = tuple(beside)
         self._told = told
         self._cluster = cluster
         self._clusters_needed = clusters_needed
@@ -146,11 +143,6 @@ class BudgetedSource(SampleSource):
         """What drives the sampler, as the user would write it."""
         return self._score if self._key is None else f"{self._score}.{self._key}"
 
-    @property
-    def beside(self) -> list[str]:
-        """The further scores that drive the sampler, in the same way."""
-        return [name if key is None else f"{name}.{key}" for name, key in self._beside]
-
     def told(self) -> dict[str, Any]:
         """Of the run in whose context this is called: what was bought, and once all is read what it shows."""
         run, serving = current_run(), self._current()
@@ -168,7 +160,7 @@ class BudgetedSource(SampleSource):
         return told
 
     def _bounds(self, serving: _Serving) -> tuple[float, float] | None:
-        """The range of the scores that drive, declared or known: the scores were C, I, P, N or the like."""
+        """The range of the score that drives, declared or known: its values were C, I, P, N or the like."""
         return self.config.score_range or serving.seen.range(accuracy=self._accuracy)
 
     def _summary(self, spec: EvalSpec) -> Summary | None:
@@ -238,10 +230,6 @@ class BudgetedSource(SampleSource):
             logger.warning(unused)
         self._pass_on(serving, (str(sample.id), sample.epoch))
         value, error = self._read(serving, sample)
-        beside: tuple[float, ...] = ()
-        if value is not None and self._beside:
-            beside, error = self._read_beside(sample)
-            value = value if error is None else None
         key = (str(sample.id), sample.epoch)
         if serving.rotation is not None and key[0] in book.items:
             dropped = serving.rotation.note(*key, scored=value is not None)
@@ -260,7 +248,6 @@ class BudgetedSource(SampleSource):
                 value,
                 attempts=paid_attempts(sample),
                 error=error,
-                beside=beside,
                 sample=sample.uuid or "",
             )
             count_retries(book.purchase.tally, sample)
@@ -352,26 +339,6 @@ class BudgetedSource(SampleSource):
         if current_run() is None:
             return {}
         return _allocation(await self._serving()).share((str(state.sample_id), state.epoch))
-
-    def lacks(self, scorer: str, state: TaskState, given: Score | None) -> bool:
-        """Whether an answer lacks one of the scores that decide, as far as they are given.
-
-        Args:
-            scorer: whose score is given now.
-            state: with the scores given before.
-            given: None if the scorer gave none.
-        """
-        for name, key in ((self._score, self._key), *self._beside):
-            score = given if name == scorer else (state.scores or {}).get(name)
-            if score is None and name != scorer:
-                continue  # it comes later
-            try:
-                value = math.nan if score is None else score_to_float(score, name, key)
-            except InvalidInputError:  # said when the host hands the sample over
-                return True
-            if not in_range(value, self.config.score_range):
-                return True
-        return False
 
     async def seat(self, state: TaskState) -> Seat | Turn | None:
         """The judge whose turn it is; None where a log is scored again outside a run."""
@@ -629,23 +596,6 @@ class BudgetedSource(SampleSource):
         if not in_range(value, self.config.score_range):
             return None, "unscored" if math.isnan(value) else "score outside the declared range"
         return value, None
-
-    def _read_beside(self, sample: EvalSample) -> tuple[tuple[float, ...], str | None]:
-        """The further scores, or why one of them is none."""
-        found = []
-        for name, key in self._beside:
-            score = (sample.scores or {}).get(name)
-            if score is None:
-                return (), f"no score from {name!r}"
-            try:
-                value = score_to_float(score, name, key)
-            except InvalidInputError as ex:
-                self._refused(ex)
-                raise
-            if not in_range(value, self.config.score_range):
-                return (), "unscored" if math.isnan(value) else "score outside the declared range"
-            found.append(value)
-        return tuple(found), None
 
     def _warn_if_identical(self, serving: _Serving, book: RepeatPurchase) -> None:
         purchase = book.purchase

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +11,7 @@ from inspect_ai.scorer import Metric, Scorer
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
-from evalbudget.repeats import Repeat, jointly
+from evalbudget.repeats import Repeat
 from evalbudget_inspect.host.chosen_samples import emptied, number_samples, strata_of_items
 from evalbudget_inspect.host.dict_scores import by_row
 from evalbudget_inspect.host.how_bought import ALLOCATION, BUDGET, FIXED_REPEATS
@@ -24,7 +22,6 @@ from evalbudget_inspect.host.private import registry_log_name
 from evalbudget_inspect.host.reducers import names_of, refuse_as_score
 from evalbudget_inspect.host.refusals import refused
 from evalbudget_inspect.host.scoring import (
-    Lacks,
     asks,
     declared_cluster,
     declared_clusters,
@@ -86,9 +83,8 @@ def budgeted(
             see the scores of ``judges`` with the judges' deviations taken out.
         repeat: ``generation`` (default): a repeat is a fresh epoch; ``judge``: the first generation of each
             item is kept and scored again.
-        score: the scorer whose scores drive the sampler, ``name`` or ``name.key``; default the first. With
-            several, ``"a,b.key"``, on the scale ``score_range``, the sampler is ``joint``. The summary and
-            the item table are about the first, every scorer's metrics about its own scores.
+        score: the scorer whose scores drive the sampler, ``name`` or ``name.key``; default the first. The
+            summary and the item table are about it, every scorer's metrics about its own scores.
         seed: of the sampler.
         score_range: the smallest and the largest possible score, ``"1..10"``; with it every item gets a
             guaranteed interval, and a score outside counts as failed. C/I/P/N scores are within 0..1.
@@ -126,18 +122,14 @@ def budgeted(
         task.scorer = [plugin_scorer(scorer)]
     scorers = check_task(task, "budgeted")
     names = scorer_names(scorers)
+    score = _one_score(score, names)
     refuse_as_score(score, names_of(task.epochs_reducer), names)
-    (name, key), *beside = driving = driving_scores(score, names)
-    for scorer_name, scorer_key in driving:
-        require_key(scorers[names.index(scorer_name)], scorer_name, scorer_key, "--score")
+    name, key = driving_score(score, names)
+    drives = scorers[names.index(name)]
+    require_key(drives, name, key, "--score")
     turns = {n: rotates(scorer) for n, scorer in zip(names, scorers, strict=True)}
     panels = {n: found.panel for n, found in turns.items() if found is not None}
     _check_panels(panels, judges=judges, rotation=rotation, judge_prices=judge_prices, judge_role=judge_role)
-    named = bool(sampler)
-    if beside:
-        both = jointly(sampler, len(driving), score_range, judges=bool(judges or panels))
-        sampler = both.pop("sampler")
-        options |= both
     config = Config.of(
         budget=budget,
         prices=None if prices is None else str(Path(prices).resolve()),
@@ -160,8 +152,6 @@ def budgeted(
         rotating=panels.get(name),
         **options,
     )
-    if beside and config.named and not named:
-        config = replace(config, named=False)
     if config.store is not None and (len(scorers) > 1 or key is not None):
         raise InvalidInputError(
             f"processes that share a budget (--store) take one score, and task {task.name!r} has several; "
@@ -180,7 +170,6 @@ def budgeted(
     }
     if config.cluster is not None:
         needed[config.cluster] = ""
-    drives = scorers[names.index(name)]
     source = BudgetedSource(
         config,
         dataset,
@@ -190,33 +179,23 @@ def budgeted(
         rows=[] if _alone(drives, config) else [registry_log_name(m) for m in own_metrics(drives, key)],
         told=told,
         score=(name, key),
-        beside=beside,
         refused=refused,
         accuracy=has_accuracy(drives),
     )
-    deciding = {scorer_name for scorer_name, _ in driving}
     adapted = task_with(
         task,
         dataset=source,
         setup=[setup_of(BUDGET, source.before_solving, **_how_bought(config)), *solvers_of(task.setup)],
         cleanup=_cleanup(source, task.cleanup),
         scorer=[
-            _scorer(
-                scorer,
-                config,
-                source,
-                drives=scorer_name == name,
-                lacks=partial(source.lacks, scorer_name) if beside and scorer_name in deciding else None,
-                decides=scorer_name in deciding,
-                keys={each for name_, each in driving if name_ == scorer_name and each is not None} or None,
-            )
-            for scorer, scorer_name in zip(scorers, names, strict=True)
+            _scorer(scorer, config, source, drives=own == name, key=key)
+            for scorer, own in zip(scorers, names, strict=True)
         ],
         name=task.name,
     )
     # the dataset's name and location for the log
     adapted.dataset = emptied(dataset) if holds_back else dataset
-    lead_with_estimate(adapted, scorers[names.index(name)], name, key)
+    lead_with_estimate(adapted, drives, name, key)
     show_epochs(adapted)
     source.serve(adapted)
     return adapted
@@ -237,41 +216,29 @@ def _told_to_ask(panel: Panel | None, scorers: Sequence[Scorer]) -> bool:
 
 
 def _scorer(
-    scorer: Scorer,
-    config: Config,
-    source: BudgetedSource,
-    *,
-    drives: bool,
-    decides: bool,
-    keys: set[str] | None,
-    lacks: Lacks | None,
+    scorer: Scorer, config: Config, source: BudgetedSource, *, drives: bool, key: str | None
 ) -> Scorer:
     if rotates(scorer) is not None and not drives:  # it deals its own judges and reports on them
         return with_metrics(scorer, None, metadata=None, before=source.before_scoring, share=source.share)
 
-    def metric(key: str | None, *, bounded: bool) -> Metric:
+    def metric(own: str | None, *, bounded: bool) -> Metric:
         return _metric(
             config,
             drives=drives,
             decides=bounded,
             accuracy=has_accuracy(scorer),
-            cluster=config.cluster or declared_cluster(scorer, key),
+            cluster=config.cluster or declared_cluster(scorer, own),
         )
 
     return with_metrics(
         scorer,
-        metric(None, bounded=decides),
-        metadata=LiveMetadata(
-            asked_for(config, source.scores_as, source.beside), source.told if drives else dict
-        ),
+        metric(None, bounded=drives),
+        metadata=LiveMetadata(asked_for(config, source.scores_as), source.told if drives else dict),
         before=source.before_scoring,
         share=source.share,
-        lacks=lacks,
         seat=source.seat if config.panel is not None else None,
         alone=_alone(scorer, config),
-        by_key=lambda key: by_row(
-            metric(key, bounded=decides and (keys is None or key in keys or _is_pattern(key)))
-        ),
+        by_key=lambda own: by_row(metric(own, bounded=drives and (key in (None, own) or _is_pattern(own)))),
     )
 
 
@@ -297,7 +264,7 @@ def _check_panels(panels: Mapping[str, Panel], **given: object) -> None:
 
 
 def _metric(config: Config, *, drives: bool, decides: bool, accuracy: bool, cluster: str | None) -> Metric:
-    # the declared range is that of the scores that decide; another scorer's zeros must not fall out of it
+    # the declared range is that of the score that decides; another scorer's zeros must not fall out of it
     low, high = config.score_range if decides and config.score_range else (None, None)
     if config.panel is None:
         return budget_estimates(
@@ -365,17 +332,19 @@ def driving_score(wanted: str | None, names: Sequence[str]) -> tuple[str, str | 
     raise UnknownNameError("score", wanted, names)
 
 
-def driving_scores(wanted: str | Sequence[str] | None, names: Sequence[str]) -> list[tuple[str, str | None]]:
-    """As :func:`driving_score`, of one or several scores, each once.
+def _one_score(wanted: str | Sequence[str] | None, names: Sequence[str]) -> str | None:
+    """What was named, which inspect splits at commas; None for nothing.
 
     Raises:
-        UnknownNameError: the task has no such scorer.
+        InvalidInputError: several scores were named.
     """
-    if wanted is None or (isinstance(wanted, str) and wanted in names):
-        return [driving_score(wanted, names)]
-    parts = wanted.split(",") if isinstance(wanted, str) else wanted
-    given = [part.strip() for part in parts if part.strip()]
-    return list(dict.fromkeys(driving_score(part, names) for part in given)) or [driving_score(None, names)]
+    score = wanted if wanted is None or isinstance(wanted, str) else ",".join(wanted)
+    if score is not None and "," in score and score not in names:
+        raise InvalidInputError(
+            f"--score {score} names several scores, and one of them decides what is asked next; name that "
+            "one: the others are reported with estimates of their own"
+        )
+    return score or None
 
 
 def _how_bought(config: Config) -> dict[str, Any]:

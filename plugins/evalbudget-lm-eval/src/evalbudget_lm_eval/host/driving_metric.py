@@ -20,7 +20,8 @@ def driving_score(name: str, task: Any, wanted: str | None) -> str:
 
     Raises:
         UnknownNameError: the task has no such metric or filter.
-        InvalidInputError: no metric, or not this one, has a number per document that is averaged.
+        InvalidInputError: no metric, or not this one, has a number per document that is averaged; or several
+            are wanted.
     """
     aggregations: dict[str, Any] = task.aggregation()
     filters = filters_of(task)
@@ -41,6 +42,10 @@ def driving_score(name: str, task: Any, wanted: str | None) -> str:
     metric, _, chosen = (part.strip() for part in wanted.partition(","))
     if metric not in aggregations:
         raise UnknownNameError(f"score of task {name!r}", metric, aggregations)
+    if chosen not in filters and ("," in chosen or chosen in aggregations):
+        raise InvalidInputError(
+            f"--score {wanted} names several scores of task {name!r}, and one of them decides; name that one"
+        )
     if chosen and chosen not in filters:
         raise UnknownNameError(f"filter of task {name!r}", chosen, filters)
     if metric not in averaged:
@@ -50,23 +55,6 @@ def driving_score(name: str, task: Any, wanted: str | None) -> str:
             + (f"use --score {averaged[0]}" if averaged else "add a metric with aggregation: mean")
         )
     return f"{metric},{chosen or filters[0]}"
-
-
-def driving_scores(name: str, task: Any, wanted: str | None) -> tuple[str, ...]:
-    """As :func:`driving_score`, of one or several, each once: ``exact_match,strict-match,f1`` are two.
-
-    Raises:
-        UnknownNameError: the task has no such metric or filter.
-        InvalidInputError: no metric, or not one of these, has a number per document that is averaged.
-    """
-    named: list[list[str]] = []
-    for part in (part.strip() for part in (wanted or "").split(",")):
-        if not named or part in task.aggregation():
-            named.append([part])
-        else:
-            named[-1].append(part)
-    given = [",".join(parts) for parts in named]
-    return tuple(dict.fromkeys(driving_score(name, task, each or None) for each in given))
 
 
 def filters_of(task: Any) -> list[str]:

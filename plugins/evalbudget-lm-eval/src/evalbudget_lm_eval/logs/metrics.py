@@ -115,8 +115,7 @@ class Metrics:
     def _decided(self) -> frozenset[str]:
         """Metrics that a run or a race of ours went by, which are means."""
         block, task = self.log.file.block or {}, self.log.file.task
-        beside = (block.get("beside") or {}).get(task) or ()
-        keys = [(block.get("score") or {}).get(task), block.get("metric"), *beside]
+        keys = [(block.get("score") or {}).get(task), block.get("metric")]
         return frozenset(str(key).partition(",")[0] for key in keys if key)
 
     def _why_no_mean(self, metric: str) -> str:

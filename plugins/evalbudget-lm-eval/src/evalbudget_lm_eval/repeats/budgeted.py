@@ -58,8 +58,7 @@ def budgeted(
         sampler: registered name; default ``auto``: ``rating-kernel`` or ``eb-bernstein`` by what the warm-up
             shows; where the budget does not pay for the first readings of all documents ``sample``: as many
             as it pays for, once each. ``uniform`` asks every document equally often.
-        score: ``metric`` or ``metric,filter`` that drives the sampler; default each task's first. Several, as
-            in ``"acc,f1"``, decide together if they share a ``score_range``.
+        score: ``metric`` or ``metric,filter`` that drives the sampler; default each task's first.
         seed: of the sampler.
         score_range: the smallest and the largest possible score, ``"0..1"``; with it every document gets a
             guaranteed interval, and a score outside counts as failed.

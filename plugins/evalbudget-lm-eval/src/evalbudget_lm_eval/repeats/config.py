@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Self
 
 from evalbudget import Allocation
 from evalbudget.errors import BudgetError, InvalidInputError
-from evalbudget.repeats import DEFAULT_SAMPLER, DEFAULT_SAMPLER_OF_PANELS, Repeat, RepeatConfig, jointly
+from evalbudget.repeats import DEFAULT_SAMPLER, DEFAULT_SAMPLER_OF_PANELS, Repeat, RepeatConfig
 
 DEFAULT_ROUND = 32
 NO_JOURNAL = "none"
@@ -22,8 +22,7 @@ class Config(RepeatConfig):
     Attributes:
         budget: calls of the model; ``20x`` is 20 answers per document; or money or tokens, of the model and
             its judges. None, for judges only: the host's own run, and no more.
-        score: ``metric`` or ``metric,filter`` that drives the sampler, or several of these; None for the
-            first of each task.
+        score: ``metric`` or ``metric,filter`` that drives the sampler; None for the first of each task.
         journal: path of the journal; None to choose one, ``none`` for no journal.
         in_flight: documents given to the host at a time; None for 32, or what the model takes at once if
             that is more.
@@ -93,28 +92,6 @@ class Config(RepeatConfig):
                     f"{flag} needs a --budget: without one, judges score each answer of the host's own run, "
                     "and once"
                 )
-
-    def jointly(self, driving: Mapping[str, Sequence[str]], *, judges: bool) -> Config:
-        """The same, with several scores deciding together.
-
-        Args:
-            driving: keys of the scores that decide, by task.
-            judges: whether judges take turns in one of the tasks.
-
-        Raises:
-            InvalidInputError: tasks have different numbers of them; or another sampler, no scale that they
-                share, or judges that take turns.
-        """
-        most = max(driving, key=lambda name: len(driving[name]))
-        for name, keys in driving.items():
-            if len(keys) < len(driving[most]):
-                raise InvalidInputError(
-                    f"--score names {len(keys)} scores of task {name!r} and {len(driving[most])} of task "
-                    f"{most!r}; where several decide together, every task has them all"
-                )
-        named = None if self.sampler == DEFAULT_SAMPLER else self.sampler
-        both = jointly(named, len(driving[most]), self.score_range, judges=judges)
-        return replace(self, sampler=both.pop("sampler"), options={**self.options, **both})
 
     @classmethod
     def of(cls, **typed: Any) -> Self:

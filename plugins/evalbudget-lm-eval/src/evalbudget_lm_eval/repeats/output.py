@@ -154,7 +154,6 @@ def _block(
         "budget": config.budget,
         "budget_scores": int(book.purchase.ledger.budget.amount) if book.money is None else None,
         "score": dict(book.scores),
-        **({"beside": {name: list(keys) for name, keys in book.beside.items()}} if book.beside else {}),
         "score_range": list(config.score_range) if config.score_range else None,
         **({"repeat": config.repeat.value} if config.repeat is Repeat.JUDGE else {}),
         **({"estimators": list(config.estimators)} if config.estimators else {}),

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +41,6 @@ class RepeatPurchase:
         config: what the user asked for.
         primed: the tasks.
         scores: the key ``metric,filter`` that drives the sampler, by task.
-        beside: further keys that drive it in the same way, by task.
         path: of the record; it is continued if it exists. None to keep none.
         run: what else must be the same for a record to be continued.
         asks_model: the model itself is asked, not only its judges.
@@ -58,14 +56,12 @@ class RepeatPurchase:
         primed: PrimedTasks,
         *,
         scores: dict[str, str],
-        beside: Mapping[str, Sequence[str]],
         path: Path | None,
         run: dict[str, Any],
         asks_model: bool = True,
     ) -> None:
         self.config = config
         self.scores = scores
-        self.beside = beside
         self.primed = primed
         self.documents = [(name, doc) for name in primed.names for doc in primed.documents(name)]
         costs = [float(primed.cost(*document)) for document in self.documents]
@@ -191,13 +187,11 @@ class RepeatPurchase:
             self.shared.close(patience=0.0 if isinstance(error, StoreDownError) else None)
 
     def _reading(self, answer: Answered) -> Reading:
-        keys = (self.scores[answer.task], *self.beside.get(answer.task, ()))
-        found = [answer.metrics.get(key) for key in keys]
-        error = next(filter(None, map(partial(self._no_score, answer), keys, found)), None)
-        value, *beside = found if error is None else [None]
+        key = self.scores[answer.task]
+        value = answer.metrics.get(key)
+        error = self._no_score(answer, key, value)
         cost = float(answer.requests) if self.money is None else self.money.cost(answer.asked)
-        further = tuple(score for score in beside if score is not None)
-        return Reading(self._requests[answer.asked], value, cost, error, further)
+        return Reading(self._requests[answer.asked], value if error is None else None, cost, error)
 
     def _no_score(self, answer: Answered, key: str, value: float | None) -> str | None:
         """Why this is no score; None if it is one."""

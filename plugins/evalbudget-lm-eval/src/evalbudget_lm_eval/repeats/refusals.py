@@ -94,17 +94,15 @@ def clusters_of(config: Config, primed: PrimedTasks) -> dict[str, NDArray[np.int
     return found
 
 
-def check_shared(primed: PrimedTasks, beside: Mapping[str, object]) -> None:
+def check_shared(primed: PrimedTasks) -> None:
     """Refuse what processes that share a budget cannot do.
 
     Raises:
-        InvalidInputError: several tasks, several scores that decide, or judges in the task's filters.
+        InvalidInputError: several tasks, or judges in the task's filters.
     """
     why = None
     if len(primed.names) > 1:
         why = f"one task at a time, and this is {len(primed.names)}"
-    elif beside:
-        why = "one score that decides, and --score names several"
     elif panel_of(primed.task(primed.names[0])) is not None:
         why = f"no judges that take turns, and the task {primed.names[0]!r} has them"
     if why is not None:

@@ -17,7 +17,7 @@ from evalbudget.repeats import Repeat, Summary
 from evalbudget.secrets import said_by
 from evalbudget.shown import shown_logger
 from evalbudget_lm_eval.host.answers import SCORED, Answered, Asked
-from evalbudget_lm_eval.host.driving_metric import applies_to_some, driving_scores
+from evalbudget_lm_eval.host.driving_metric import applies_to_some, driving_score
 from evalbudget_lm_eval.host.fingerprint import fingerprint_of
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks, tasks_of
 from evalbudget_lm_eval.host.identity import is_api, model_name
@@ -77,11 +77,7 @@ def run_budgeted(
         Foreseen: it was only to be foreseen.
     """
     _, found = tasks_of(tasks)
-    driving = {name: driving_scores(name, task, config.score) for name, task in found.items()}
-    scores = {name: keys[0] for name, keys in driving.items()}
-    beside = {name: keys[1:] for name, keys in driving.items() if keys[1:]}
-    if beside:
-        config = config.jointly(driving, judges=any(map(panel_of, found.values())))
+    scores = {name: driving_score(name, task, config.score) for name, task in found.items()}
     for task in found.values():
         if check_judges(task) is not None and config.estimators:
             raise InvalidInputError(
@@ -107,10 +103,8 @@ def run_budgeted(
         if check_budget(config, primed) and not repeats:
             check_repeats(config, primed)
         run: dict[str, Any] = {"model": model_name(lm), "prompts": fingerprint_of(primed), "score": scores}
-        if beside:
-            run["beside"] = beside
         if config.store is not None:
-            check_shared(primed, beside)
+            check_shared(primed)
             run["store"] = config.store
         run |= {"vary_seed": config.vary_seed, **(about or {})}
         judges = {name: panel.identity for name, task in found.items() if (panel := panel_of(task))}
@@ -129,12 +123,7 @@ def run_budgeted(
             raise Foreseen(foreseen(config, primed, money, earlier))
         path = None if config.journal == NO_JOURNAL else _record_path(config, primed.names, run, folder)
         book = RepeatPurchase(
-            *(config, primed),
-            scores=scores,
-            beside=beside,
-            path=path,
-            run=run,
-            asks_model=answers is None,
+            *(config, primed), scores=scores, path=path, run=run, asks_model=answers is None
         )
         return _Run(book, told, answers).until_done()
 

@@ -135,8 +135,6 @@ def _totals(book: RepeatPurchase, name: str, scored: Sequence[Scored]) -> TaskTo
         if outside is None:
             continue
         range_ = known_range(task, other.partition(",")[0], (one.value for one in complete))
-        if other in book.beside.get(name, ()):
-            range_ = book.config.score_range  # which all that decide share
         if not outside:
             others[other] = describe_mean(
                 readings_of(complete, documents), bounds=range_, clusters=clusters, **drawn, **how
