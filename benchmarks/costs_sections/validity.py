@@ -66,8 +66,8 @@ def bought(
 def estimated(pool: Pool, sampler: RepeatSampler, run: Bought, *, items: bool = True) -> Estimated:
     """What is printed after a run."""
     readings = ItemReadings.of_bought(run.readings, len(pool.items))
-    if sampler.allocation is not Allocation.WEIGHTED:
-        readings = readings.unweighted()
+    if sampler.allocation is not Allocation.PHASED:
+        readings = readings.without_phases()
     found = mean_over_fixed_items(
         readings, allocation=sampler.allocation, fixed_repeats=sampler.fixed_repeats
     )
