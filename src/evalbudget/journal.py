@@ -80,12 +80,10 @@ class Journal:
     Attributes:
         header: who wrote it; None for one built by hand.
         events: in the order they happened.
-        notes: what a sampler settled on the way, for whoever reads the journal; replaying does not need it.
     """
 
     header: Header | None = None
     events: list[Event] = field(default_factory=list)
-    notes: dict[str, str] = field(default_factory=dict)
 
     def append(self, event: Event) -> None:
         """Record what happened."""
