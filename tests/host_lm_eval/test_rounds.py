@@ -134,6 +134,33 @@ def test_responses_of_an_earlier_run_are_scored_without_asking(folder: Path, tmp
     record.close()
 
 
+@pytest.mark.parametrize(
+    ("options", "rounds"),
+    [
+        # a phase goes together, and with it one answer to each document for the phase after it
+        ({}, [32, 48 + 40, 40 + 40, 120 + 40, 40]),
+        ({"until": "item±0.1"}, [32, 48, 40, 40, 40, 50, 62, 88]),
+        ({"sampler": "uniform"}, [32, 256, 112]),
+        ({"sampler": "robin-hood", "t0": 3}, [32, 88] + [32] * 8 + [24]),
+        ({"in_flight": 50}, [50] * 8),
+    ],
+    ids=lambda given: " ".join(map(str, given.values())) if isinstance(given, dict) else "",
+)
+def test_a_round_is_as_large_as_what_is_decided_and_never_larger(
+    tmp_path: Path, options: dict[str, Any], rounds: list[int]
+) -> None:
+    sizes: list[int] = []
+
+    class Model(CoinModel):
+        def generate_until(self, requests: list[Any], disable_tqdm: bool = False) -> list[str]:
+            sizes.append(len(requests))
+            return super().generate_until(requests)
+
+    with budgeted(budget=400, score_range="0..1", journal="none", **options):
+        simple_evaluate(write_task(tmp_path / "tasks", n=40), Model())
+    assert sizes == rounds
+
+
 def test_the_rule_of_who_is_down() -> None:
     assert [n for n in range(20) if is_down(n)] == list(range(DOWN_AFTER, 20))
     assert not is_down(100, successes=1)

@@ -166,7 +166,6 @@ def _block(
         "failures": dict(list(tally.failures.items())[:_REASONS]),
         "closed": _closed(book),
         "stop_reason": book.purchase.stop_reason,
-        "chosen": sampler.name if book.strata is not None else getattr(sampler, "chosen", None),
         "allocation": sampler.allocation.value,
         "fixed_repeats": sampler.fixed_repeats,
         "journal": None if book.record.path is None else str(book.record.path),

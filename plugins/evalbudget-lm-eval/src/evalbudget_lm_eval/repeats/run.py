@@ -12,6 +12,7 @@ from math import isfinite, nan
 from pathlib import Path
 from typing import Any
 
+from evalbudget import Allocation
 from evalbudget.errors import InvalidInputError
 from evalbudget.repeats import Repeat, Summary
 from evalbudget.secrets import said_by
@@ -43,7 +44,7 @@ from evalbudget_lm_eval.run.rounds import Rounds
 
 log = shown_logger(__name__)
 _LOOK = 0.25  # seconds between looks at what other processes did
-_WARMUP_ROUNDS = 8  # rounds given at once while nothing is decided yet
+_LARGER = 8  # times as many documents are given at once while nothing is decided
 
 
 def run_budgeted(
@@ -339,16 +340,16 @@ class _Run:
             cells = [asked for asked in cells if asked not in now]
 
     def _next_size(self) -> int:
-        """More at once while the sampler reads everything the same number of times anyway."""
-        if (
-            self.book.shared is not None or not self.rounds.count
-        ):  # that no score is a number should not cost more than it has to
+        """More at once where nothing that is asked depends on what comes back."""
+        book, sampler = self.book, self.book.sampler
+        # in the first round, that no score is a number should not cost more than it has to
+        if book.shared is not None or book.config.in_flight is not None or not self.rounds.count:
             return self._size
-        sampler = self.book.sampler
-        warmup = len(self.book.documents) * max(sampler.fixed_repeats, 1) - sampler.asked
-        if self.book.config.in_flight is None and warmup > self._size:
-            return min(warmup, self._size * _WARMUP_ROUNDS)
-        return self._size
+        most = self._size * _LARGER
+        if sampler.allocation is not Allocation.ADAPTIVE:  # phases hand out what is decided
+            return most
+        warmup = len(book.documents) * max(sampler.fixed_repeats, 1) - sampler.asked
+        return min(max(warmup, self._size), most)
 
     # what comes back
 
