@@ -12,6 +12,7 @@ import pytest
 from evalbudget import Allocation
 from evalbudget.backtest import HowBought, RecordedScores
 from evalbudget.errors import InvalidInputError, UnknownNameError
+from evalbudget.recorded._log_columns import Bought, LogColumns
 
 SCORES = np.arange(24, dtype=np.float32).reshape(1, 3, 2, 4)
 NAMES = {"models": ["m"], "items": ["a", "b", "c"], "raters": ["r", "s"]}
@@ -182,7 +183,10 @@ def test_purchases_and_epochs_survive_the_file_and_follow_the_selection(
     epochs = np.arange(small.scores.size).reshape(small.scores.shape)
     bought = replace(
         small,
-        purchases=(HowBought(Allocation.ADAPTIVE, 2, cost=99.0), HowBought(usd=1.25)),
+        purchases=(
+            HowBought(Allocation.ADAPTIVE, 2, cost=99.0),
+            HowBought(usd=1.25, phase_sizes=(2.0, 1.75)),
+        ),
         epochs=epochs,
     )
     bought.save(tmp_path / "bought.npz")
@@ -191,7 +195,7 @@ def test_purchases_and_epochs_survive_the_file_and_follow_the_selection(
     assert again.epochs is not None
     assert (again.epochs == epochs).all()
     part = again.select(model="b", rater="s").part(items=np.array([1, 4, 6]))
-    assert part.purchases == (HowBought(usd=1.25),)
+    assert part.purchases == (HowBought(usd=1.25, phase_sizes=(2.0, 1.75)),)
     assert part.epochs is not None
     kept = [int(name.split()[1]) for name in part.items]
     assert (part.epochs == epochs[1:, kept, 1:]).all()
@@ -204,6 +208,8 @@ def test_purchases_and_epochs_that_do_not_fit_are_refused(small: RecordedScores,
         replace(small, epochs=np.zeros(2, dtype=np.int64))
     with pytest.raises(InvalidInputError, match="fixed_repeats of a purchase is -1"):
         HowBought(fixed_repeats=-1)
+    with pytest.raises(InvalidInputError, match=r"phase_sizes of a purchase are \(2.0, inf\)"):
+        HowBought(phase_sizes=(2.0, float("inf")))
     np.savez(tmp_path / "x.npz", scores=np.ones((1, 2, 1, 1)), allocation=np.array(["adaptve"]))
     with pytest.raises(UnknownNameError, match=r"allocation in .*x.npz: 'adaptve'. Did you mean 'adaptive'"):
         RecordedScores.load(tmp_path / "x.npz")
@@ -215,3 +221,27 @@ def test_purchases_and_epochs_that_do_not_fit_are_refused(small: RecordedScores,
     )
     with pytest.raises(InvalidInputError, match=r"cost has shape \(2,\); it must have one entry per model"):
         RecordedScores.load(tmp_path / "y.npz")
+
+
+def test_phases_of_a_second_log_follow_all_of_the_first_run() -> None:
+    columns = LogColumns()
+    for log in ("x", "y"):
+        for item in ("i", "j"):
+            columns.items.append(item)
+            columns.scores.append(1.0)
+            columns.models.append("m")
+            columns.raters.append("r")
+            columns.repeats.append(log)
+            columns.generations.append(log)
+            columns.logs.append(log)
+            columns.epochs.append(1)
+            columns.phases.append(0.0)
+    bought = {
+        "x": Bought(HowBought(Allocation.PHASED, phase_sizes=(1.0, 0.5)), 1),  # the second: of other items
+        "y": Bought(HowBought(Allocation.PHASED, phase_sizes=(1.25,)), 1),
+    }
+    found = columns.recorded({"m": bought})
+    assert found.phases is not None
+    assert found.phases[0, :, 0].tolist() == [[0.0, 2.0]] * 2
+    assert found.purchases is not None
+    assert found.purchases[0].phase_sizes == (1.0, 0.5, 1.25)

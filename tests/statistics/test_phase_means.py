@@ -109,6 +109,20 @@ def test_wherever_it_stops_the_mean_is_unbiased_and_so_is_its_error_nearly() -> 
     np.testing.assert_allclose(claimed[ends], [0.037188, 0.026771, 0.020236, 0.015709], atol=1e-6)
 
 
+def test_some_items_of_a_run_are_folded_as_in_the_whole_of_it() -> None:
+    rng = np.random.default_rng(5)
+    item = np.concatenate([np.tile(np.arange(6), 2), rng.integers(0, 6, 20), rng.integers(0, 3, 20)])
+    phase, value = np.repeat([0.0, 1.0, 2.0], [12, 20, 20]), rng.normal(size=item.size)
+    whole, some = phase_means(item, phase, value, 6), item < 3
+    sizes = [12 / 6, 20 / 6, 20 / 6]
+    part = phase_means(item[some], phase[some], value[some], 3, sizes)
+    np.testing.assert_array_equal(part.mean, whole.mean[:3])
+    np.testing.assert_array_equal(part.variance, whole.variance[:3])
+    np.testing.assert_array_equal(item_shares(item[some], phase[some], 3, sizes), whole.share[some])
+    alone = phase_means(item[some], phase[some], value[some], 3)
+    assert (np.abs(alone.mean - whole.mean[:3]) > 1e-3).all()
+
+
 def _second_phase(begun: Phase) -> list[int]:
     """The items of the second phase, in order, by a rule that goes by the first one's scores."""
     x = np.array([sum(own) for own in begun])

@@ -63,6 +63,7 @@ class PanelRows:
         bounds: the smallest and the largest possible score, declared or known from the scorer.
         level: of the intervals.
         clusters: number of each item's cluster, shape (n_items,); None where items are independent.
+        phase_sizes: answers per item in each phase of the run that these are a part of; empty: by the calls.
 
     Raises:
         InvalidInputError: on reading: no judges or one twice, an index out of range, or a judge's two scores
@@ -80,6 +81,7 @@ class PanelRows:
     bounds: tuple[float, float] | None = None
     level: float = LEVEL
     clusters: IntArray | None = None
+    phase_sizes: Sequence[float] = ()
 
     @cached_property
     def scores(self) -> JudgeScores:
@@ -178,7 +180,14 @@ class PanelRows:
     def _of(self, calls: Sequence[Call]) -> JudgeScores:
         item, epoch, judge, value, phase = zip(*calls, strict=True) if calls else ((), (), (), (), ())
         return JudgeScores.of(
-            item, epoch, judge, value, judges=self.judges, n_items=self.n_items, phase=phase
+            item,
+            epoch,
+            judge,
+            value,
+            judges=self.judges,
+            n_items=self.n_items,
+            phase=phase,
+            phase_sizes=self.phase_sizes,
         )
 
 

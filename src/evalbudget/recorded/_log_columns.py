@@ -62,11 +62,13 @@ class Ordinals:
             allocation = Allocation.PHASED
         costs = [log.purchase.cost for log in logs]
         dollars = [log.purchase.usd for log in logs]
+        sizes = [log.purchase.phase_sizes for log in logs]
         self.purchase = HowBought(
             allocation,
             sum(fixed) if self._adaptive else next((f for f in fixed if f), 0),
             cost=sum(c for c in costs if c is not None),
             usd=None if None in dollars else sum(d for d in dollars if d is not None),
+            phase_sizes=tuple(size for own in sizes for size in own) if all(sizes) else (),
         )
         """Of all logs together."""
 
@@ -179,7 +181,8 @@ class LogColumns:
             for model, log in zip(self.models, self.logs, strict=True)
         ]
         phase = np.where(plain, 0.0, np.array(self.phases, dtype=np.float64))
-        if ((phase < 0.0) | (phase != np.floor(phase))).any():
+        told = phase[~np.isnan(phase)]
+        if not ((told >= 0.0) & np.isfinite(told) & (told == np.floor(told))).all():
             raise InvalidInputError("a phase is not a whole number from 0 on")
         model, log = np.array(model_of), np.array(_positions(self.logs, list(dict.fromkeys(self.logs))))
         after: dict[int, float] = {}
@@ -187,7 +190,8 @@ class LogColumns:
             rows = np.flatnonzero((model == m) & (log == source) & ~np.isnan(phase))
             if rows.size:
                 phase[rows] += after.get(m, 0.0)
-                after[m] = float(phase[rows].max()) + 1.0
+                own = bought[self.models[rows[0]]][self.logs[rows[0]]].purchase.phase_sizes
+                after[m] = max(float(phase[rows].max()) + 1.0, after.get(m, 0.0) + len(own))
         return phase
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -174,7 +175,7 @@ class RecordedScores:
         It holds ``scores`` and, each optional, ``models``, ``items``, ``raters`` (numbers are the names where
         they are missing), ``categories``, ``reference``, ``epochs``, ``phases``, ``costs``,
         ``one_generation``, ``one_measure`` and, one entry per model, ``allocation``, ``fixed_repeats``,
-        ``cost`` and ``usd``. Nothing is ever unpickled.
+        ``cost``, ``usd`` and ``phase_sizes``. Nothing is ever unpickled.
 
         Raises:
             InvalidInputError: the file is missing, broken, or holds something else.
@@ -248,6 +249,9 @@ class RecordedScores:
             for name in ("cost", "usd"):
                 known = [getattr(p, name) for p in self.purchases]
                 arrays[name] = np.asarray([np.nan if value is None else value for value in known])
+            sizes = [p.phase_sizes for p in self.purchases]
+            if any(sizes):
+                arrays["phase_sizes"] = np.array(list(zip_longest(*sizes, fillvalue=np.nan))).T
         if self.one_generation:
             arrays["one_generation"] = np.array(True)
         if not self.one_measure:
@@ -423,11 +427,20 @@ def _purchases(arrays: Mapping[str, NDArray[Any]]) -> tuple[HowBought, ...] | No
     for name in names:
         if name not in list(Allocation):
             raise UnknownNameError("allocation", name, [a.value for a in Allocation])
+    sizes = _floats("phase_sizes", arrays.get("phase_sizes", np.empty((n, 0))))
+    if sizes.ndim != 2 or len(sizes) != n:
+        raise InvalidInputError(f"phase_sizes has shape {sizes.shape}; it must be ({n} models, phases)")
     return tuple(
         HowBought(
-            Allocation(name), int(fixed), None if np.isnan(cost) else cost, None if np.isnan(usd) else usd
+            Allocation(name),
+            int(fixed),
+            None if np.isnan(cost) else cost,
+            None if np.isnan(usd) else usd,
+            tuple(own[~np.isnan(own)].tolist()),
         )
-        for name, fixed, cost, usd in zip(names, *(c.tolist() for c in columns.values()), strict=True)
+        for name, own, fixed, cost, usd in zip(
+            names, sizes, *(c.tolist() for c in columns.values()), strict=True
+        )
     )
 
 

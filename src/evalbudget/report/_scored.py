@@ -94,6 +94,7 @@ class Scored:
             n_items=len(self.recorded.items),
             cost=purchase.cost,
             phase=None if self.recorded.phases is None else self.recorded.phases[model, item, judge, place],
+            phase_sizes=purchase.phase_sizes,
         )
 
     def fixed_scores(self, model: int) -> JudgeScores:
@@ -279,4 +280,5 @@ def readings_of(scores: JudgeScores) -> ItemReadings:
         n_items=scores.n_items,
         cost=scores.cost,
         phase=scores.phase,
+        phase_sizes=scores.phase_sizes,
     )

@@ -15,11 +15,13 @@ ones decided how many there are. In an item's first phase it is :math:`SS_i/(j_i
 others' where there is a single reading.
 
 The weight g_i goes by totals and not by the item's own count, so that items whose first scores were luck do
-not keep it: E m_i is the item's true mean at every stop.
+not keep it: E m_i is the item's true mean at every stop. Totals are those of the whole run also where only
+some of its items are looked at, since how much of a phase these get depends on their scores.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,20 +44,25 @@ class PhaseMeans:
     share: FloatArray
 
 
-def item_shares(item: IntArray, phase: FloatArray | None, n_items: int) -> FloatArray:
+def item_shares(
+    item: IntArray, phase: FloatArray | None, n_items: int, sizes: Sequence[float] = ()
+) -> FloatArray:
     """Share of each reading in its item's mean; those of an item add up to 1.
 
     Args:
         item: of each reading, shape (n_readings,).
         phase: in which it was bought, same shape; None: all readings of an item weigh the same.
         n_items: K.
+        sizes: see :func:`phase_means`.
     """
     if phase is None:
         return np.asarray(1.0 / np.bincount(item, minlength=n_items)[item])
-    return phase_means(item, phase, np.zeros(item.size), n_items).share
+    return phase_means(item, phase, np.zeros(item.size), n_items, sizes).share
 
 
-def phase_means(item: IntArray, phase: FloatArray, value: FloatArray, n_items: int) -> PhaseMeans:
+def phase_means(
+    item: IntArray, phase: FloatArray, value: FloatArray, n_items: int, sizes: Sequence[float] = ()
+) -> PhaseMeans:
     """Fold the phases of a run, in order.
 
     Args:
@@ -63,26 +70,28 @@ def phase_means(item: IntArray, phase: FloatArray, value: FloatArray, n_items: i
         phase: in which it was bought, from 0, same shape.
         value: its score, same shape.
         n_items: K.
+        sizes: t/K of each phase of the run that these are a part of; by these readings where it says nothing.
     """
     n, plain = np.zeros(n_items), np.zeros(n_items)  # readings so far, and their plain mean
     mean, variance, before = np.zeros(n_items), np.zeros(n_items), 0.0
     share = np.zeros(value.size)
     order = np.argsort(phase, kind="stable")
     for these in np.split(order, np.flatnonzero(np.diff(phase[order])) + 1) if order.size else ():
-        at, x = item[these], value[these]
+        at, x, number = item[these], value[these], int(phase[these[0]])
+        size = sizes[number] if number < len(sizes) else these.size / n_items
         j = np.bincount(at, minlength=n_items)
         came, new = j > 0, (j > 0) & (n == 0)
         of_phase, squares = _mean_and_squares(at, x, j)
         squares += np.where(new | ~came, 0.0, (of_phase - plain) ** 2 * n * j / np.maximum(n + j, 1))
         v = _evidence(squares, j, new)
-        r = max(these.size / n_items, 1.0)
+        r = max(size, 1.0)
         g = np.where(new, 1.0, np.where(came, r / (before + r), 0.0))
         mean = mean + np.where(came, g * (of_phase - mean), 0.0)
         variance = (1.0 - g) ** 2 * variance + np.where(came, g**2 * v / np.maximum(j, 1), 0.0)
         share *= (1.0 - g)[item]
         share[these] = (g / np.maximum(j, 1))[at]
         plain = plain + np.where(came, j / np.maximum(n + j, 1) * (of_phase - plain), 0.0)
-        n, before = n + j, before + these.size / n_items
+        n, before = n + j, before + size
     return PhaseMeans(np.where(n > 0, mean, np.nan), np.where(n > 0, variance, np.nan), share)
 
 

@@ -144,7 +144,13 @@ def judge_corrected(scores: JudgeScores) -> ItemReadings:
     if panel.value.size and np.bincount(panel.generation).max() > 1:
         epoch = np.arange(panel.item.size) - (np.cumsum(panel.per_item) - panel.per_item)[panel.item]
     return ItemReadings.of(
-        panel.item, epoch, value, n_items=scores.n_items, cost=scores.cost, phase=panel.phase
+        panel.item,
+        epoch,
+        value,
+        n_items=scores.n_items,
+        cost=scores.cost,
+        phase=panel.phase,
+        phase_sizes=panel.phase_sizes,
     )
 
 
@@ -164,6 +170,7 @@ def judge_corrected_generations(scores: JudgeScores) -> ItemReadings:
         n_items=scores.n_items,
         cost=scores.cost,
         phase=None if panel.phase is None else panel.phase[first],
+        phase_sizes=panel.phase_sizes,
     )
 
 
@@ -209,7 +216,8 @@ def _usable(scores: JudgeScores, allocation: Allocation, fixed_repeats: int) -> 
 def _item_weights(panel: JudgeScores, allocation: Allocation) -> FloatArray:
     """Weight of every score in the mean over items of their means."""
     phase = panel.phase if allocation is Allocation.PHASED else None
-    return item_shares(panel.item, phase, panel.n_items) / np.count_nonzero(panel.per_item)
+    shares = item_shares(panel.item, phase, panel.n_items, panel.phase_sizes)
+    return shares / np.count_nonzero(panel.per_item)
 
 
 def _estimate(

@@ -28,6 +28,7 @@ class JudgeScores:
         cost: of all calls, the failed ones included, in units of the budget.
         phase: ``Request.phase`` of each score, shape (n_scores,), nan where unknown; None: the scores of an
             item weigh the same.
+        phase_sizes: readings per item in each phase of the run that these are a part of; empty: of these.
     """
 
     judges: tuple[str, ...]
@@ -39,6 +40,7 @@ class JudgeScores:
     failed: IntArray
     cost: float
     phase: FloatArray | None = None
+    phase_sizes: Sequence[float] = ()
 
     @classmethod
     def of(
@@ -52,6 +54,7 @@ class JudgeScores:
         n_items: int | None = None,
         cost: float | None = None,
         phase: ArrayLike | None = None,
+        phase_sizes: Sequence[float] = (),
     ) -> JudgeScores:
         """Sort scores that came in any order.
 
@@ -64,6 +67,7 @@ class JudgeScores:
             n_items: size of the benchmark; None: the largest index seen, plus one.
             cost: of everything bought; None: one unit per call, failures included.
             phase: ``Request.phase`` of each call, same shape; nan where unknown.
+            phase_sizes: readings per item in each phase of the run that these are a part of.
 
         Raises:
             InvalidInputError: shapes differ, an index is out of range, a score is infinite, a judge is listed
@@ -110,7 +114,7 @@ class JudgeScores:
                 f"judge {names[k[at]]!r} scores item {i[at]}, epoch {j[at]} twice; average repeated "
                 "judgements of one generation, or number them as epochs of their own"
             )
-        return cls(names, size, i, j, k, v, failed, paid, p)
+        return cls(names, size, i, j, k, v, failed, paid, p, phase_sizes)
 
     @classmethod
     def from_table(cls, table: ArrayLike, *, judges: Sequence[str], cost: float | None = None) -> JudgeScores:

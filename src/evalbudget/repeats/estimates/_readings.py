@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -48,6 +48,7 @@ class ItemReadings:
         cost: of all readings, the failed ones included, in units of the budget.
         phase: ``Request.phase`` of each reading, same shape; nan where unknown. None: there were none, and
             the readings of an item weigh the same.
+        phase_sizes: readings per item in each phase of the run that these are a part of; empty: of these.
     """
 
     n_items: int
@@ -56,6 +57,7 @@ class ItemReadings:
     value: FloatArray
     cost: float
     phase: FloatArray | None = None
+    phase_sizes: Sequence[float] = ()
 
     @classmethod
     def of(
@@ -67,6 +69,7 @@ class ItemReadings:
         n_items: int | None = None,
         cost: float | None = None,
         phase: ArrayLike | None = None,
+        phase_sizes: Sequence[float] = (),
     ) -> ItemReadings:
         """Sort readings that came in any order.
 
@@ -77,6 +80,7 @@ class ItemReadings:
             n_items: size of the benchmark; None: the largest index seen, plus one.
             cost: of everything bought, failures included; None: one unit per reading.
             phase: ``Request.phase`` of each reading, same shape; nan where unknown.
+            phase_sizes: readings per item in each phase of the run that these are a part of.
 
         Raises:
             InvalidInputError: shapes differ, an index is out of range, a score is not finite, or an item has
@@ -114,7 +118,7 @@ class ItemReadings:
                     f"item {i[twice[0]]} has epoch {e[twice[0]]} twice; "
                     "number the repeats of an item 0, 1, 2 ..."
                 )
-        return cls(size, i, e, v, float(v.size) if cost is None else float(cost), p)
+        return cls(size, i, e, v, float(v.size) if cost is None else float(cost), p, phase_sizes)
 
     @cached_property
     def counts(self) -> IntArray:
@@ -137,9 +141,12 @@ class ItemReadings:
 
     def where(self, keep: NDArray[np.bool_]) -> ItemReadings:
         """The readings marked True, shape (n_readings,), of the same benchmark at the same cost."""
-        phase = None if self.phase is None else self.phase[keep]
-        return ItemReadings(
-            self.n_items, self.item[keep], self.epoch[keep], self.value[keep], self.cost, phase
+        return replace(
+            self,
+            item=self.item[keep],
+            epoch=self.epoch[keep],
+            value=self.value[keep],
+            phase=None if self.phase is None else self.phase[keep],
         )
 
     @classmethod
@@ -175,13 +182,13 @@ class ItemReadings:
     @cached_property
     def shares(self) -> FloatArray:
         """Share of each reading in its item's mean, shape (n_readings,); those of an item sum to 1."""
-        return item_shares(self.item, self.phase, self.n_items)
+        return item_shares(self.item, self.phase, self.n_items, self.phase_sizes)
 
     @cached_property
     def folded(self) -> PhaseMeans:
         """Items' means over phases; all phases must be known."""
         assert self.phase is not None
-        return phase_means(self.item, self.phase, self.value, self.n_items)
+        return phase_means(self.item, self.phase, self.value, self.n_items, self.phase_sizes)
 
     @cached_property
     def item_means(self) -> FloatArray:

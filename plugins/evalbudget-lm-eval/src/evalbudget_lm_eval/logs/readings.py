@@ -134,16 +134,18 @@ class Readings:
 def how_bought(file: SamplesFile, records: Sequence[Record], epochs: int, *, cost: float) -> Bought:
     """How a run's answers were bought; of one of ours without its results only the first ones may count."""
     block, allocation, fixed = file.block, Allocation.FIXED, 0
+    sizes: tuple[float, ...] = ()
     if block is not None and "allocation" in block:
         judged = (block.get("judges") or {}).get(
             file.task
         ) or block  # where each response is judged for itself
         allocation, fixed = Allocation(block["allocation"]), int(judged["fixed_repeats"])
+        sizes = tuple(map(float, block.get("phase_sizes", ())))
     elif block is not None:  # a race: how many documents a model was asked followed from its scores
         allocation = Allocation.ADAPTIVE
     elif any("epoch" in record for record in records):
         allocation, fixed = Allocation.ADAPTIVE, 1
-    return Bought(HowBought(allocation, fixed, cost=cost), epochs)
+    return Bought(HowBought(allocation, fixed, cost=cost, phase_sizes=sizes), epochs)
 
 
 def _with(before: Bought | None, more: Bought) -> Bought:

@@ -55,9 +55,9 @@ def budgeted(
             for ``judges`` only: the host's own run, scored by them.
         prices: file of prices, for a budget in money.
         risk: the accepted chance that the last calls exceed a budget in money or tokens.
-        sampler: registered name; default ``auto``: in phases, each planned by what earlier ones showed; where the
-            budget does not pay for two answers to each document ``sample``: as many documents as it pays for,
-            once each. ``uniform`` asks every document equally often.
+        sampler: registered name; default ``auto``: in phases, each planned by what earlier ones showed; where
+            the budget does not pay for two answers to each document ``sample``: as many documents as it pays
+            for, once each. ``uniform`` asks every document equally often.
         score: ``metric`` or ``metric,filter`` that drives the sampler; default each task's first.
         seed: of the sampler.
         score_range: the smallest and the largest possible score, ``"0..1"``; with it every document gets a

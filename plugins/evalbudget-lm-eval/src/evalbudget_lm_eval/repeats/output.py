@@ -168,6 +168,7 @@ def _block(
         "stop_reason": book.purchase.stop_reason,
         "allocation": sampler.allocation.value,
         "fixed_repeats": sampler.fixed_repeats,
+        **({"phase_sizes": list(book.phase_sizes)} if book.phase_sizes else {}),
         "journal": None if book.record.path is None else str(book.record.path),
         **({SHARED: _shared(book, processes)} if processes else {}),
         "level": LEVEL,

@@ -270,6 +270,13 @@ class RepeatPurchase:
             for event in self.purchase.journal
         }
 
+    @property
+    def phase_sizes(self) -> tuple[float, ...]:
+        """Readings per document in each phase, over all tasks; empty if there were none."""
+        scored = (each.request.phase for each in self.purchase.journal.readings if each.value is not None)
+        count = Counter(phase for phase in scored if phase is not None)
+        return tuple(count[phase] / len(self.documents) for phase in range(max(count, default=-1) + 1))
+
 
 def _strata(config: Config, primed: PrimedTasks) -> dict[str, Strata] | None:
     if not config.draws:

@@ -93,8 +93,10 @@ def totals_of(book: RepeatPurchase) -> dict[str, TaskTotals]:
     return {name: _totals(book, name, own) for name, own in scored.items()}
 
 
-def readings_of(scored: Sequence[Scored], documents: Sequence[int]) -> ItemReadings:
-    """What was read of these documents, in their order."""
+def readings_of(
+    scored: Sequence[Scored], documents: Sequence[int], phase_sizes: Sequence[float]
+) -> ItemReadings:
+    """What was read of these documents, in their order; phases as large as in the whole run."""
     index = {document: i for i, document in enumerate(documents)}
     return ItemReadings.of(
         [index[one.document] for one in scored],
@@ -102,6 +104,7 @@ def readings_of(scored: Sequence[Scored], documents: Sequence[int]) -> ItemReadi
         [one.value for one in scored],
         n_items=len(index),
         phase=[one.phase for one in scored],
+        phase_sizes=phase_sizes,
     )
 
 
@@ -110,7 +113,8 @@ def _totals(book: RepeatPurchase, name: str, scored: Sequence[Scored]) -> TaskTo
     task, documents = primed.task(name), primed.documents(name)
     metric = key.partition(",")[0]
     bounds = book.config.score_range or known_range(task, metric, (one.value for one in scored))
-    table, fixed = readings_of(scored, documents), sampler.fixed_repeats
+    sizes = book.phase_sizes
+    table, fixed = readings_of(scored, documents, sizes), sampler.fixed_repeats
     values = primed.values(name, key)
     if any(isinstance(value, Judged) for value in values):
         # an answer of a task with repeats: is several responses, each judged for itself
@@ -137,13 +141,13 @@ def _totals(book: RepeatPurchase, name: str, scored: Sequence[Scored]) -> TaskTo
         range_ = known_range(task, other.partition(",")[0], (one.value for one in complete))
         if not outside:
             others[other] = describe_mean(
-                readings_of(complete, documents), bounds=range_, clusters=clusters, **drawn, **how
+                readings_of(complete, documents, sizes), bounds=range_, clusters=clusters, **drawn, **how
             )
             continue
         # how many of the documents that were not drawn it applies to, nobody knows: of those that were
         applies = [i for i, document in enumerate(documents) if document not in outside]
         others[other] = describe_mean(
-            readings_of(complete, [documents[i] for i in applies]),
+            readings_of(complete, [documents[i] for i in applies], sizes),
             bounds=range_,
             clusters=None if clusters is None else clusters[applies],
             **how,
@@ -192,6 +196,7 @@ def _judged(
         bounds=bounds or panel.bounds,
         kept=book.config.repeat is Repeat.JUDGE,
         clusters=None if book.clusters is None else book.clusters[name],
+        phase_sizes=book.phase_sizes,
         **how,
     )
     table = panel.corrected  # corrected scores may leave the scale
