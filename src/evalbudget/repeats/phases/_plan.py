@@ -157,7 +157,7 @@ class Phases:
         few = table.expected is not None and table.expected < self.first * self.n_items
         sweeps = 1 if few or self.n_items < FEWEST_ITEMS else self.first - begin // self.n_items
         rng = self._rng(0, begin)
-        items = np.concatenate([_shuffled(table.is_open, rng) for _ in range(max(sweeps, 1))])
+        items = np.concatenate([rng.permutation(self.n_items) for _ in range(max(sweeps, 1))])
         return Round(items, Part(0, 0, begin + items.size))
 
     def _end(self, table: Readings, begin: int) -> int:

@@ -158,8 +158,6 @@ class RepeatSampler(Sampler):
 
     def _learn(self, cell: Cell, value: float) -> None:
         self._n[cell.item] += 1
-        if self._goal is not None:
-            self._goal.learn(cell.item, cell.epoch, value)
 
     def _failed(self, cell: Cell) -> None:
         self._active[cell.item] -= 1

@@ -133,6 +133,9 @@ class PhasedSampler(RepeatSampler):
             if table.missing_before(self._part.phase + 1):
                 self._wait_until = table.settled + table.missing_before(self._part.phase + 1)
                 return False
+            for cell, row in self._table.items():
+                if row.phase <= self._part.phase and math.isfinite(row.value):
+                    self._goal.learn(cell.item, cell.epoch, row.value)
             self._goal.newly_known()
             if self._goal.is_reached(self._open):
                 self.stop_reason = self._goal.reason
@@ -231,7 +234,11 @@ class PhasedSampler(RepeatSampler):
         super()._failed(cell)
         row = self._table[cell]
         row.under_way = False
-        self._again.append((row.number, (row.phase, cell.item)))
+        entry = (row.phase, cell.item)
+        if self._ahead[entry]:  # another was asked in its place, or will be in its turn
+            self._ahead[entry] -= 1
+        else:
+            self._again.append((row.number, entry))
 
     def _set_open(self, cell: Cell, is_open: bool) -> None:
         super()._set_open(cell, is_open)

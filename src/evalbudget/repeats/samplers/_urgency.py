@@ -161,6 +161,8 @@ class UrgencySampler(RepeatSampler):
     def _learn(self, cell: Cell, value: float) -> None:
         self._reconsider_warmup()
         super()._learn(cell, value)
+        if self._goal is not None:
+            self._goal.learn(cell.item, cell.epoch, value)
         item, units = cell.item, _units(value)
         if self._judge_of is not None and not self._frozen:
             self._held.append((item, cell.epoch, cell.rater, units))
