@@ -228,13 +228,13 @@ def _targets(cells: Sequence[_Cell]) -> list[Target]:
         Target(
             f"error over that of plain epochs <= {MOST}, wherever it ends",
             f"largest {dearest.ratio:.3f}, {dearest.case.name}, {dearest.per_item}x at {dearest.stop:.0%}",
-            round(dearest.ratio, 3) <= MOST,
+            bool(round(dearest.ratio, 3) <= MOST),
         ),
         Target(
             "bias within .1 SD",
             f"largest {largest.bias:+.2f} ±{1 / np.sqrt(n):.2f}",
-            abs(largest.bias) <= 0.1,
-            abs(largest.bias) - 0.1 <= 4.5 / np.sqrt(n),
+            bool(abs(largest.bias) <= 0.1),
+            bool(abs(largest.bias) - 0.1 <= 4.5 / np.sqrt(n)),
         ),
         Target(
             "coverage of these items .93-.97, from two readings per item on",
@@ -245,13 +245,13 @@ def _targets(cells: Sequence[_Cell]) -> list[Target]:
         Target(
             "coverage of items like these >= .92",
             f"{min(items):.3f} to {max(items):.3f}",
-            round(min(items), 3) >= 0.92,
+            bool(round(min(items), 3) >= 0.92),
             all(_holds(cell.missed_items, 0.0, 0.08, alpha) for cell in full),
         ),
         Target(
             "reported over true standard error within .95-1.05, from two readings per item on",
             f"farthest {told.told:.3f}, {told.case.name}",
-            0.95 <= told.told <= 1.05,
+            bool(0.95 <= told.told <= 1.05),
         ),
     ]
 
