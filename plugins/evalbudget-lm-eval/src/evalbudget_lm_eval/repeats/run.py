@@ -345,6 +345,9 @@ class _Run:
         # in the first round, that no score is a number should not cost more than it has to
         if book.shared is not None or book.config.in_flight is not None or not self.rounds.count:
             return self._size
+        # a document that may be given up should not be asked for all of its repeats before
+        if self.rounds.doubtful - {book.documents[cell.item] for cell in sampler.closed}:
+            return self._size
         most = self._size * _LARGER
         if sampler.allocation is not Allocation.ADAPTIVE:  # phases hand out what is decided
             return most
