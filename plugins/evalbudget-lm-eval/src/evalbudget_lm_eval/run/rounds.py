@@ -122,13 +122,14 @@ class Rounds:
                 broke_off = True
                 continue
             error = self._ask_alone(left.pop(0))
-            if error is not None and self._is_down:
+            if error is not None and self._is_down(cells):
                 self._buyer.down(left, error)
                 return
 
-    @property
-    def _is_down(self) -> bool:
-        """Many failed, and not only the same few documents again and again."""
+    def _is_down(self, cells: Sequence[Asked]) -> bool:
+        """Many failed, and not only repeats of the same few documents."""
+        if len({asked.document for asked in cells}) == len(cells):
+            return is_down(len(self._failed))
         documents = sum(len(self._primed.documents(name)) for name in self._primed.names)
         return is_down(len(self._failed)) and len(set(self._failed)) >= min(DOWN_AFTER, documents)
 
