@@ -36,6 +36,7 @@ from evalbudget.repeats import cluster_numbers, describe_mean
 from evalbudget.repeats.estimates import ItemReadings
 from evalbudget.statistics._exact_share import exact_share
 from evalbudget_inspect import budgeted
+from evalbudget_inspect.host.readings import phase_of
 
 _random = random.Random(7)
 
@@ -89,15 +90,13 @@ def core_rows(log: EvalLog, name: str, *, key: str | None = None, cluster: str |
         if sample.id not in ids:
             ids.append(sample.id)
         given = score.value if key is None else score.value[key]  # type: ignore[index,call-overload]
-        weight = (score.metadata or {})["evalbudget"].get("weight")
         value = {"C": 1.0, "I": 0.0}.get(given, given)  # type: ignore[arg-type]
-        read.append(
-            (ids.index(sample.id), sample.epoch - 1, value, float("nan") if weight is None else weight)
-        )
-    item, epoch, values, weights = zip(*read, strict=True)
+        phase = phase_of((score.metadata or {})["evalbudget"])
+        read.append((ids.index(sample.id), sample.epoch - 1, value, phase))
+    item, epoch, values, phases = zip(*read, strict=True)
     fields = {sample.id: sample.metadata for sample in log.samples or []}
     rows = describe_mean(
-        ItemReadings.of(item, epoch, values, weight=weights),
+        ItemReadings.of(item, epoch, values, phase=phases),
         allocation=Allocation(entry["allocation"]),
         fixed_repeats=entry["fixed_repeats"],
         bounds=(0.0, 1.0),

@@ -22,7 +22,6 @@ class Outcome:
         sampler: that chose the repeats.
         calls: judge calls.
         items: how many.
-        chosen: the sampler that ``auto`` chose; None for other samplers.
         worst_item_error: max_i abs(estimate_i - true_i) of this run.
         expected_worst_item_error: its mean over 100 simulated runs with the same judge's variances.
         estimate: of the benchmark mean.
@@ -36,7 +35,6 @@ class Outcome:
     sampler: str
     calls: int
     items: int
-    chosen: str | None
     worst_item_error: float
     expected_worst_item_error: float
     estimate: float
@@ -48,12 +46,7 @@ class Outcome:
 
 
 def against_truth(
-    sampler: str,
-    readings: ItemReadings,
-    *,
-    truth: NDArray[np.float64],
-    sd: NDArray[np.float64],
-    chosen: str | None = None,
+    sampler: str, readings: ItemReadings, *, truth: NDArray[np.float64], sd: NDArray[np.float64]
 ) -> Outcome:
     """Compare one run with the truth, and with other runs of its sampler on the same items.
 
@@ -62,7 +55,6 @@ def against_truth(
         readings: of a run in which no call failed.
         truth: true score of each item, shape (n_items,).
         sd: standard deviation of a single score of each item, shape (n_items,).
-        chosen: the sampler that ``auto`` chose.
     """
     calls, mean = int(readings.value.size), float(readings.item_means.mean())
     estimates = eb_wilson(readings.without_phases())
@@ -72,7 +64,6 @@ def against_truth(
         sampler=sampler,
         calls=calls,
         items=readings.n_items,
-        chosen=chosen,
         worst_item_error=float(np.abs(estimates.value - truth).max()),
         expected_worst_item_error=expected,
         estimate=mean,

@@ -162,6 +162,4 @@ def outcome_of(sampler: str, logs: Path) -> Outcome:
             budgeted |= PHASE in entry
             phases.append(phase_of(entry))
     readings = ItemReadings.of(*columns, n_items=len(ids), phase=phases if budgeted else None)
-    ours = [(score.metadata or {}).get(METADATA) or {} for score in log.results.scores] if log.results else []
-    chosen = next((entry["chosen"] for entry in ours if "chosen" in entry), None)
-    return against_truth(sampler, readings, truth=truth, sd=sd, chosen=chosen)
+    return against_truth(sampler, readings, truth=truth, sd=sd)

@@ -62,6 +62,7 @@ def outcome(book: RepeatPurchase) -> dict[str, Any]:
     failures = purchase.tally.failures
     return {
         **_budget_of(book),
+        "sampler": book.sampler.name,
         "spent": book.spent,
         "items": len({r.request.cell.item for r in purchase.journal.readings if r.value is not None}),
         "readings": purchase.tally.readings,
@@ -69,7 +70,6 @@ def outcome(book: RepeatPurchase) -> dict[str, Any]:
         "failures": dict(list(failures.items())[:5]),
         "closed_items": [items[cell.item] for cell in book.sampler.closed],
         "stop_reason": purchase.stop_reason,
-        "chosen": book.sampler.name if book.strata is not None else getattr(book.sampler, "chosen", None),
         "allocation": book.sampler.allocation.value,
         "fixed_repeats": book.sampler.fixed_repeats,
         **({"processes": list(book.processes)} if book.processes else {}),

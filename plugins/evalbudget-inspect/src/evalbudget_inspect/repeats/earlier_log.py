@@ -12,7 +12,7 @@ from evalbudget_inspect.host.current_run import Run
 from evalbudget_inspect.host.earlier_attempts import handed_back, is_begun
 from evalbudget_inspect.host.readings import PHASE
 from evalbudget_inspect.host.score_values import kind_of
-from evalbudget_inspect.host.scoring import METADATA
+from evalbudget_inspect.host.scoring import METADATA, SHARE
 from evalbudget_inspect.repeats.resume import PriorCell
 
 NOT_RUN_AGAIN = "failed before and the budget is used up: not run again"
@@ -54,7 +54,7 @@ def _prior(summary: EvalSampleSummary) -> PriorCell:
     unpaid = is_refused(summary.metadata) or is_begun(summary)
     key = (str(summary.id), summary.epoch)
     entries = [(score.metadata or {}).get(METADATA) for score in (summary.scores or {}).values()]
-    ours = [entry for entry in entries if isinstance(entry, Mapping)]
-    judge = next((str(e["judge"]) for e in ours if "judge" in e), None)
-    share = next(({PHASE: e[PHASE]} for e in ours if PHASE in e), {})
-    return PriorCell(key, (summary.retries or 0) + (not unpaid), summary.error is not None, judge, share)
+    judge = next((str(e["judge"]) for e in entries if isinstance(e, Mapping) and "judge" in e), None)
+    share = summary.metadata.get(SHARE)
+    phase = share.get(PHASE) if isinstance(share, Mapping) else None
+    return PriorCell(key, (summary.retries or 0) + (not unpaid), summary.error is not None, judge, phase)
