@@ -127,13 +127,3 @@ def test_items_random_after_weighted_repeats(n_items: int) -> None:
         interval = found.confidence_interval(0.95)
         failed += not interval.low <= 2.0 <= interval.high
     binomial_claim(failed, R if n_items < 300 else R // 5, at_most=0.07)
-
-
-def test_the_plain_mean_of_all_readings_is_biased() -> None:
-    # what the tests above would see
-    errors = []
-    for seed in range(replications(100, 500)):
-        run = bought("auto", "mostly-pass", 6, seed, n_items=200, objective="worst-item")
-        found = mean_over_fixed_items(run.readings, allocation=Allocation.FIXED)
-        errors.append(found.value - run.truth)
-    assert np.mean(errors) / np.std(errors) * np.sqrt(len(errors)) > 4
