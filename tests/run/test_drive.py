@@ -317,5 +317,5 @@ def test_a_journal_of_another_sampler_is_refused() -> None:
 
 
 def test_a_budget_below_the_warmup_names_the_minimum() -> None:
-    with pytest.raises(BudgetError, match="give 15 or more"):
+    with pytest.raises(BudgetError, match="give 10 or more"):
         anyio.run(lambda: drive(EBBernstein(DESIGN), Host(), budget=3))
