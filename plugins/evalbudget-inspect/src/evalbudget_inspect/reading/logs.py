@@ -151,8 +151,9 @@ def read_samples(file: Path, keys: Collection[Key], *, but: Collection[str] = ()
     """
     left_out = _LARGE | set(but)
     if file.suffix == EVAL:
+        members = {f"samples/{id_}_epoch_{epoch}.json" for id_, epoch in keys}
+        check_log(file, members.__contains__, together=False)
         for id_, epoch in keys:
-            check_log(file, f"samples/{id_}_epoch_{epoch}.json".__eq__)
             yield read_eval_log_sample(str(file), id_, epoch, exclude_fields=left_out)
         return
     chosen = set(keys)
