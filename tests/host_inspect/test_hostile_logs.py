@@ -104,10 +104,13 @@ def test_what_is_no_file_in_a_folder_of_logs_is_left_out_and_named(
     (folder / "up").symlink_to("..")
     (folder / "folder.eval").mkdir()
     (folder / "folder.json").mkdir()
+    (folder / "damaged.eval").write_bytes(b"PK")
     found = open_scores(folder)
     assert found is not None
     assert found.declared is not None
-    (told,) = [note for note in found.declared.notes if "could not be read" in note]
+    damaged, told = [note for note in found.declared.notes if "could not be read" in note]
+    assert f"1 log could not be read: {folder / 'damaged.eval'}; left out. If the run was killed" in damaged
+    assert "left out. Only files are read, no pipes" in told
     assert "5 logs could not be read" in told
     assert "circle.eval" in told
     assert "device.eval" in told
