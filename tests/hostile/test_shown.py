@@ -20,7 +20,7 @@ from tests.audits.store.audits import Told
 from tests.claims import replications
 from tests.hostile.damage import always_the_same
 
-from evalbudget._spreadsheets import as_cell, from_cell
+from evalbudget._spreadsheets import as_cell, from_cell, name_as_cell, names_from_cells
 from evalbudget.audits.store import Answer, AuditRun, AuditStore, weigh
 from evalbudget.backtest import RecordedScores
 from evalbudget.cli.main import cli
@@ -248,7 +248,11 @@ def test_comments_call_nobody_and_link_nowhere() -> None:
     assert "a@&#8203;team.example \\#&#8203;12 GH-&#8203;7 &amp;&#8203;lt; \\*b\\*" in found
 
 
-NAMES = ("=1+1", "-1+x", "@a", "+b", "'=c", "''-d", "-5", "1e3", "'e", "＝f", "-", "--g")
+NAMES = (
+    "=1+1", "-1+x", "@a", "+b", "'=c", "''-d", "-5", "1e3", "'e", "＝f", "-", "--g", "=c", "'\"\\u0041\"",
+    "''\"x", "A", "::error file=x::a", "a\n::error::b", "a##[group]b", "\x1b[2J", "a\u202eb", "::b", "a::b",
+    "\u0301x",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("text", [*NAMES, "\t=x", "\r=x", "\n", "'\t", "", "'", "''", "-1e5", "+.5", "-1\n"])
@@ -259,14 +263,36 @@ def test_cells_of_spreadsheets(text: str) -> None:
     assert from_cell(cell) == text
 
 
+@always_the_same(replications(100, 10_000))
+@given(st.lists(TEXTS | st.text("'\"=-5: \n\\u0a", max_size=8), max_size=6))
+def test_names_in_cells_come_back_and_are_not_obeyed(names: list[str]) -> None:
+    cells = [name_as_cell(name) for name in names]
+    assert names_from_cells(cells) == names
+    for cell in cells:
+        check(cell, lines=False)
+        assert from_cell(as_cell(cell)) == cell
+        assert not cell or cell.lstrip()[:1] not in tuple("=@＝＋－＠")
+    foreign = [*names, "=x", "'=x", "''=x"]
+    assert names_from_cells(foreign) == foreign
+
+
+def test_foreign_names_that_differ_by_an_apostrophe_are_two(tmp_path: Path) -> None:
+    table = tmp_path / "foreign.csv"
+    table.write_text("item,score\n=x,1\n'=x,0\n\"'=y\",1\n", encoding="utf-8")
+    assert plugins().open_scores(table).items == ("=x", "'=x", "'=y")
+    table.write_text("item,first,second,value\nq,=x,'=x,1\n", encoding="utf-8")
+    assert set(load_preferences(table).models) == {"=x", "'=x"}
+
+
 def test_tables_for_spreadsheets_come_back_as_they_were(tmp_path: Path) -> None:
-    values = -np.arange(1.0, 13.0)[None, :, None, None]
+    values = -np.arange(1.0, len(NAMES) + 1.0)[None, :, None, None]
     recorded = RecordedScores(values, ("=model",), NAMES, ("@judge",), categories=NAMES)
     kept = tmp_path / "kept.csv"
     kept.write_text(as_csv(Baseline.of(recorded, name="=model"), "+field"), encoding="utf-8")
     rows = list(csv.reader(io.StringIO(kept.read_text(encoding="utf-8"))))
     assert "'+field" in rows[0]
     assert {"'=1+1", "-5", "''=c"} <= {row[0] for row in rows}
+    check(kept.read_text(encoding="utf-8"))
     assert {row[1] for row in rows[1:]} == {repr(float(value)) for value in values.ravel()}
     again = plugins().open_scores(kept, category="+field")
     assert set(again.items) == set(NAMES)
@@ -277,6 +303,7 @@ def test_tables_for_spreadsheets_come_back_as_they_were(tmp_path: Path) -> None:
         table = tmp_path / f"preferences{suffix}"
         table.write_text(as_text(rows, suffix), encoding="utf-8")
         assert "\n'=1+1" in table.read_text(encoding="utf-8")
+        check(table.read_text(encoding="utf-8").replace("\t", " "))
         found = load_preferences(table)
         assert set(found.items) == set(NAMES)
         assert set(found.models) == {"=a", "+b"}
