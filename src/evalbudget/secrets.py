@@ -75,7 +75,10 @@ _VALUE = re.compile(
     r"""\\+"[^"]*"?|\\+'[^']*'?|"(?:[^"\\]|\\.)*+"?|'(?:[^'\\]|\\.)*+'?|[^,}\n"']+""", re.DOTALL
 )
 _IN_QUERY = re.compile(r"[^&#\s\"']*")
-_BRACKET = re.compile(r"[\[({\])}]")
+_BRACKET = re.compile(r"""(?<!\\)"(?:[^"\\]|\\.)*+"?|(?<![\w\\])'(?:[^'\\]|\\.)*+'?|[\[({\])}]""", re.DOTALL)
+"""Also texts in quotes, in which a bracket is none."""
+_BEFORE_VALUE = re.compile(r"[bBfFrRuU]{1,2}(?=[\"'])|[A-Za-z_][\w.]*+(?=\()")
+"""Of Python: ``b'...'``, ``Key('...')``."""
 _BEARER = re.compile(r"\bbearer\s++([\w.~+/=-]{8,}+)", re.IGNORECASE)
 _ADDRESS = re.compile(r"(?<!\w)(\w++)://([^\s\"'<>]++)")
 _DATABASE = re.compile(r"postgres(?:ql)?|psycopg")
@@ -251,14 +254,21 @@ def _named_secrets(text: str, *, inside: bool = False) -> Iterator[tuple[int, in
 
 
 def _end_of_value(text: str, begin: int, *, in_query: bool) -> int:
+    if not in_query and (before := _BEFORE_VALUE.match(text, begin)) is not None:
+        return max(_end_of_plain(_VALUE, text, begin), _end_of_value(text, before.end(), in_query=False))
     if not in_query and text[begin : begin + 1] in ("{", "[", "("):
         depth = 0
         for bracket in _BRACKET.finditer(text, begin):
-            depth += 1 if bracket[0] in "{[(" else -1
+            if bracket[0][0] not in "\"'":
+                depth += 1 if bracket[0] in "{[(" else -1
             if depth == 0:
                 return bracket.end()
         return len(text)
-    found = (_IN_QUERY if in_query else _VALUE).match(text, begin)
+    return _end_of_plain(_IN_QUERY if in_query else _VALUE, text, begin)
+
+
+def _end_of_plain(kind: re.Pattern[str], text: str, begin: int) -> int:
+    found = kind.match(text, begin)
     return begin if found is None else found.end()
 
 

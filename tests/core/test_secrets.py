@@ -54,6 +54,11 @@ def test_names() -> None:
         ('"{\\"api_key\\": \\"x\\", \\"n\\": 1}"', '"{\\"api_key\\": ***, \\"n\\": 1}"'),
         ("[{model: m, model_args: {api_key: x}}]", "[{model: m, model_args: {api_key: ***}}]"),
         ("default_headers={'A': {'b': 'c'}, 'D': 'e'},n=1", "default_headers=***,n=1"),
+        ("headers={'A': 'b}c', 'D': 'e'},n=1", "headers=***,n=1"),
+        ("headers=(don't), and it's (n=1)", "headers=***, and it's (n=1)"),
+        ("{'api_key': b'x', 'n': 1}", "{'api_key': ***, 'n': 1}"),
+        ("Client(api_key=Key('x, y'), n=1)", "Client(api_key=***, n=1)"),
+        ("password=pass(word)1,n=1", "password=***,n=1"),
         ("x-api-key: x\nnext", "x-api-key: ***\nnext"),
         ("Authorization: Basic bWU6d29yZA==", "Authorization: ***"),
         ("401 for bearer abc.def-123, again", "401 for Bearer ***, again"),
@@ -78,7 +83,7 @@ def test_texts(text: str, told: str) -> None:
 
 
 _PIECES = "password=[|token={[|x_api_key_|api_key={|api_key='|token=\"|a://b:|@|?key=|bearer "
-_PIECES += "|\\|a  |{[|aA|%|&sig=%|aA=\\"
+_PIECES += '|token={\\"|token=[\'|token={"\\"|token=a(|token=b\'|token=a.b("|\\|a  |{[|aA|%|&sig=%|aA=\\'
 
 
 @pytest.mark.parametrize("piece", _PIECES.split("|"))
