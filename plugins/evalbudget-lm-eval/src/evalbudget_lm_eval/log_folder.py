@@ -83,6 +83,8 @@ def open_scores(
         lost = [one for one in unreadable if one.task in tasks]
         logs, lost = read_logs(chosen.files, lost, path, category)
         check_whole([log.file for log in logs], path)
+        if task is None and not of_tasks:
+            lost += [one for one in unreadable if one.task not in tasks]
         return _recorded(logs, lost, chosen, path, category)
 
 
@@ -103,12 +105,13 @@ def _recorded(
         only=group,
     )
     unsure: set[str] = set()
+    tasks = {file.task for file in chosen.files}
     for log, name in zip(logs, names, strict=True):
         with as_written_by("lm-eval", log.file.path):
             metrics, missing = Metrics(log), missing_from(log, name)
             found.add(log, name, metrics, missing)
             said.take(log, name, metrics, missing)
-        if not missing.whole or any(_is_of(log, one) for one in lost):
+        if not missing.whole or any(_is_of(log, one) for one in lost if one.task in tasks):
             unsure.add(name)
     if not found.columns.items:
         raise InvalidInputError(

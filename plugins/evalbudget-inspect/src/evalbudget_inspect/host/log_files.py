@@ -13,12 +13,13 @@ from evalbudget.untrusted import check_archive, is_plain_file
 _EVAL = ".eval"
 
 
-def check_log(log: str | Path, wanted: Callable[[str], bool] | None = None) -> None:
+def check_log(log: str | Path, wanted: Callable[[str], bool] | None = None, *, together: bool = True) -> None:
     """Refuse what the host would wait for without end, or fill the memory with.
 
     Args:
         log: its path or address; what is not on this machine is left to the host.
-        wanted: which members of the archive, by name, are read together; None for all.
+        wanted: which members of the archive, by name, are read; None for all.
+        together: they are; else one after the other.
 
     Raises:
         InvalidInputError: it is a pipe, a device, a socket or a folder, or unpacks to more than a limit.
@@ -33,7 +34,7 @@ def check_log(log: str | Path, wanted: Callable[[str], bool] | None = None) -> N
             f"{path} is no file, but a pipe, a device, a socket or a folder; move it away"
         )
     if path.suffix == _EVAL:
-        check_archive(path, wanted)
+        check_archive(path, wanted, together=together)
 
 
 def is_summary(member: str) -> bool:
