@@ -35,11 +35,11 @@ _HIDDEN = (
 _IDEOGRAPHS = "\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 """What a selector of one of its shapes may follow, as in names of people and towns."""
 _IN_THE_MIDDLE = r"(?<=#)\#(?=\[|vso\[|teamcity\[)"
-_COMMANDS = (
-    r"(?<!\w:)(?<=:):(?=(?i:add-mask|add-matcher|add-path|debug|echo|endgroup|error|group|internal-set-repo-path|notice"
+_COMMAND = (
+    r"(?<=:):(?=(?i:add-mask|add-matcher|add-path|debug|echo|endgroup|error|group|internal-set-repo-path|notice"
     r"|remove-matcher|save-state|set-env|set-output|stop-commands|warning)(?:[ :]|$))"
-    rf"|{_IN_THE_MIDDLE}"
 )
+_COMMANDS = rf"(?<!\w:){_COMMAND}|{_IN_THE_MIDDLE}"
 """What GitHub, Azure and TeamCity obey; ``std::vector`` is no command."""
 _SHOWN = re.compile(
     rf"[{_HIDDEN}]"
@@ -74,6 +74,11 @@ def shown_lines(text: str, most: int | None = None) -> str:
     """
     lines = _cut(text, most).replace("\r\n", "\n").split("\n")
     return "\n".join(shown(line.expandtabs(4)) for line in lines)
+
+
+def breakable(text: str) -> str:
+    """Of :func:`shown`, for where lines are broken within words too: there ``std::error`` may begin one."""
+    return re.sub(_COMMAND, _written, text)
 
 
 def shown_html(text: str) -> str:

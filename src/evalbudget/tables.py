@@ -11,7 +11,7 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text, TextType
 
-from evalbudget.shown import shown, shown_lines
+from evalbudget.shown import breakable, shown, shown_lines
 
 WIDTH = 80
 _CELL = 1000  # characters
@@ -59,7 +59,7 @@ class NotedTable(PrintableTable):
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         yield from super().__rich_console__(console, options)
         if self.note:
-            yield Text(shown(self.note), style="dim")
+            yield Text(breakable(shown(self.note)), style="dim")
 
     def _repr_html_(self) -> str:
         """As of the table, with the note."""
@@ -130,7 +130,7 @@ def as_text(what: RenderableType, *, lines: bool = False) -> RenderableType:
     if not isinstance(what, str | Text):
         return what
     told = str(what)
-    safe = shown_lines(told) if lines else shown(told, _CELL)
+    safe = breakable(shown_lines(told) if lines else shown(told, _CELL))
     if isinstance(what, str):
         return Text(safe)
     return what if safe == told else Text(safe, style=what.style)
@@ -138,7 +138,7 @@ def as_text(what: RenderableType, *, lines: bool = False) -> RenderableType:
 
 def plain_text(cell: RenderableType) -> str:
     """What a cell, a head, a title or a caption says, without its style."""
-    return shown_lines(str(cell))
+    return breakable(shown_lines(str(cell)))
 
 
 def _about(what: TextType | None, style: str) -> Text | None:

@@ -34,6 +34,7 @@ from evalbudget.pairwise._preferences import Preference
 from evalbudget.report import page, report
 from evalbudget.shown import shown, shown_json, shown_lines, shown_logger
 from evalbudget.statistics._paired_test import PairedDraws
+from evalbudget.tables import PrintableTable
 
 PIECES = (
     "\x1b[2J", "\x1b]0;title\x07", "\x1b", "\x9b2J", "\x9d", "\x00", "\x7f", "\r", "\n", "\t", "\v", "\f",
@@ -244,6 +245,13 @@ def test_pages_and_tables_in_them() -> None:
     for html in (page(report(recorded)), report(recorded)._repr_html_(), compare(recorded)._repr_html_()):
         check(html)
         assert "<b>" not in html
+
+
+def test_no_line_of_a_table_is_a_command() -> None:
+    table = PrintableTable(box=None, pad_edge=False)
+    table.add_column("model", overflow="fold")
+    table.add_row("x" * 80 + "::error file=a::b")
+    check(str(table))
 
 
 def test_comments_call_nobody_and_link_nowhere() -> None:
