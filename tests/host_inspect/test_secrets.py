@@ -7,18 +7,22 @@ import os
 import shutil
 import signal
 import time
-import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from inspect_ai.log import list_eval_logs, read_eval_log
+from inspect_ai.model import GenerateConfig
+from inspect_ai.model._model_config import ModelConfig
+from tests import keys
+from tests.host_inspect.log_worlds import logged, number, questions, quiz, rewritten
 from tests.host_inspect.race_tasks import written
 from tests.host_inspect.worlds import COMMAND, UNWATCHED
+from tests.keys import found_in, leaks, read_by_every_command
 
 import warm
 from evalbudget import secrets
-from evalbudget.cli.main import cli
 from loopback import Server
 
 QUIZ = Path(__file__).parents[2] / "examples" / "race_quiz.py"
@@ -29,7 +33,6 @@ VARIABLES = {
 }
 ARGUMENT = "marked-argument-0"
 OTHERS = {name: f"marked-{name}-0" for name in ("key", "header", "headers", "address", "query", "store")}
-MARKED = [*VARIABLES.values(), ARGUMENT, *OTHERS.values()]
 
 
 KEYED = """\
@@ -52,26 +55,8 @@ def _marked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("AUDITED_CALLS", str(tmp_path / "calls.txt"))
 
 
-def found_in(text: bytes | str) -> list[str]:
-    text = text if isinstance(text, str) else text.decode(errors="replace")
-    return [secret for secret in MARKED if secret in text]
-
-
-def leaks(folder: Path) -> dict[str, list[str]]:
-    found = {}
-    for path in folder.rglob("*"):
-        if path.suffix == ".eval" and path.is_file():
-            with zipfile.ZipFile(path) as members:
-                found |= {f"{path} {name}": found_in(members.read(name)) for name in members.namelist()}
-        elif path.is_file():
-            found[str(path)] = found_in(path.read_bytes())
-    return {name: those for name, those in found.items() if those}
-
-
 def command(*words: object) -> Result:
-    done = CliRunner(env=UNWATCHED).invoke(cli, ["inspect", *map(str, words), "--display", "none"])
-    assert not found_in(done.output), done.output
-    return done
+    return keys.command("inspect", *words, "--display", "none", env=UNWATCHED)
 
 
 def test_no_way_in_leaks(task_file: Path, tmp_path: Path) -> None:
@@ -171,3 +156,37 @@ def test_killed(task_file: Path, tmp_path: Path) -> None:
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
     assert not leaks(tmp_path)
+
+
+def test_keys_in_logs(tmp_path: Path) -> None:
+    """Of others, who gave them to the host, and of variables in the names of items."""
+    key = VARIABLES["GITHUB_TOKEN"]
+    data = questions(range(4), metadata={"category": f"of {key}"})
+    for sample in data:
+        sample.id = f"item {sample.id} {key}"
+    log = logged(quiz(4, lambda state: number(state) % 2 == 0, dataset=data), tmp_path)
+
+    def given(n: int) -> dict[str, Any]:
+        login = f"http://me:marked-login-{n}@host"
+        return {
+            "api_key": f"marked-key-{n}",
+            "base_url": login,
+            "headers": {"x-api-key": f"marked-header-{n}"},
+        }
+
+    for n, name in enumerate(("old", "new")):
+        whole = read_eval_log(log.location)
+        for scorer in whole.eval.scorers or []:
+            scorer.options = given(n)
+        for step in whole.plan.steps:
+            step.params = given(n)
+        config = GenerateConfig(extra_headers={"x": f"marked-header-{n}"}, extra_body=given(n))
+        judge = ModelConfig(model="mockllm/j", args=given(n), base_url=given(n)["base_url"], config=config)
+        told = {
+            "model_args": given(n),
+            "model_base_url": given(n)["base_url"],
+            "model_roles": {"grader": judge},
+        }
+        told |= {"model_generate_config": config, "task_args": given(n) | {"judge": given(n)}}
+        rewritten(log, tmp_path / f"{name}.eval", eval=whole.eval.model_copy(update=told), plan=whole.plan)
+    read_by_every_command(tmp_path / "old.eval", tmp_path / "new.eval", tmp_path / "out")

@@ -27,6 +27,7 @@ from evalbudget.errors import (
 )
 from evalbudget.hooks import _hookspecs as hookspecs
 from evalbudget.sampler import Kind
+from evalbudget.secrets import without_known
 from evalbudget.shown import shown_logger
 
 if TYPE_CHECKING:
@@ -298,7 +299,7 @@ class Plugins:
                 )
             if path.is_dir():
                 self._require_one_format(reader, readers[number + 1 :], known)
-            return scores
+            return _without_keys(scores)
         empty = path.is_dir() and not any(path.iterdir())
         what = "is an empty folder" if empty else "is not recorded scores that any installed plugin can read"
         raise InvalidInputError(
@@ -445,6 +446,13 @@ class Plugins:
         log.warning(
             "plugin %r is left out: %s. To leave it out from now on: %s=%s", name, reason, DISABLE, name
         )
+
+
+def _without_keys(scores: RecordedScores) -> RecordedScores:
+    """Keys in what a source calls and says are masked: all that reads scores shows and writes them."""
+    names = (scores.models, scores.items, scores.raters, scores.categories, scores.texts)
+    said = repr((*names, scores.task, scores.declared, scores.race))
+    return scores if without_known(said) == said else cast("RecordedScores", without_known(scores))
 
 
 def _named(what: str, name: str, table: Mapping[str, T]) -> T:
