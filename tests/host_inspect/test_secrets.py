@@ -190,3 +190,55 @@ def test_keys_in_logs(tmp_path: Path) -> None:
         told |= {"model_generate_config": config, "task_args": given(n) | {"judge": given(n)}}
         rewritten(log, tmp_path / f"{name}.eval", eval=whole.eval.model_copy(update=told), plan=whole.plan)
     read_by_every_command(tmp_path / "old.eval", tmp_path / "new.eval", tmp_path / "out")
+
+
+def test_gates_pairwise_and_judges_of_finished_logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = [*VARIABLES.values(), ARGUMENT]
+    key, out = ["-M", f"api_key={ARGUMENT}"], tmp_path / "out"
+    out.mkdir()
+    run = [QUIZ, "-M", "bernoulli=true", *key, "--budget", 4, "--limit", 4]
+    for name in ("alder", "elm"):
+        done = command("eval", *run, "--model", f"simulated/{name}", "--log-dir", tmp_path / name)
+        assert done.exit_code == 0, done.output
+    gate = ["gate", *run, "--model", "simulated/elm", "--baseline", tmp_path / "alder", "--margin", 0.5]
+    files = [word for kind in ("json", "markdown", "junit") for word in (f"--{kind}", out / kind)]
+    assert command(*gate, *files, "--log-dir", tmp_path / "gated").exit_code in (0, 1, 3)
+    assert not leaks(tmp_path)
+    with Server(answer=lambda asked: f"{' '.join(given)} [[A]] RATING: 5") as server:
+        monkeypatch.setenv("HERE_BASE_URL", f"{server.url}/v1")
+        logs = [path for name in ("alder", "elm") for path in (tmp_path / name).glob("*.eval")]
+        asked = ["--judge", "openai-api/here/j", "--budget", 4, "--log-dir", tmp_path / "judged", *key]
+        record = ["--record", out / "record.jsonl", "--save", out / "saved.csv", "--json", out / "read.json"]
+        done = command("pairwise", *logs, *asked, *record)
+        assert done.exit_code in (0, 3), done.output
+        assert len(server.served) == 4
+        judges = [
+            "--scorer",
+            "evalbudget_inspect/cyclic_judge",
+            "-S",
+            "judges=openai-api/here/j,openai-api/here/k",
+        ]
+        done = command(
+            "score", logs[0], *judges, "--action", "append", "--output-file", tmp_path / "scored.eval"
+        )
+        assert done.exit_code == 0, done.output
+    assert not leaks(out)
+    log = read_eval_log(str(tmp_path / "scored.eval"))
+    scores = [score for sample in log.samples or [] for score in (sample.scores or {}).values()]
+    assert any("*** [[A]] RATING: 5" in (score.explanation or "") for score in scores)
+    assert not found_in("".join(score.model_dump_json() for score in scores))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "simulated/writer: {input: 1, output: 2, api_key: marked-price}\n",
+        "api_key: marked-price: {input: 1\n",
+    ],
+)
+def test_keys_in_files_that_cannot_be_read(text: str, task_file: Path, tmp_path: Path) -> None:
+    (tmp_path / "file.yaml").write_text(text)
+    words = ["eval", f"{task_file}@rating", "--model", "simulated/writer"]
+    for more in (["--budget", "$1", "--prices", "file.yaml"], ["--budget", 18, "--judges", "file.yaml"]):
+        done = command(*words, *more)
+        assert done.exit_code == 2

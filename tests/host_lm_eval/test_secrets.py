@@ -80,6 +80,23 @@ def test_no_way_in_leaks(server: Server, tmp_path: Path) -> None:
     judged = ["--budget", 12, "--vary_seed", "--judges", judges, "--output_path", tmp_path / "judged"]
     done = command("run", *plain, *task, *judged)
     assert done.exit_code == 0, done.output
+    include = [*task[2:4], "--output_path", tmp_path / "again", "--log_samples"]
+    done = command("score", out / "a", *include, "--judges", judges)
+    assert done.exit_code == 0, done.output
+    files = [word for kind in ("json", "markdown", "junit") for word in (f"--{kind}", tmp_path / kind)]
+    gate = [
+        "gate",
+        *plain,
+        *task,
+        "--baseline_model",
+        judge,
+        "--margin",
+        0.9,
+        "--output_path",
+        tmp_path / "new",
+    ]
+    done = command(*gate, *files)
+    assert done.exit_code in (0, 1, 3), done.output
     assert not leaks(tmp_path, but="samples_")
 
 
