@@ -451,8 +451,9 @@ class Plugins:
 def _without_keys(scores: RecordedScores) -> RecordedScores:
     """Keys in what a source calls and says are masked: all that reads scores shows and writes them."""
     names = (scores.models, scores.items, scores.raters, scores.categories, scores.texts)
-    said = repr((*names, scores.task, scores.declared, scores.race))
-    return scores if without_known(said) == said else cast("RecordedScores", without_known(scores))
+    parts = map(repr, (*names, scores.task, scores.declared, scores.race))  # one at a time: items may be many
+    is_clean = all(without_known(said) == said for said in parts)
+    return scores if is_clean else cast("RecordedScores", without_known(scores))
 
 
 def _named(what: str, name: str, table: Mapping[str, T]) -> T:
