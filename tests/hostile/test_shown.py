@@ -78,7 +78,7 @@ def test_what_is_harmless_stays(text: str) -> None:
     [
         ("\x1b[2Ja", r"\x1b[2Ja"), ("a\nb\r\tc", r"a\nb\r\tc"), ("\x9bJ", r"\x9bJ"),
         ("a\u202eb", r"a\u202eb"), ("a\u200bb", r"a\u200bb"), ("a\u200db", r"a\u200db"),
-        ("a\ufe0fb", r"a\ufe0fb"), ("\ud800", r"\ud800"),
+        ("a\ufe0fb", r"a\ufe0fb"), ("\ud800", r"\ud800"), ("\u200c\u2066", r"\u200c\u2066"),
         ("\U000e0041", r"\U000e0041"), ("\u0301\u0308", r"\u0301\u0308"), ("a \u0301", r"a \u0301"),
         ("::error::x", r":\x3aerror::x"), ("std::vector", "std::vector"),
         ("std::error::E", "std::error::E"), ("##[error]", r"#\x23[error]"),
