@@ -9,6 +9,7 @@ import shlex
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import fields, is_dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -135,9 +136,9 @@ def without_secrets(text: str) -> str:
 
 
 def without_known(value: Any) -> Any:
-    """JSON values without values of secrets that are known: of variables, and as :func:`keep_out` was told.
+    """JSON values and dataclasses without values of secrets that are known.
 
-    Names in mappings are left as they are.
+    Known are those of variables, and what :func:`keep_out` was told. Names in mappings are left as they are.
     """
     known = _known()
     return _without(value, known) if known else value
@@ -321,12 +322,17 @@ def _looked_for() -> list[str]:
 def _without(value: Any, known: list[str]) -> Any:
     if isinstance(value, str):
         for secret in known:
-            value = value.replace(secret, _HIDDEN)
+            if secret in value:
+                value = value.replace(secret, _HIDDEN)
         return value
     if isinstance(value, Mapping):
         return {name: _without(inner, known) for name, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_without(inner, known) for inner in value]
+        inside = (_without(inner, known) for inner in value)
+        return tuple(inside) if isinstance(value, tuple) else list(inside)
+    if is_dataclass(value) and not isinstance(value, type):
+        named = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
+        return replace(value, **_without(named, known))
     return value
 
 

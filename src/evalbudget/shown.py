@@ -62,7 +62,9 @@ def shown(text: str, most: int | None = None) -> str:
     text = _cut(text, most)
     if text.isascii() and text.isprintable() and "::" not in text and "##" not in text:
         return text
-    return _SHOWN.sub(_written, _BEGINNING.sub(_marks_written, text))
+    while (left := _SHOWN.sub(_written, _BEGINNING.sub(_marks_written, text))) != text:
+        text = left  # a joiner may have stood by what is written out now
+    return text
 
 
 def shown_lines(text: str, most: int | None = None) -> str:

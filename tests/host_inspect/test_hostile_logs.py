@@ -177,6 +177,12 @@ def test_a_log_in_json_after_any_damage(run: Any, make_task: Any, tmp_path: Path
     check_damage(whole.read_bytes(), read, path, examples=30)
 
 
+def test_an_endless_number_in_a_log_in_json(tmp_path: Path) -> None:
+    path = tmp_path / "log.json"
+    path.write_text('{"version": 2, "eval": {"created": ' + "9" * 5000 + "}}")
+    assert "has a number of more than 4,300 digits" in refusal(lambda: check_log(path), path)
+
+
 JUDGES = b"- {name: cold, model: mockllm/a, temperature: 0}\n- mockllm/b\n- hot: {model: mockllm/c}\n"
 
 

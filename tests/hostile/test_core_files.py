@@ -319,6 +319,12 @@ def test_an_audit_store_after_any_damage(store_bytes: bytes, tmp_path: Path) -> 
     check_damage(store_bytes, reader(path, use), path, examples=30)
 
 
+def test_an_audit_store_whose_schema_is_not_utf_8(store_bytes: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "a.sqlite"
+    path.write_bytes(store_bytes.replace(b"tablelabelslabels", b"table\xa7abels\xa7abels"))
+    assert "is no audit store, or damaged: malformed" in refusal(lambda: use(path), path)
+
+
 WRITTEN = (None, -1, 2**62, 1e400, "x", b"\xff", '{"config":[]}', "[" * 2000)
 
 

@@ -14,6 +14,7 @@ import pluggy
 from evalbudget.errors import EvalbudgetError, InvalidInputError, UnknownNameError
 from evalbudget.hooks._registry import DISABLE, Registry
 from evalbudget.sampler import Kind
+from evalbudget.secrets import without_known
 from evalbudget.shown import shown_logger
 
 if TYPE_CHECKING:
@@ -209,7 +210,7 @@ class Plugins(Registry):
                 )
             if path.is_dir():
                 self._require_one_format(reader, readers[number + 1 :], known)
-            return scores
+            return _without_keys(scores)
         empty = path.is_dir() and not any(path.iterdir())
         what = "is an empty folder" if empty else "is not recorded scores that any installed plugin can read"
         raise InvalidInputError(
@@ -262,6 +263,14 @@ class Plugins(Registry):
                 implementation = getattr(plugin, "evalbudget_add_commands", None)
                 if implementation is not None:
                     implementation(cli)
+
+
+def _without_keys(scores: RecordedScores) -> RecordedScores:
+    """Keys in what a source calls and says are masked: all that reads scores shows and writes them."""
+    names = (scores.models, scores.items, scores.raters, scores.categories, scores.texts)
+    parts = map(repr, (*names, scores.task, scores.declared, scores.race))  # one at a time: items may be many
+    is_clean = all(without_known(said) == said for said in parts)
+    return scores if is_clean else cast("RecordedScores", without_known(scores))
 
 
 def _named(what: str, name: str, table: Mapping[str, T]) -> T:

@@ -13,6 +13,7 @@ from typing import Any
 from evalbudget._spreadsheets import name_as_cell, names_from_cells
 from evalbudget.errors import EvalbudgetError, InvalidInputError, did_you_mean
 from evalbudget.pairwise._preferences import JUDGE, Preference, Preferences, check_preference
+from evalbudget.secrets import without_known
 from evalbudget.untrusted import parsed_json
 
 TIE = "tie"
@@ -45,7 +46,7 @@ def load_preferences(path: str | Path) -> Preferences:
     path = Path(path)
     suffix = path.suffix.lower()
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = str(without_known(path.read_text(encoding="utf-8-sig")))  # names are shown and written
     except OSError as ex:
         raise InvalidInputError(f"{path} cannot be read: {ex.strerror or ex}") from ex
     except UnicodeDecodeError as ex:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
@@ -11,6 +13,8 @@ from evalbudget.errors import InvalidInputError
 from evalbudget.untrusted import check_archive, is_plain_file
 
 _EVAL = ".eval"
+_ENDLESS = re.compile(rb"[:,\[]\s*-?[0-9]{4301}")
+"""A whole number that Python does not convert: at one, the host's reader of JSON ends the whole process."""
 
 
 def check_log(log: str | Path, wanted: Callable[[str], bool] | None = None, *, together: bool = True) -> None:
@@ -22,7 +26,8 @@ def check_log(log: str | Path, wanted: Callable[[str], bool] | None = None, *, t
         together: they are; else one after the other.
 
     Raises:
-        InvalidInputError: it is a pipe, a device, a socket or a folder, or unpacks to more than a limit.
+        InvalidInputError: it is a pipe, a device, a socket or a folder, unpacks to more than a limit, or has
+            an endless number.
         OSError: it cannot be read.
         zipfile.BadZipFile: it is damaged.
     """
@@ -35,6 +40,12 @@ def check_log(log: str | Path, wanted: Callable[[str], bool] | None = None, *, t
         )
     if path.suffix == _EVAL:
         check_archive(path, wanted, together=together)
+    elif path.stat().st_size:
+        with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as text:
+            if _ENDLESS.search(text):
+                raise InvalidInputError(
+                    f"{path} is damaged: it has a number of more than 4,300 digits, which ends the host"
+                )
 
 
 def is_summary(member: str) -> bool:
