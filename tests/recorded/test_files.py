@@ -1,14 +1,16 @@
 from __future__ import annotations
 
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from evalbudget.backtest import RecordedScores
+from evalbudget.backtest import Declared, RecordedScores
 from evalbudget.errors import InvalidInputError
 from evalbudget.hooks._plugins import Plugins
+from evalbudget.recorded._direction import direction_note
 from evalbudget.recorded._files import open_scores
 
 
@@ -95,6 +97,16 @@ def test_an_archive_is_known_by_its_content(small: RecordedScores, tmp_path: Pat
     opened = open_scores(tmp_path / "scores")
     assert opened is not None
     assert opened.models == small.models
+
+
+def test_an_archive_keeps_that_a_direction_should_have_been_declared(
+    small: RecordedScores, tmp_path: Path
+) -> None:
+    declared = Declared.of(small.models, small.items, small.raters, direction_missing=True)
+    replace(small, declared=declared).save(tmp_path / "scores.npz")
+    opened = open_scores(tmp_path / "scores.npz")
+    assert opened is not None
+    assert direction_note(opened).startswith("No direction is declared for")
 
 
 def test_a_truncated_archive_is_broken_not_foreign(small: RecordedScores, tmp_path: Path) -> None:

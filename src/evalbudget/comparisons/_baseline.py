@@ -11,6 +11,7 @@ import numpy as np
 from evalbudget.backtest import RecordedScores
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.missing import Missing
+from evalbudget.recorded._direction import direction_note
 from evalbudget.recorded._missing import missing_shares
 from evalbudget.recorded._questions import match_questions
 from evalbudget.recorded._task_name import TaskName
@@ -45,6 +46,7 @@ class Baseline:
         notes: what the log says beside its scores, for people.
         cluster: field by which the log itself says what was sampled together; None: it says nothing.
         sampled: label of each item by it.
+        direction_note: for people, where the log should say which way is better and does not.
     """
 
     name: str
@@ -63,6 +65,7 @@ class Baseline:
     notes: tuple[str, ...] = field(default=(), compare=False)
     cluster: str | None = None
     sampled: Mapping[str, str] = field(default_factory=dict)
+    direction_note: str = field(default="", compare=False)
 
     @classmethod
     def of(
@@ -154,6 +157,7 @@ class Baseline:
             () if declared is None else declared.notes,
             None if declared is None else declared.cluster,
             {} if declared is None else dict(zip(recorded.items, declared.clusters or (), strict=False)),
+            direction_note(recorded),
         )
 
     @property

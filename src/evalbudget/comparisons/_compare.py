@@ -27,6 +27,7 @@ from evalbudget.comparisons._guaranteed import guaranteed_interval, require_rang
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.estimate import ConfidenceInterval
 from evalbudget.missing import Missing
+from evalbudget.recorded._direction import notes_of
 from evalbudget.recorded._side_by_side import side_by_side
 from evalbudget.report._both import Both
 from evalbudget.report._numbers import NOTHING
@@ -150,7 +151,7 @@ def compare(
         cluster,
         guaranteed=guaranteed,
         lower_is_better=tuple(name for name, study in studies if study.lower_is_better),
-        notes=(*notes, *(recorded.declared.notes if recorded.declared is not None else ())),
+        notes=(*notes, *notes_of(recorded)),
         comparable=comparable,
     )
 

@@ -90,6 +90,8 @@ def gate(
         unordered=True,
     )
     alike = baseline.name == other.name
+    directed = {baseline.lower_is_better, other.lower_is_better} != {None}
+    unsaid = "" if directed else other.direction_note or baseline.direction_note
     return Gate(
         f"{baseline.name} (baseline)" if alike else baseline.name,
         f"{other.name} (candidate)" if alike else other.name,
@@ -105,6 +107,7 @@ def gate(
         lower_is_better=lower,
         is_kept=True,
         notes=(
+            *([unsaid] if unsaid else ()),
             *(f"Baseline: {note}" for note in baseline.notes),
             *(f"Candidate: {note}" for note in other.notes),
             *notes,

@@ -27,6 +27,23 @@ def with_lower_better(recorded: RecordedScores) -> RecordedScores:
     return replace(recorded, declared=replace(declared, lower_is_better=(True,) * len(recorded.raters)))
 
 
+def direction_note(recorded: RecordedScores) -> str:
+    """That a source should say which way is better, and does not; empty where it does, or need not."""
+    declared = recorded.declared
+    if declared is None or not declared.direction_missing:
+        return ""
+    ways = zip(recorded.raters, declared.lower_is_better, strict=True)
+    unsaid = ", ".join(rater for rater, lower in ways if lower is None)
+    told = f"No direction is declared for {unsaid}: higher is taken as better."
+    return f"{told} If lower is better, give --lower-is-better." if unsaid else ""
+
+
+def notes_of(recorded: RecordedScores) -> tuple[str, ...]:
+    """What a source says beside the scores, and does not say though it should."""
+    note, declared = direction_note(recorded), recorded.declared
+    return (*([note] if note else ()), *(declared.notes if declared is not None else ()))
+
+
 def is_lower_better(recorded: RecordedScores) -> bool:
     """Whether lower scores are better; unknown counts as higher.
 

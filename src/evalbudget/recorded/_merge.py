@@ -131,6 +131,7 @@ def _declared(
         cluster=fields.pop() if len(fields) == 1 else None,
         unclustered={*raters} - clustered,
         notes=[*(f"{name}: {note}" for name, _, d in told for note in d.notes), *notes],
+        direction_missing=any(declared.direction_missing for _, declared in known),
     )
 
 

@@ -128,6 +128,7 @@ def _recorded(
         settings=settings,
         complete=[model for model in models if model not in unsure],
         lower_is_better=_directions(found),
+        direction_missing=True,
         ranges=_ranges(recorded, found),
         reducers=_reducers(recorded.raters, found),
         digests=documents.digests,
