@@ -325,6 +325,18 @@ def test_clusters_of_a_run_of_ours_are_declared(tmp_path: Path) -> None:
     assert (declared(other).clusters, other.categories) == (None, ("x",) * 4)
 
 
+def test_a_category_that_documents_lack_is_refused_with_their_names(tmp_path: Path) -> None:
+    for lacking in ({}, {"by": ""}):
+        write_log(tmp_path, [sample(0, {"acc": 1.0}, doc={"by": "x"}), sample(1, {"acc": 1.0}, doc=lacking)])
+        with pytest.raises(InvalidInputError, match=r"document 1 in .* has no 'by'.*or leave --cluster"):
+            read(tmp_path, category="by")
+    write_log(tmp_path, [sample(0, {"acc": 1.0}, doc={"by": "x"})], asked=(3, 3))
+    with pytest.raises(
+        InvalidInputError, match=r"no log has the document 1 and 1 more, .* its 'by'; evaluate"
+    ):
+        read(tmp_path, category="by")
+
+
 # damaged files, and many of them
 
 

@@ -56,7 +56,7 @@ def test_csv_with_costs(tmp_path: Path) -> None:
         ("item,score\na,1\nb,good\n", "line 3: score 'good' is not a number"),
         ("item,score\na,1\nb,inf\n", "line 3: score 'inf' is infinite"),
         ('item,score\n"a\nb",1\nb,1,2\n', "line 4: 3 fields, the header has 2"),
-        ("item,score\na,1\n ,1\n", "line 3: the item is empty"),
+        ("item,score\na,1\n ,1\n", "line 3: the item is empty; give every row one$"),
         (
             "item,score,repeat\na,1,0\nb,1,0\na,1,0\n",
             "line 4: the same item, model, rater and repeat as line 2",
@@ -70,6 +70,19 @@ def test_csv_with_costs(tmp_path: Path) -> None:
 def test_broken_csv_names_file_line_and_remedy(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(InvalidInputError, match=r"(?s)scores\.csv.*" + message):
         open_scores(csv(tmp_path, text))
+
+
+@pytest.mark.parametrize("name", ["scores.csv", "scores.jsonl"])
+def test_a_chosen_category_that_items_lack_is_named_with_the_first_of_them(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_text(
+        "item,score,by\na,1,x\nb,1,\nc,1,\n"
+        if name.endswith("csv")
+        else '{"item": "a", "score": 1, "by": "x"}\n{}\n{}\n'.replace("{}", '{"item": "b", "score": 1}')
+    )
+    told = r"line [23]: the by of item 'b' is empty, as in 1 more row; give every row one, or leave --cluster"
+    with pytest.raises(InvalidInputError, match=told):
+        open_scores(path, category="by")
 
 
 def test_csv_of_another_encoding(tmp_path: Path) -> None:

@@ -178,9 +178,8 @@ def _clusters(recorded: RecordedScores, cluster: str | None) -> IntArray:
         return np.arange(len(recorded.items))
     if recorded.categories is None:
         raise InvalidInputError(
-            f"--cluster {cluster}: the scores say nothing of {cluster!r} for some items, or for none; "
-            "leave it "
-            "out, or give scores that have it"
+            f"--cluster {cluster}: the scores do not say which {cluster!r} each item belongs to; leave it "
+            "out, or give scores that do"
         )
     codes = np.unique(np.asarray(recorded.categories), return_inverse=True)[1].astype(np.int64)
     if not codes.any():
