@@ -75,7 +75,7 @@ class Baseline:
         name: str,
         score: str | None = None,
         series: Sequence[str] = (),
-        missing: Missing = Missing.WORST,
+        missing: str = Missing.WORST,
     ) -> Baseline:
         """From the scores of one model.
 
@@ -90,7 +90,7 @@ class Baseline:
 
         Raises:
             InvalidInputError: several models, several metrics and none chosen, or no score.
-            UnknownNameError: no such score.
+            UnknownNameError: no such score or value of ``missing``.
         """
         if len(recorded.models) > 1:
             raise InvalidInputError(
@@ -121,7 +121,7 @@ class Baseline:
         if study.is_panel and study.bounds is None:
             study.require_one_scale("--score NAME")
         shares = study.shares[0]
-        if missing is Missing.DROP:  # what is left out was asked all the same
+        if study.missing is Missing.DROP:  # what is left out was asked all the same
             shares = (missing_shares(recorded)[0] == 1.0) * 1.0
         recorded, means = study.recorded, study.item_means(0)
         known = {

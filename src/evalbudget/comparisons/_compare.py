@@ -51,7 +51,7 @@ def compare(
     level: float = 0.95,
     across_tasks: bool = False,
     guaranteed: bool = False,
-    missing: Missing = Missing.WORST,
+    missing: str = Missing.WORST,
     score_range: tuple[float, float] | None = None,
 ) -> Comparisons:
     """Which differences between models are real?
@@ -75,7 +75,7 @@ def compare(
     Raises:
         InvalidInputError: a margin of 0 or less, fewer than two models, no item in common, no clusters, a
             score out of range, no known range where one is needed.
-        UnknownNameError: no such model or score.
+        UnknownNameError: no such model, score or value of ``missing``.
         InvalidInferenceError: a model without a score, or one whose scores were all bought because of others.
     """
     check_level(level)
