@@ -10,7 +10,7 @@ from rich.text import Text
 from evalbudget.audits.backtest._plan import AuditPlan, plan_audit
 from evalbudget.plans._result import Plans
 from evalbudget.races.backtest._plan import RacePlan, plan_race
-from evalbudget.recorded._direction import higher_better, notes_of
+from evalbudget.recorded._direction import notes_of
 from evalbudget.recorded._scores import RecordedScores
 from evalbudget.replay._workers import Progress
 from evalbudget.tables import PrintableTable
@@ -32,7 +32,7 @@ def plan_races(
     """:func:`evalbudget.races.backtest._plan.plan_race`."""
     recorded = recorded.select(rater=rater)
     plans = plan_race(
-        higher_better(recorded),
+        recorded,
         samplers or ("race",),
         n_items=items,
         rater=rater,

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
 from evalbudget.errors import InvalidInputError
 from evalbudget.recorded._declared import Declared
 from evalbudget.recorded._scores import RecordedScores
@@ -65,17 +63,3 @@ def is_lower_better(recorded: RecordedScores) -> bool:
             f"one of them, for example {low[0]}"
         )
     return known == {True}
-
-
-def higher_better(recorded: RecordedScores) -> RecordedScores:
-    """The same scores, mirrored about the middle of their range where lower is better, for races and replays.
-
-    Raises:
-        InvalidInputError: see :func:`is_lower_better`.
-    """
-    if not is_lower_better(recorded):
-        return recorded
-    low, high = float(np.nanmin(recorded.scores)), float(np.nanmax(recorded.scores))
-    assert recorded.declared is not None
-    declared = replace(recorded.declared, lower_is_better=(False,) * len(recorded.raters))
-    return replace(recorded, scores=low + high - recorded.scores, declared=declared)
