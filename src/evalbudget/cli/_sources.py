@@ -65,6 +65,10 @@ def tell(recorded: RecordedScores) -> None:
     """Notes of the sources on stderr, for commands whose result has no place for them."""
     from evalbudget.recorded._direction import notes_of
 
-    verdict = () if recorded.race is None else (f"these are the scores of a race: {recorded.race.sentence}",)
+    verdict = (
+        ()
+        if recorded.race is None
+        else (f"these are the scores of a {recorded.race.kind}: {recorded.race.sentence}",)
+    )
     for note in (*verdict, *notes_of(recorded)):
         say(f"Note: {shown(note)}", err=True)

@@ -125,8 +125,8 @@ def compare(
     if not comparable:
         if recorded.race is not None:
             raise InvalidInputError(
-                "the scores of a race were bought because of each other and are not compared again; its own "
-                f"verdict: {recorded.race.sentence}"
+                f"the scores of a {recorded.race.kind} were bought because of each other and are not "
+                f"compared again; its own verdict: {recorded.race.sentence}"
             )
         for _, study in studies:
             for model in range(len(recorded.models)):

@@ -23,7 +23,7 @@ from evalbudget_lm_eval.logs.log import Log, read_logs
 from evalbudget_lm_eval.logs.metrics import Metrics, direction, reducer, score_range
 from evalbudget_lm_eval.logs.missing import missing_from
 from evalbudget_lm_eval.logs.notes import Notes
-from evalbudget_lm_eval.logs.race import board_of
+from evalbudget_lm_eval.logs.race import last_block_of
 from evalbudget_lm_eval.logs.readings import Readings
 from evalbudget_lm_eval.logs.settings import named_by_settings
 from evalbudget_lm_eval.logs.tasks import Chosen, choose
@@ -227,8 +227,9 @@ def _reducers(raters: Sequence[str], found: Readings) -> dict[str, str]:
 
 
 def _race(logs: Sequence[Log], names: Sequence[str]) -> RaceRecord | None:
-    """The verdict of the race that all of these logs are of; None if they are of none, or of several."""
-    board = board_of([log.file for log in logs])
-    if board is None:
+    """The verdict of the race or gate that all of these are of; None if they are of none, or of several."""
+    last = last_block_of([log.file for log in logs])
+    if last is None:
         return None
-    return RaceRecord.of(board, {log.file.model: name for log, name in zip(logs, names, strict=True)})
+    models = {log.file.model: name for log, name in zip(logs, names, strict=True)}
+    return RaceRecord.of(last["race"], models, last.get("gate"))

@@ -10,7 +10,7 @@ from typing import Any
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget_lm_eval.host.logfiles import SamplesFile
-from evalbudget_lm_eval.logs.race import board_of
+from evalbudget_lm_eval.logs.race import last_block_of
 
 _NAMED = 8
 """Tasks that a message names."""
@@ -110,7 +110,7 @@ def _is_one_race(files: Sequence[SamplesFile]) -> bool:
     tasks: dict[str, set[str]] = {}
     for file in files:
         tasks.setdefault(file.model, set()).add(file.task)
-    return board_of(files) is not None and all(len(own) == 1 for own in tasks.values())
+    return last_block_of(files) is not None and all(len(own) == 1 for own in tasks.values())
 
 
 def _groups(files: Iterable[SamplesFile]) -> dict[str, Group]:
