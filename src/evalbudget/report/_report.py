@@ -198,4 +198,8 @@ def _only(recorded: RecordedScores, models: Sequence[str], rater: str | None) ->
         if list(models).count(model) > 1:
             raise InvalidInputError(f"model {model!r} is given twice; give it once")
     recorded = recorded.select(rater=rater)
+    if rater is not None:  # it may be of some items only
+        told = recorded.counts if recorded.failed is None else recorded.counts + recorded.failed
+        asked = told.any(axis=(0, 2))
+        recorded = recorded if asked.all() else recorded.part(items=np.flatnonzero(asked))
     return recorded.part(np.array(list(map(recorded.models.index, models)))) if models else recorded

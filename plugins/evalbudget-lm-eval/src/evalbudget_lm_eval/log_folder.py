@@ -45,7 +45,8 @@ def open_scores(
     (``CyclicJudgeFilter``), they are the raters, and calls of theirs that failed are missing scores;
     elsewhere raters are the metrics that are a number per document and averaged, as ``metric``, or
     ``metric,filter`` where a task has several filters. Documents of a group of tasks are named
-    ``task/doc_id``, and the tasks are their categories; those of one task have the categories of their
+    ``task/doc_id``, and the tasks are their categories; where the group weighs its tasks alike, raters are
+    named ``task/metric`` and have no mean together. Those of one task have the categories of their
     ``category`` field, if any. Which answers may count for a mean is told by ``purchases`` and ``epochs``.
     Answers of runs in money cost what the bill beside their record says (``costs``). ``texts`` are the ends
     of the prompts, where the document follows the examples. What else the logs say is in ``declared``, and a
@@ -101,6 +102,7 @@ def _recorded(
         judged=any(log.judged for log in logs),
         by_filter=any(len(log.filters) > 1 for log in logs),
         only=group,
+        apart=chosen.apart,
     )
     unsure: set[str] = set()
     for log, name in zip(logs, names, strict=True):
@@ -143,14 +145,18 @@ def _recorded(
             *said.sentences(),
         ],
     )
+    bought = recorded.purchases
+    if chosen.apart and bought is not None:  # what was paid is of all tasks together
+        bought = tuple(replace(each, cost=None) for each in bought)
     return replace(
         recorded,
-        categories=documents.categories(recorded.items),
+        purchases=bought,
+        categories=None if chosen.apart and category is None else documents.categories(recorded.items),
         texts=documents.texts(recorded.items),
         declared=declared,
         race=_race(logs, names),
         task=_task(chosen, logs),
-        one_measure=found.judged,
+        one_measure=found.judged and not chosen.apart,
         one_generation=all(log.kept for log in logs),
     )
 
