@@ -90,6 +90,7 @@ def read_csv(path: Path, *, category: str | None = None, task: str | None = None
         used.metrics,
         used.not_read,
         notes,
+        used.category,
     )
     return table.recorded_in(f"{path}", task)
 

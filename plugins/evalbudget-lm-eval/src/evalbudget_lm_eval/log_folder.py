@@ -23,7 +23,7 @@ from evalbudget_lm_eval.logs.log import Log, read_logs
 from evalbudget_lm_eval.logs.metrics import Metrics, direction, reducer, score_range
 from evalbudget_lm_eval.logs.missing import missing_from
 from evalbudget_lm_eval.logs.notes import Notes
-from evalbudget_lm_eval.logs.race import board_of
+from evalbudget_lm_eval.logs.race import last_block_of
 from evalbudget_lm_eval.logs.readings import Readings
 from evalbudget_lm_eval.logs.settings import named_by_settings
 from evalbudget_lm_eval.logs.tasks import Chosen, choose
@@ -45,7 +45,8 @@ def open_scores(
     (``CyclicJudgeFilter``), they are the raters, and calls of theirs that failed are missing scores;
     elsewhere raters are the metrics that are a number per document and averaged, as ``metric``, or
     ``metric,filter`` where a task has several filters. Documents of a group of tasks are named
-    ``task/doc_id``, and the tasks are their categories; those of one task have the categories of their
+    ``task/doc_id``, and the tasks are their categories; where the group weighs its tasks alike, raters are
+    named ``task/metric`` and have no mean together. Those of one task have the categories of their
     ``category`` field, if any. Which answers may count for a mean is told by ``purchases`` and ``epochs``.
     Answers of runs in money cost what the bill beside their record says (``costs``). ``texts`` are the ends
     of the prompts, where the document follows the examples. What else the logs say is in ``declared``, and a
@@ -103,6 +104,7 @@ def _recorded(
         judged=any(log.judged for log in logs),
         by_filter=any(len(log.filters) > 1 for log in logs),
         only=group,
+        apart=chosen.apart,
     )
     unsure: set[str] = set()
     tasks = {file.task for file in chosen.files}
@@ -131,6 +133,7 @@ def _recorded(
         settings=settings,
         complete=[model for model in models if model not in unsure],
         lower_is_better=_directions(found),
+        direction_missing=True,
         ranges=_ranges(recorded, found),
         reducers=_reducers(recorded.raters, found),
         digests=documents.digests,
@@ -145,14 +148,18 @@ def _recorded(
             *said.sentences(),
         ],
     )
+    bought = recorded.purchases
+    if chosen.apart and bought is not None:  # what was paid is of all tasks together
+        bought = tuple(replace(each, cost=None) for each in bought)
     return replace(
         recorded,
-        categories=documents.categories(recorded.items),
+        purchases=bought,
+        categories=None if chosen.apart and category is None else documents.categories(recorded.items),
         texts=documents.texts(recorded.items),
         declared=declared,
         race=_race(logs, names),
         task=_task(chosen, logs),
-        one_measure=found.judged,
+        one_measure=found.judged and not chosen.apart,
         one_generation=all(log.kept for log in logs),
     )
 
@@ -229,8 +236,9 @@ def _reducers(raters: Sequence[str], found: Readings) -> dict[str, str]:
 
 
 def _race(logs: Sequence[Log], names: Sequence[str]) -> RaceRecord | None:
-    """The verdict of the race that all of these logs are of; None if they are of none, or of several."""
-    board = board_of([log.file for log in logs])
-    if board is None:
+    """The verdict of the race or gate that all of these are of; None if they are of none, or of several."""
+    last = last_block_of([log.file for log in logs])
+    if last is None:
         return None
-    return RaceRecord.of(board, {log.file.model: name for log, name in zip(logs, names, strict=True)})
+    models = {log.file.model: name for log, name in zip(logs, names, strict=True)}
+    return RaceRecord.of(last["race"], models, last.get("gate"))
