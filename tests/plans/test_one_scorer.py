@@ -170,3 +170,30 @@ def test_clusters_that_are_alike_take_away_no_more_than_there_is() -> None:
     found = plan(clustered([*labels, "c0"], noise=8.0), half_width=2.0).to_dict()
     assert found["variance_of_items"] == 0.0
     assert 0.0 < found["design_effect"] < 1.0
+
+
+def test_money_buys_more_of_what_is_cheap_and_is_shown_in_full() -> None:
+    assert plan(pilot(), usd=4.0, judge_prices={"gpt": 0.5}).to_dict()["plans"][0]["items"] == 8
+    assert "10,000" in str(plan(pilot(), usd=10_000.0, judge_prices={"gpt": 1000.0}))
+
+
+def test_small_variances_and_two_scores_of_an_item_are_enough() -> None:
+    found = plan(pilot(noise=0.1, spread=0.1, repeats=2), half_width=0.05).to_dict()
+    between, within, _ = variances(pilot(noise=0.1, spread=0.1, repeats=2))
+    assert found["variance_of_items"] == pytest.approx(between)
+    assert found["variance_of_repeats"] == pytest.approx(within)
+
+
+def test_two_clusters_are_enough_and_none_need_be_declared() -> None:
+    assert plan(clustered(["c0"] * 6 + ["c1"] * (N - 5)), half_width=0.5).to_dict()["clusters"] == 2
+    one = pilot()
+    found = plan(replace(one, declared=Declared.of(one.models, one.items, one.raters)), half_width=0.5)
+    assert "cluster" not in found.to_dict()
+    assert found.to_dict()["plans"] == plan(one, half_width=0.5).to_dict()["plans"]
+
+
+def test_progress_is_told_to_the_end() -> None:
+    seen: list[tuple[int, int]] = []
+    plan(pilot(), item_half_width=2.0, samplers=["uniform"], progress=lambda *at: seen.append(at))
+    assert seen
+    assert seen[-1][0] == seen[-1][1]
