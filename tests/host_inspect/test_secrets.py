@@ -104,7 +104,8 @@ def test_where_a_key_would_be_written_it_is_refused(task_file: Path, tmp_path: P
 @pytest.mark.parametrize(
     "words",
     [
-        ["eval", "keyed.py", "--budget", 4],
+        ["eval", "keyed.py", "--budget", 4],  # a sample is drawn
+        ["eval", "keyed.py", "--budget", 40],
         ["race", "keyed.py", "--budget", 4],
         ["audit", "a.sqlite", "keyed.py"],
     ],
