@@ -9,6 +9,7 @@ import shlex
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import fields, is_dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -65,6 +66,8 @@ _NO_TOKENS = frozenset(
 """What stands before the word token where that is a piece of text."""
 _ABOUT = frozenset({"count", "dir", "env", "file", "folder", "length", "name", "path"})
 """Last words of names that say where a secret is, not what it is."""
+_ITSELF = frozenset({"content", "contents", "file", "string", "value"})
+"""Last words of names that say no more than what stands before them: TOKEN_VALUE, TOKEN_FILE_CONTENTS."""
 _IN_QUERIES = frozenset({"key", "sig", "signature"})
 
 # each begins where a word does and takes what it read: a text is gone through once
@@ -73,7 +76,10 @@ _VALUE = re.compile(
     r"""\\+"[^"]*"?|\\+'[^']*'?|"(?:[^"\\]|\\.)*+"?|'(?:[^'\\]|\\.)*+'?|[^,}\n"']+""", re.DOTALL
 )
 _IN_QUERY = re.compile(r"[^&#\s\"']*")
-_BRACKET = re.compile(r"[\[({\])}]")
+_BRACKET = re.compile(r"""(?<!\\)"(?:[^"\\]|\\.)*+"?|(?<![\w\\])'(?:[^'\\]|\\.)*+'?|[\[({\])}]""", re.DOTALL)
+"""Also texts in quotes, in which a bracket is none."""
+_BEFORE_VALUE = re.compile(r"[bBfFrRuU]{1,2}(?=[\"'])|[A-Za-z_][\w.]*+(?=\()")
+"""Of Python: ``b'...'``, ``Key('...')``."""
 _BEARER = re.compile(r"\bbearer\s++([\w.~+/=-]{8,}+)", re.IGNORECASE)
 _ADDRESS = re.compile(r"(?<!\w)(\w++)://([^\s\"'<>]++)")
 _DATABASE = re.compile(r"postgres(?:ql)?|psycopg")
@@ -87,6 +93,9 @@ _PRIVATE = 0o600
 _given: set[str] = set()
 """Values of secrets that this process was given in another way than by a variable."""
 
+_found: tuple[Mapping[Any, Any], set[str], list[str]] = ({}, set(), [])
+"""Values of secrets, and the variables and given values that they are of."""
+
 
 @lru_cache(maxsize=1024)
 def is_secret(name: str) -> bool:
@@ -96,19 +105,22 @@ def is_secret(name: str) -> bool:
         words.pop()
     if not words or words[-1] in _ABOUT:
         return False
+    while words and (words[-1] in _ITSELF or words[-1].isdigit()):
+        words.pop()
     if any(word in _ALWAYS or word.endswith(_GLUED) for word in words):
         return True
     pairs = list(pairwise(words))
+    last = words[-1] if words else ""
     before = pairs[-1][0] if pairs else ""
     if any(one in _KEYS and word in ("key", "keys") for one, word in pairs):
         return True
-    if words[-1] == "pwd":
+    if last == "pwd":
         return bool(pairs)  # alone it is where a shell is
-    if words[-1] in ("pass", "pat"):
-        return before in _BEFORE_PASS or (before, words[-1]) in (("github", "pat"), ("gitlab", "pat"))
-    if words[-1] == "header":  # of a table it is none
+    if last in ("pass", "pat"):
+        return before in _BEFORE_PASS or (before, last) in (("github", "pat"), ("gitlab", "pat"))
+    if last == "header":  # of a table it is none
         return not before or before in _BEFORE_HEADER
-    return words[-1] in _LAST and not (words[-1] == "token" and pairs and pairs[-1][0] in _NO_TOKENS)
+    return last in _LAST and not (last == "token" and pairs and pairs[-1][0] in _NO_TOKENS)
 
 
 def without_secrets(text: str) -> str:
@@ -124,9 +136,9 @@ def without_secrets(text: str) -> str:
 
 
 def without_known(value: Any) -> Any:
-    """JSON values without values of secrets that are known: of variables, and as :func:`keep_out` was told.
+    """JSON values and dataclasses without values of secrets that are known.
 
-    Names in mappings are left as they are.
+    Known are those of variables, and what :func:`keep_out` was told. Names in mappings are left as they are.
     """
     known = _known()
     return _without(value, known) if known else value
@@ -135,9 +147,7 @@ def without_known(value: Any) -> Any:
 def keep_out(value: Any) -> None:
     """Remember the secrets in a command's words, arguments or a text: servers quote them in what they say."""
     if isinstance(value, str):
-        for begin, end in _named_secrets(value, inside=True):
-            _given.update(_values(value[begin:end]))
-        _given.update(_passwords(value))
+        _given.update(_values_in(value))
     elif isinstance(value, Mapping):
         for name, inner in value.items():
             if isinstance(inner, str) and is_secret(str(name)):
@@ -245,14 +255,21 @@ def _named_secrets(text: str, *, inside: bool = False) -> Iterator[tuple[int, in
 
 
 def _end_of_value(text: str, begin: int, *, in_query: bool) -> int:
+    if not in_query and (before := _BEFORE_VALUE.match(text, begin)) is not None:
+        return max(_end_of_plain(_VALUE, text, begin), _end_of_value(text, before.end(), in_query=False))
     if not in_query and text[begin : begin + 1] in ("{", "[", "("):
         depth = 0
         for bracket in _BRACKET.finditer(text, begin):
-            depth += 1 if bracket[0] in "{[(" else -1
+            if bracket[0][0] not in "\"'":
+                depth += 1 if bracket[0] in "{[(" else -1
             if depth == 0:
                 return bracket.end()
         return len(text)
-    found = (_IN_QUERY if in_query else _VALUE).match(text, begin)
+    return _end_of_plain(_IN_QUERY if in_query else _VALUE, text, begin)
+
+
+def _end_of_plain(kind: re.Pattern[str], text: str, begin: int) -> int:
+    found = kind.match(text, begin)
     return begin if found is None else found.end()
 
 
@@ -280,27 +297,42 @@ def _login(scheme: str, rest: str) -> str | None:
 
 
 def _known() -> list[str]:
-    """Values of secrets, the longest first: one may be part of another."""
+    """Values of secrets, also as JSON has them, the longest first: one may be part of another.
+
+    Looked for again where variables or given values have changed.
+    """
+    global _found
+    variables = getattr(os.environ, "_data", os.environ)  # that decodes every name and value, each time
+    if _found[0] != variables or _found[1] != _given:
+        _found = dict(variables), set(_given), _looked_for()
+    return _found[2]
+
+
+def _looked_for() -> list[str]:
     known = set(_given)
     for name, value in os.environ.items():
         if is_secret(name):
             known.update(_values(value))
-        elif "://" in value:
-            known.update(_passwords(value))
+        else:
+            known.update(_values_in(value))
+    known |= {json.dumps(secret)[1:-1] for secret in known}
     return sorted(known, key=len, reverse=True)
 
 
 def _without(value: Any, known: list[str]) -> Any:
     if isinstance(value, str):
         for secret in known:
-            value = value.replace(secret, _HIDDEN)
-            quoted = json.dumps(secret)[1:-1]
-            value = value if quoted == secret else value.replace(quoted, _HIDDEN)
+            if secret in value:
+                value = value.replace(secret, _HIDDEN)
         return value
     if isinstance(value, Mapping):
         return {name: _without(inner, known) for name, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_without(inner, known) for inner in value]
+        inside = (_without(inner, known) for inner in value)
+        return tuple(inside) if isinstance(value, tuple) else list(inside)
+    if is_dataclass(value) and not isinstance(value, type):
+        named = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
+        return replace(value, **_without(named, known))
     return value
 
 
@@ -310,6 +342,12 @@ def _values(value: str) -> Iterator[str]:
     for each in {value, _SCHEME.sub("", value, count=1), unquote(value)}:
         if len(each) >= _SURELY_LONG_ENOUGH or (len(each) >= _LONG_ENOUGH and not _WORDS.fullmatch(each)):
             yield each
+
+
+def _values_in(text: str) -> Iterator[str]:
+    for begin, end in _named_secrets(text, inside=True):
+        yield from _values(text[begin:end])
+    yield from _passwords(text)
 
 
 def _passwords(text: str) -> Iterator[str]:

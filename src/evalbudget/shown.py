@@ -36,11 +36,11 @@ _IDEOGRAPHS = "\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 """What a selector of one of its shapes may follow, as in names of people and towns."""
 _IN_THE_MIDDLE = r"(?<=#)\#(?=\[|vso\[|teamcity\[)"
 _COMMANDS = (
-    r"(?<!\w:)(?<=:):(?=(?i:add-mask|add-matcher|add-path|debug|echo|endgroup|error|group|internal-set-repo-path|notice"
+    r"(?<=:):(?=(?i:add-mask|add-matcher|add-path|debug|echo|endgroup|error|group|internal-set-repo-path|notice"
     r"|remove-matcher|save-state|set-env|set-output|stop-commands|warning)(?:[ :]|$))"
     rf"|{_IN_THE_MIDDLE}"
 )
-"""What GitHub, Azure and TeamCity obey; ``std::vector`` is no command."""
+"""What GitHub, Azure and TeamCity obey; ``std::vector`` is none, ``std::error`` may be one in a table."""
 _SHOWN = re.compile(
     rf"[{_HIDDEN}]"
     rf"|(?<![{_OF_EMOJI}])[\ufe0e\ufe0f]"
@@ -62,7 +62,9 @@ def shown(text: str, most: int | None = None) -> str:
     text = _cut(text, most)
     if text.isascii() and text.isprintable() and "::" not in text and "##" not in text:
         return text
-    return _SHOWN.sub(_written, _BEGINNING.sub(_marks_written, text))
+    while (left := _SHOWN.sub(_written, _BEGINNING.sub(_marks_written, text))) != text:
+        text = left  # a joiner may have stood by what is written out now
+    return text
 
 
 def shown_lines(text: str, most: int | None = None) -> str:

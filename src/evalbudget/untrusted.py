@@ -7,16 +7,19 @@ import math
 import os
 import stat
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from copy import copy
 from pathlib import Path
 from typing import Any
 
+from evalbudget._zstd import unpacks_to_at_most
 from evalbudget.errors import InvalidInputError
 
 VARIABLE = "EVALBUDGET_LARGEST_GIB"
 _USUAL = 2.0  # GiB: hundreds of readings of each of a million items
 _CHUNK, _PACKED, _ENDLESS = 1 << 20, 1 << 12, 1 << 62  # bytes
 _DEFLATED_AT_MOST = 1032  # bytes that come out of one
+_ZSTANDARD = 93  # of members, as zipfile calls it from Python 3.14 on
 MORE = f"set {VARIABLE} to what your memory holds"
 """The remedy that there always is."""
 
@@ -75,12 +78,13 @@ def check_size(path: Path, size: int, remedy: str = "get it again from where it 
         )
 
 
-def check_archive(path: Path, wanted: Callable[[str], bool] | None = None) -> None:
+def check_archive(path: Path, wanted: Callable[[str], bool] | None = None, *, together: bool = True) -> None:
     """Refuse an archive whose members would fill the memory, whatever sizes it declares.
 
     Args:
         path: of the archive.
-        wanted: which members, by name, are read together; None for all.
+        wanted: which members, by name, are read; None for all.
+        together: they are; else one after the other.
 
     Raises:
         InvalidInputError: they unpack to more than :func:`largest`.
@@ -89,16 +93,32 @@ def check_archive(path: Path, wanted: Callable[[str], bool] | None = None) -> No
     """
     with zipfile.ZipFile(path) as archive:
         members = [member for member in archive.infolist() if wanted is None or wanted(member.filename)]
-        check_size(path, sum(max(member.file_size, member.compress_size) for member in members))
-        size, at_most = 0, 0
-        packed = [member for member in members if member.compress_type != zipfile.ZIP_STORED]
+        for some in [members] if together else ([member] for member in members):
+            _check_members(path, archive, some)
+
+
+def _check_members(path: Path, archive: zipfile.ZipFile, members: Sequence[zipfile.ZipInfo]) -> None:
+    check_size(path, sum(max(member.file_size, member.compress_size) for member in members))
+    packed = [member for member in members if member.compress_type != zipfile.ZIP_STORED]
+    if sum(_at_most(archive, member) for member in packed) > largest():
+        size = 0
         for member in packed:
-            deflated = member.compress_type == zipfile.ZIP_DEFLATED
-            at_most += member.compress_size * _DEFLATED_AT_MOST if deflated else largest() + 1
-        if at_most > largest():
-            for member in packed:
-                size += _unpacked(archive, member, largest() - size)
-                check_size(path, size)
+            size += _unpacked(archive, member, largest() - size)
+            check_size(path, size)
+
+
+def _at_most(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> int:
+    """Bytes that come out of a member, or some more, as far as that is known without unpacking it."""
+    most = None
+    if member.compress_type == zipfile.ZIP_DEFLATED:
+        most = member.compress_size * _DEFLATED_AT_MOST
+    elif member.compress_type == _ZSTANDARD:
+        as_it_is = copy(member)
+        as_it_is.compress_type, as_it_is.file_size = zipfile.ZIP_STORED, member.compress_size
+        as_it_is.CRC = None  # type: ignore[assignment]  # that of what is unpacked
+        with archive.open(as_it_is) as file:
+            most = unpacks_to_at_most(file)
+    return largest() + 1 if most is None else most
 
 
 def _unpacked(archive: zipfile.ZipFile, member: zipfile.ZipInfo, most: int) -> int:

@@ -179,10 +179,13 @@ def test_what_the_verdict_needs_no_more_is_not_exported(tmp_path: Path) -> None:
 def test_labels_come_through_a_pipe(path: Path) -> None:
     tasks = json.loads(run("next", path, "--json", "-n", "2").stdout)
     text = "".join(json.dumps({"task": t["task"], "score": 4}) + "\n" for t in tasks)
-    assert "2 new labels" in run("import", path, "-", "--format", "jsonl", "--by", "ann", stdin=text).stdout
+    by = "ann##[error]"
+    assert "2 new labels" in run("import", path, "-", "--format", "jsonl", "--by", by, stdin=text).stdout
     refused(run("import", path, "-", stdin=text), "--format csv, jsonl or label-studio")
     done = run("export", path, "--format", "jsonl", "--only", "labelled", "-o", "-")
-    assert [json.loads(line)["score"] for line in done.stdout.splitlines()] == [4, 4]
+    labels = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(label["score"], label["by"]) for label in labels] == [(4, by), (4, by)]
+    assert "##[" not in done.stdout
     done = run("export", path, "--format", "label-studio-config", "-o", "-")
     assert done.stdout.startswith("<View>")
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from tests.cli.commands import typed
 
-from evalbudget.backtest import RecordedScores
+from evalbudget.backtest import Declared, RecordedScores
 
 invoke = typed("backtest", "races")
 
@@ -57,6 +58,28 @@ def test_history(models: Path, tmp_path: Path) -> None:
     assert "History has 60 of the 60 items" in " ".join(result.output.split())
     np.savez(tmp_path / "factors.npz", V=np.ones((60, 1)), items=np.array(recorded.items))
     assert invoke(models, *options, "--history", tmp_path / "factors.npz").exit_code == 0
+
+
+def test_a_race_of_errors_is_that_of_their_opposites(models: Path, tmp_path: Path) -> None:
+    """Also where the tables use other parts of their range, and only one of them says which way is better."""
+    right = RecordedScores.load(models)
+    right = replace(right, scores=0.5 + right.scores / 4.0)
+    old = replace(right, scores=right.scores[::-1] - 0.4, models=tuple(f"old {i}" for i in range(5)))
+    options = ("--sampler", "pulse,race", "--budget", "30%", "--batch", 4, "--seeds", 2, "--json", "-")
+
+    def raced(name: str, said: str) -> list[dict[str, object]]:
+        for kind, scores in (("new", right), ("old", old)):
+            turned = 1.0 - scores.scores if name == "errors" else scores.scores
+            ways = {"exact": name == "errors"} if said in ("both", kind) else {}
+            declared = Declared.of(scores.models, scores.items, scores.raters, lower_is_better=ways)
+            replace(scores, scores=turned, declared=declared).save(tmp_path / f"{kind}.npz")
+        found = invoke(tmp_path / "new.npz", *options, "--history", tmp_path / "old.npz")
+        return [{k: v for k, v in row.items() if k != "seconds"} for row in json.loads(found.stdout)]
+
+    expected = raced("scores", "both")
+    for said in ("both", "new", "old"):
+        for found, row in zip(raced("errors", said), expected, strict=True):
+            assert found == pytest.approx(row)
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,7 @@ def test_keys_are_not_in_what_it_says(
     monkeypatch.setitem(cli.commands, "breaks", breaks)
     assert left in run("breaks").stderr
     assert caplog.messages == ["sent ***"]
+    assert "unexpected extra argument (api_key=***" in run("plugins", "api_key=typed-wrongly").stderr
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,11 @@ def test_a_baseline_and_a_page(gate: Callable[..., Result], tmp_path: Path) -> N
     table = tmp_path / "baseline.csv"
     table.write_text(typed("gate")("--baseline", tmp_path / "scores.csv", "--save-baseline", "-").stdout)
     assert len(read_baseline(table).scores) == 40
+    table.write_text('item,score\n::error::a,1\n"b\n::error::c",0\n', encoding="utf-8")
+    told = typed("gate")("--baseline", table, "--save-baseline", "-").stdout
+    assert not any(line.strip().startswith("::") for line in told.splitlines())
+    table.write_text(told, encoding="utf-8")
+    assert set(read_baseline(table).scores) == {"::error::a", "b\n::error::c"}
     page = typed("report")(tmp_path / "scores.csv", "--html", "-").stdout
     assert page.startswith("<!doctype html>")
     assert page.rstrip().endswith("</html>")

@@ -224,7 +224,7 @@ def test_other_tasks_and_versions_are_refused_unless_they_are_the_same(
         (recorded([[1.0, 2.0]], "a"), {}, "needs two models, and there is only a"),
         (recorded([[1, 2], [3, 4]]), {"margin": 0.0}, "--margin 0 is no difference"),
         (recorded([[1, 2], [3, 4]]), {"margin": -0.1}, "--margin -0.1 is no difference"),
-        (recorded([[1, 2], [3, 4]]), {"cluster": "document"}, "say nothing of 'document'"),
+        (recorded([[1, 2], [3, 4]]), {"cluster": "document"}, "do not say which 'document'"),
         (recorded([[1, 2], [3, 4]], categories=("x", "x")), {"cluster": "c"}, "items belong to one"),
         (recorded([[1, np.nan], [np.nan, 4]]), {}, "scored on the same item"),
         (recorded([[1, 2], [3, 4]]), {"level": 1.5}, "level 1.5"),

@@ -12,13 +12,16 @@ import pytest
 from click.testing import CliRunner
 from tests.claims import binomial_claim, pinned, replications
 from tests.comparisons.test_compare import recorded
+from tests.races.estimates.drawn import draw
 
 from evalbudget.backtest import RecordedScores
 from evalbudget.cli.main import cli
 from evalbudget.comparisons import Baseline, Outcome, Verdict, as_csv, compare, gate, read_baseline
-from evalbudget.errors import InvalidInferenceError, InvalidInputError
+from evalbudget.errors import InvalidInferenceError, InvalidInputError, UnknownNameError
 from evalbudget.missing import Missing
+from evalbudget.races.estimates import possible_winners
 from evalbudget.recorded._declared import Declared
+from evalbudget.report import report
 from evalbudget.statistics._bounds import FloatArray
 
 TABLES = Path(__file__).parent / "tables"
@@ -117,6 +120,27 @@ def test_ends_are_those_of_the_two_extreme_cases() -> None:
     assert row.low < dropped.low < dropped.high < row.high
     (zero,) = compare(recorded([gaps, second]), missing=Missing.ZERO).rows
     assert (zero.difference, zero.low, zero.high) == (worst.difference, worst.low, worst.high)
+
+
+@pytest.mark.parametrize("missing", list(Missing))
+def test_a_word_in_python_means_what_it_means_at_the_prompt(missing: Missing) -> None:
+    word, both = missing.value, recorded([[1.0, 1.0, np.nan, 0.0], [0.0, 1.0, 1.0, 1.0]])
+    first, second = both.select("a"), both.select("b")
+    drawn = [draw(scores, np.full(4, 0.5), 4, order=np.arange(4)) for scores in both.scores[:, :, 0, 0]]
+
+    def said(missing: str) -> list[object]:
+        base = Baseline.of(first, name="a", missing=missing)
+        return [
+            compare(both, missing=missing).to_json(),
+            report(both, missing=missing).to_json(),
+            gate(base, second, margin=0.1, missing=missing).to_json(),
+            possible_winners(drawn, n_items=4, missing=missing),
+        ]
+
+    assert said(str(word)) == said(missing)
+    for ask in (compare, report):
+        with pytest.raises(UnknownNameError, match="value of --missing 'dropp'"):
+            ask(both, missing="dropp")
 
 
 def test_one_of_several_answers_that_failed_counts_in_its_share() -> None:

@@ -26,6 +26,8 @@ SECRETS = """
     GITHUB_TOKEN session_token hf_token token use_auth_token X-Auth-Token private_key AccountKey signing_key
     SharedAccessKey Ocp-Apim-Subscription-Key Authorization Proxy-Authorization cookie Set-Cookie headers
     default_headers client_secret credentials GOOGLE_APPLICATION_CREDENTIALS auth pass-word-password
+    TOKEN_VALUE API_KEY_FILE_CONTENTS SECRET_STRING TOKEN_FILE_CONTENTS authTokenValue token_string
+    DB_PASS_VALUE TOKEN_1_VALUE
 """
 NO_SECRETS = """
     max_tokens tokenizer token_count keyboard primary_key monkey key keys seed max_gen_toks eos_token
@@ -33,6 +35,8 @@ NO_SECRETS = """
     AWS_SHARED_CREDENTIALS_FILE private_key_path api_key_env secretary secret_name header_length passes
     video_token eot_token eom_token answer_token output_token csv_header response_header first_pass
     bypass task_key answer_key sort_key tokens hotkey
+    TOKEN_COUNT TOKEN_COUNT_VALUE TOKEN_PATH_VALUE eos_token_string key_value tokenizer_contents value string
+    max_tokens_value file_contents token_type lm-studio
 """
 
 
@@ -50,6 +54,11 @@ def test_names() -> None:
         ('"{\\"api_key\\": \\"x\\", \\"n\\": 1}"', '"{\\"api_key\\": ***, \\"n\\": 1}"'),
         ("[{model: m, model_args: {api_key: x}}]", "[{model: m, model_args: {api_key: ***}}]"),
         ("default_headers={'A': {'b': 'c'}, 'D': 'e'},n=1", "default_headers=***,n=1"),
+        ("headers={'A': 'b}c', 'D': 'e'},n=1", "headers=***,n=1"),
+        ("headers=(don't), and it's (n=1)", "headers=***, and it's (n=1)"),
+        ("{'api_key': b'x', 'n': 1}", "{'api_key': ***, 'n': 1}"),
+        ("Client(api_key=Key('x, y'), n=1)", "Client(api_key=***, n=1)"),
+        ("password=pass(word)1,n=1", "password=***,n=1"),
         ("x-api-key: x\nnext", "x-api-key: ***\nnext"),
         ("Authorization: Basic bWU6d29yZA==", "Authorization: ***"),
         ("401 for bearer abc.def-123, again", "401 for Bearer ***, again"),
@@ -74,7 +83,7 @@ def test_texts(text: str, told: str) -> None:
 
 
 _PIECES = "password=[|token={[|x_api_key_|api_key={|api_key='|token=\"|a://b:|@|?key=|bearer "
-_PIECES += "|\\|a  |{[|aA|%|&sig=%|aA=\\"
+_PIECES += '|token={\\"|token=[\'|token={"\\"|token=a(|token=b\'|token=a.b("|\\|a  |{[|aA|%|&sig=%|aA=\\'
 
 
 @pytest.mark.parametrize("piece", _PIECES.split("|"))
@@ -114,9 +123,28 @@ def test_values_as_they_occur(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(secrets, "_given", set())
     monkeypatch.setenv("SOME_API_KEY", "sk-line-0123\n")
     monkeypatch.setenv("DATABASE_URL", "postgresql://me:dbword-12345@h/db")
+    monkeypatch.setenv("OTHER_URL", "postgresql://h/db?user=me&password=query-12345")
+    monkeypatch.setenv("STORAGE", "EndpointsProtocol=https;AccountKey=stored-12345==")
     keep_out({"password": "correct basic horse"})
-    said = "sk-line-0123 and dbword-12345 and correct basic horse"
-    assert without_known(said) == "*** and *** and ***"
+    said = "sk-line-0123 and dbword-12345 and correct basic horse and query-12345 and stored-12345=="
+    assert without_known(said) == "*** and *** and *** and *** and ***"
+
+
+def test_values_are_looked_for_again_where_something_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(secrets, "_given", set())
+    said = "first-12345 second-12345 third-12345"
+    monkeypatch.setenv("SOME_API_KEY", "first-12345")
+    assert without_known(said) == "*** second-12345 third-12345"
+    looked_for = secrets._looked_for
+    monkeypatch.setattr("evalbudget.secrets._looked_for", None)
+    assert without_known(said) == "*** second-12345 third-12345"
+    monkeypatch.setattr("evalbudget.secrets._looked_for", looked_for)
+    monkeypatch.setenv("SOME_API_KEY", "second-12345")
+    assert without_known(said) == "first-12345 *** third-12345"
+    keep_out({"token": "third-12345"})
+    assert without_known(said) == "first-12345 *** ***"
+    monkeypatch.delenv("SOME_API_KEY")
+    assert without_known(said) == "first-12345 second-12345 ***"
 
 
 def test_values_by_their_names() -> None:

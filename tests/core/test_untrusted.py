@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import socket
 import zipfile
@@ -9,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from evalbudget._zstd import unpacks_to_at_most
 from evalbudget.errors import InvalidInputError
 from evalbudget.untrusted import VARIABLE, check_archive, is_plain_file, largest, parsed_json
 
 LIMIT = 0.01  # GiB
+ZSTANDARD = 93  # of members of an archive
 
 
 def archive(path: Path, size: int, kind: int = zipfile.ZIP_DEFLATED, declares: int | None = None) -> Path:
@@ -53,6 +56,62 @@ def test_many_members_are_too_much_together(tmp_path: Path, monkeypatch: pytest.
     with pytest.raises(InvalidInputError, match="unpacks to"):
         check_archive(path)
     check_archive(path, lambda name: name < "2")
+    check_archive(path, together=False)
+
+
+def frames(*kinds: str) -> bytes:
+    """Of Zstandard: of many blocks, with its size and a checksum, of equal bytes, and one to skip."""
+    zstandard = pytest.importorskip("zstandard", reason="zstandard is not installed")
+    text = bytes(range(256)) * 4096  # 1 MiB
+    streamed = zstandard.ZstdCompressor().compressobj()
+    made = {
+        "streamed": streamed.compress(text) + streamed.flush(),
+        "told": zstandard.ZstdCompressor(write_checksum=True).compress(text),
+        "small": zstandard.ZstdCompressor().compress(b"x" * 300),
+        "raw": zstandard.ZstdCompressor().compress(os.urandom(300)),
+        "skipped": b"\x50\x2a\x4d\x18\x03\0\0\0abc",
+        # one byte repeated 100,000 times, in a frame of one segment that tells its size in 4 bytes
+        "repeated": bytes.fromhex("28b52ffd a0 a0860100") + (100_000 << 3 | 3).to_bytes(3, "little") + b"x",
+    }
+    return b"".join(made[kind] for kind in kinds)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "least", "most"),
+    [
+        (["streamed"], 1 << 20, (1 << 20) + (1 << 17)),
+        (["told", "skipped", "told"], 2 << 20, 2 << 20),
+        (["repeated", "raw", "repeated"], 200_300, 200_300),
+        (["small"], 300, 1 << 17),
+        ([], 0, 0),
+    ],
+)
+def test_what_zstandard_unpacks_to_is_known_without_unpacking(
+    kinds: list[str], least: int, most: int
+) -> None:
+    packed = frames(*kinds)
+    found = unpacks_to_at_most(io.BytesIO(packed))
+    assert found is not None
+    assert least <= found <= most
+    for end in range(0, len(packed), 7):  # whatever is cut off
+        assert (unpacks_to_at_most(io.BytesIO(packed[:end])) or 0) <= most
+    assert unpacks_to_at_most(io.BytesIO(packed + b"hello")) is None
+    reserved = bytes.fromhex("28b52ffd 00 00") + (1 << 3 | 7).to_bytes(3, "little")
+    assert unpacks_to_at_most(io.BytesIO(packed + reserved)) is None
+
+
+def test_an_archive_of_zstandard_is_not_unpacked_to_be_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("zipfile_zstd", reason="zipfile_zstd is not installed")
+    monkeypatch.setenv(VARIABLE, f"{LIMIT}")
+    fits, bomb = (tmp_path / f"{name}.eval" for name in ("fits", "bomb"))
+    archive(fits, 9 << 20, ZSTANDARD)
+    archive(bomb, 12 << 20, ZSTANDARD, declares=10)
+    with pytest.raises(InvalidInputError, match="unpacks to"):
+        check_archive(bomb)
+    monkeypatch.setattr("evalbudget.untrusted._unpacked", None)
+    check_archive(fits)
 
 
 @pytest.mark.parametrize("told", ["x", "0", "-1", "nan", "inf", "1e400"])

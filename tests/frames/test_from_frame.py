@@ -64,7 +64,7 @@ BROKEN: list[tuple[Any, str]] = [
     (frame(score=[1, np.inf]), "row 1 .*: score 'inf' is infinite; leave it missing"),
     (frame(score=pd.to_datetime(["2026-01-01"] * 2)), "row 0 .*Timestamp.*not a number"),
     (frame(item=["a", None]), "row 1 .*: the item is empty"),
-    (frame(model=["x", ""]), "row 1 .*: the model is empty"),
+    (frame(model=["x", ""]), "row 1 .*: the model of item 'b' is empty"),
     (frame(cost=[1, -0.5]), "row 1 .*: cost '-0.5' is below 0"),
     (frame(item=["a", "a"], repeat=[3, 3]), "row 1 .*: the same item, model, rater and repeat as row 0"),
     (frame(item=["a", "a"], category=["x", "y"]), "item 'a' is in 'x' and in 'y'"),

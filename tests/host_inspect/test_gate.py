@@ -21,8 +21,9 @@ from tests.host_inspect.worlds import UNWATCHED
 import warm
 from evalbudget import Design
 from evalbudget.comparisons import Baseline, GateConfig, GateSampler, as_csv, read_baseline
+from evalbudget.errors import InvalidInputError
 from evalbudget.hooks._plugins import plugins
-from evalbudget_inspect import gate
+from evalbudget_inspect import gate, leaderboard
 from evalbudget_inspect.races.all_races import take_gates
 
 EVALBUDGET = "import sys; from evalbudget.cli.main import main; sys.argv[0] = 'evalbudget'; main()"
@@ -68,6 +69,15 @@ def test_a_candidate_that_is_worse_is_found_out_soon(old: Path, tmp_path: Path) 
     assert log.results is not None
     told = (log.results.scores[0].metadata or {})["evalbudget"]["gate"]
     assert (told["verdict"], told["baseline"]) == ("worse", "baseline simulated/old")
+    record = plugins().open_scores(tmp_path).race
+    assert record is not None
+    assert (record.kind, record.sentence, record.items) == ("gate", found.sentence, 120)
+    row = next(row for row in record.rows if row.model == "simulated/new")
+    assert (row.status, row.read) == ("worse", found.items)
+    assert row.estimate is not None
+    assert row.lower < row.estimate < row.upper
+    with pytest.raises(InvalidInputError, match="none of these logs is of a race"):
+        leaderboard(log)
 
 
 @pytest.mark.parametrize("at_once", [1, 7])

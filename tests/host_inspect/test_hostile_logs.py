@@ -14,14 +14,17 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from inspect_ai.log import EvalSample
 from tests.claims import replications
 from tests.hostile.damage import FULL, always_the_same, check_damage, check_linear, refusal
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError
+from evalbudget.untrusted import check_archive
 from evalbudget_inspect import budgeted
 from evalbudget_inspect.host.attempt_notes import read_note
 from evalbudget_inspect.host.log_files import check_log
 from evalbudget_inspect.judges.judge_names import JudgeModel, read_judges
+from evalbudget_inspect.reading.logs import read_samples
 from evalbudget_inspect.reading.open_logs import open_scores
 
 VALUES = (None, -1, 1e400, "x", "", [], {}, [[1]], 10**400, True, "C", {"x": {"y": []}})
@@ -101,10 +104,13 @@ def test_what_is_no_file_in_a_folder_of_logs_is_left_out_and_named(
     (folder / "up").symlink_to("..")
     (folder / "folder.eval").mkdir()
     (folder / "folder.json").mkdir()
+    (folder / "damaged.eval").write_bytes(b"PK")
     found = open_scores(folder)
     assert found is not None
     assert found.declared is not None
-    (told,) = [note for note in found.declared.notes if "could not be read" in note]
+    damaged, told = [note for note in found.declared.notes if "could not be read" in note]
+    assert f"1 log could not be read: {folder / 'damaged.eval'}; left out. If the run was killed" in damaged
+    assert "left out. Only files are read, no pipes" in told
     assert "5 logs could not be read" in told
     assert "circle.eval" in told
     assert "device.eval" in told
@@ -134,6 +140,30 @@ def test_a_log_that_unpacks_to_more_than_the_memory_holds(
         assert refusal(lambda: open_scores(path), path) == told
 
 
+def test_samples_that_fit_one_by_one_are_read_and_the_log_is_looked_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVALBUDGET_LARGEST_GIB", "0.01")
+    path, keys = tmp_path / "log.eval", [(f"item-{i}", 1) for i in range(3)]
+    looked: list[Path] = []
+
+    def check(path: Path, *more: Any, **kw: Any) -> None:
+        looked.append(path)
+        check_archive(path, *more, **kw)
+
+    monkeypatch.setattr("evalbudget_inspect.host.log_files.check_archive", check)
+    for mib, fits in ((7, True), (12, False)):
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as log:
+            for id_, epoch in keys:
+                sample = EvalSample(id=id_, epoch=epoch, input="x", target="")
+                log.writestr(f"samples/{id_}_epoch_1.json", sample.model_dump_json() + " " * (mib << 20))
+        if fits:
+            assert [sample.id for sample in read_samples(path, keys)] == [id_ for id_, _ in keys]
+        else:
+            assert "unpacks to" in refusal(lambda: next(read_samples(path, keys)), path)
+    assert looked == [path, path]
+
+
 @pytest.mark.claim
 def test_a_log_in_json_after_any_damage(run: Any, make_task: Any, tmp_path: Path) -> None:
     whole = Path(run(make_task(2), log_format="json").location.removeprefix("file://"))
@@ -145,6 +175,12 @@ def test_a_log_in_json_after_any_damage(run: Any, make_task: Any, tmp_path: Path
 
     read(whole.read_bytes())
     check_damage(whole.read_bytes(), read, path, examples=30)
+
+
+def test_an_endless_number_in_a_log_in_json(tmp_path: Path) -> None:
+    path = tmp_path / "log.json"
+    path.write_text('{"version": 2, "eval": {"created": ' + "9" * 5000 + "}}")
+    assert "has a number of more than 4,300 digits" in refusal(lambda: check_log(path), path)
 
 
 JUDGES = b"- {name: cold, model: mockllm/a, temperature: 0}\n- mockllm/b\n- hot: {model: mockllm/c}\n"

@@ -7,18 +7,22 @@ import os
 import shutil
 import signal
 import time
-import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from inspect_ai.log import list_eval_logs, read_eval_log
+from inspect_ai.model import GenerateConfig
+from inspect_ai.model._model_config import ModelConfig
+from tests import keys
+from tests.host_inspect.log_worlds import logged, number, questions, quiz, rewritten
 from tests.host_inspect.race_tasks import written
 from tests.host_inspect.worlds import COMMAND, UNWATCHED
+from tests.keys import found_in, leaks, read_by_every_command
 
 import warm
 from evalbudget import secrets
-from evalbudget.cli.main import cli
 from loopback import Server
 
 QUIZ = Path(__file__).parents[2] / "examples" / "race_quiz.py"
@@ -29,7 +33,6 @@ VARIABLES = {
 }
 ARGUMENT = "marked-argument-0"
 OTHERS = {name: f"marked-{name}-0" for name in ("key", "header", "headers", "address", "query", "store")}
-MARKED = [*VARIABLES.values(), ARGUMENT, *OTHERS.values()]
 
 
 KEYED = """\
@@ -52,26 +55,8 @@ def _marked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("AUDITED_CALLS", str(tmp_path / "calls.txt"))
 
 
-def found_in(text: bytes | str) -> list[str]:
-    text = text if isinstance(text, str) else text.decode(errors="replace")
-    return [secret for secret in MARKED if secret in text]
-
-
-def leaks(folder: Path) -> dict[str, list[str]]:
-    found = {}
-    for path in folder.rglob("*"):
-        if path.suffix == ".eval" and path.is_file():
-            with zipfile.ZipFile(path) as members:
-                found |= {f"{path} {name}": found_in(members.read(name)) for name in members.namelist()}
-        elif path.is_file():
-            found[str(path)] = found_in(path.read_bytes())
-    return {name: those for name, those in found.items() if those}
-
-
 def command(*words: object) -> Result:
-    done = CliRunner(env=UNWATCHED).invoke(cli, ["inspect", *map(str, words), "--display", "none"])
-    assert not found_in(done.output), done.output
-    return done
+    return keys.command("inspect", *words, "--display", "none", env=UNWATCHED)
 
 
 def test_no_way_in_leaks(task_file: Path, tmp_path: Path) -> None:
@@ -119,7 +104,8 @@ def test_where_a_key_would_be_written_it_is_refused(task_file: Path, tmp_path: P
 @pytest.mark.parametrize(
     "words",
     [
-        ["eval", "keyed.py", "--budget", 3],
+        ["eval", "keyed.py", "--budget", 4],  # a sample is drawn
+        ["eval", "keyed.py", "--budget", 40],
         ["race", "keyed.py", "--budget", 4],
         ["audit", "a.sqlite", "keyed.py"],
     ],
@@ -171,3 +157,89 @@ def test_killed(task_file: Path, tmp_path: Path) -> None:
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
     assert not leaks(tmp_path)
+
+
+def test_keys_in_logs(tmp_path: Path) -> None:
+    """Of others, who gave them to the host, and of variables in the names of items."""
+    key = VARIABLES["GITHUB_TOKEN"]
+    data = questions(range(4), metadata={"category": f"of {key}"})
+    for sample in data:
+        sample.id = f"item {sample.id} {key}"
+    log = logged(quiz(4, lambda state: number(state) % 2 == 0, dataset=data), tmp_path)
+
+    def given(n: int) -> dict[str, Any]:
+        login = f"http://me:marked-login-{n}@host"
+        return {
+            "api_key": f"marked-key-{n}",
+            "base_url": login,
+            "headers": {"x-api-key": f"marked-header-{n}"},
+        }
+
+    for n, name in enumerate(("old", "new")):
+        whole = read_eval_log(log.location)
+        for scorer in whole.eval.scorers or []:
+            scorer.options = given(n)
+        for step in whole.plan.steps:
+            step.params = given(n)
+        config = GenerateConfig(extra_headers={"x": f"marked-header-{n}"}, extra_body=given(n))
+        judge = ModelConfig(model="mockllm/j", args=given(n), base_url=given(n)["base_url"], config=config)
+        told = {
+            "model_args": given(n),
+            "model_base_url": given(n)["base_url"],
+            "model_roles": {"grader": judge},
+        }
+        told |= {"model_generate_config": config, "task_args": given(n) | {"judge": given(n)}}
+        rewritten(log, tmp_path / f"{name}.eval", eval=whole.eval.model_copy(update=told), plan=whole.plan)
+    read_by_every_command(tmp_path / "old.eval", tmp_path / "new.eval", tmp_path / "out")
+
+
+def test_gates_pairwise_and_judges_of_finished_logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = [*VARIABLES.values(), ARGUMENT]
+    key, out = ["-M", f"api_key={ARGUMENT}"], tmp_path / "out"
+    out.mkdir()
+    run = [QUIZ, "-M", "bernoulli=true", *key, "--budget", 4, "--limit", 4]
+    for name in ("alder", "elm"):
+        done = command("eval", *run, "--model", f"simulated/{name}", "--log-dir", tmp_path / name)
+        assert done.exit_code == 0, done.output
+    gate = ["gate", *run, "--model", "simulated/elm", "--baseline", tmp_path / "alder", "--margin", 0.5]
+    files = [word for kind in ("json", "markdown", "junit") for word in (f"--{kind}", out / kind)]
+    assert command(*gate, *files, "--log-dir", tmp_path / "gated").exit_code in (0, 1, 3)
+    assert not leaks(tmp_path)
+    with Server(answer=lambda asked: f"{' '.join(given)} [[A]] RATING: 5") as server:
+        monkeypatch.setenv("HERE_BASE_URL", f"{server.url}/v1")
+        logs = [path for name in ("alder", "elm") for path in (tmp_path / name).glob("*.eval")]
+        asked = ["--judge", "openai-api/here/j", "--budget", 4, "--log-dir", tmp_path / "judged", *key]
+        record = ["--record", out / "record.jsonl", "--save", out / "saved.csv", "--json", out / "read.json"]
+        done = command("pairwise", *logs, *asked, *record)
+        assert done.exit_code in (0, 3), done.output
+        assert len(server.served) == 4
+        judges = [
+            "--scorer",
+            "evalbudget_inspect/cyclic_judge",
+            "-S",
+            "judges=openai-api/here/j,openai-api/here/k",
+        ]
+        done = command(
+            "score", logs[0], *judges, "--action", "append", "--output-file", tmp_path / "scored.eval"
+        )
+        assert done.exit_code == 0, done.output
+    assert not leaks(out)
+    log = read_eval_log(str(tmp_path / "scored.eval"))
+    scores = [score for sample in log.samples or [] for score in (sample.scores or {}).values()]
+    assert any("*** [[A]] RATING: 5" in (score.explanation or "") for score in scores)
+    assert not found_in("".join(score.model_dump_json() for score in scores))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "simulated/writer: {input: 1, output: 2, api_key: marked-price}\n",
+        "api_key: marked-price: {input: 1\n",
+    ],
+)
+def test_keys_in_files_that_cannot_be_read(text: str, task_file: Path, tmp_path: Path) -> None:
+    (tmp_path / "file.yaml").write_text(text)
+    words = ["eval", f"{task_file}@rating", "--model", "simulated/writer"]
+    for more in (["--budget", "$1", "--prices", "file.yaml"], ["--budget", 18, "--judges", "file.yaml"]):
+        done = command(*words, *more)
+        assert done.exit_code == 2

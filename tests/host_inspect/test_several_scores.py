@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from evalbudget.errors import InvalidInputError
 from evalbudget.repeats import describe_mean
 from evalbudget.repeats.estimates import ItemReadings
 from evalbudget.repeats.samplers import Auto
-from evalbudget_inspect import budgeted
+from evalbudget_inspect import budgeted, race
 
 
 def values(item: str, epoch: int) -> dict[str, float]:
@@ -92,7 +93,12 @@ def test_the_range_is_that_of_the_score_that_decides_alone(make_task: Any, run: 
     ids=["as typed", "as inspect splits it"],
 )
 def test_several_scores_to_drive_are_refused(make_task: Any, named: Any) -> None:
-    with pytest.raises(
-        InvalidInputError, match=r"--score rubric\.depth,rubric\.style names several .* name that one"
-    ):
+    refused = partial(
+        pytest.raises,
+        InvalidInputError,
+        match=r"'rubric\.depth,rubric\.style' names several .* name that one",
+    )
+    with refused():
         budgeted(make_task(6, scorer=rubric()), budget=60, score=named)
+    with refused():
+        race(make_task(6, scorer=rubric()), budget=60, score=named)

@@ -288,7 +288,9 @@ def _clustered(lacks: tuple[int, ...] = (), **named: str) -> Task:
     dataset = questions(range(6))
     for sample in dataset:
         n = int(str(sample.id))
-        sample.metadata = {} if n in lacks else {"passage": n // 2, "author": n % 2}
+        sample.metadata = (
+            {"passage": n // 2, "author": n % 2} if n not in lacks else {"passage": ""} if n == 4 else {}
+        )
     metrics = [mean(), *(stderr(cluster=field) for field in named.values())]
     scorer = scoring("coin", lambda state: float(number(state) < 2), metrics)
     return Task(dataset=dataset, solver=saying(bool), scorer=scorer(), name="clustered")

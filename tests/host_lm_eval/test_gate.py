@@ -27,6 +27,7 @@ from evalbudget.errors import EvalbudgetError
 from evalbudget.flags import names_of
 from evalbudget.hooks._plugins import plugins
 from evalbudget.missing import Missing
+from evalbudget.report import report
 from evalbudget_lm_eval import gate
 from evalbudget_lm_eval.races.output import RaceResult
 from loopback import Asked, Server
@@ -93,6 +94,14 @@ def test_a_candidate_that_is_worse_is_found_out_soon(old: Path, tmp_path: Path) 
         "worse",
         f"{found.evidence.items} evaluations bought; the baseline cost nothing.",
     )
+    read = plugins().open_scores(tmp_path / "out")
+    shown = " ".join(str(report(read).table()).split())
+    assert found.sentence in shown
+    assert f"Difference {found.difference:+.3g} (" in shown
+    assert read.race is not None
+    row = next(row for row in read.race.rows if row.model == read.models[0])
+    assert (row.status, row.read) == ("worse", found.items)
+    assert row.estimate == pytest.approx(result.leaderboard.of("new").estimate)
 
 
 def test_the_same_decision_as_on_the_other_host_and_without_one(old: Path, tmp_path: Path) -> None:

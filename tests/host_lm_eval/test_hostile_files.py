@@ -20,6 +20,7 @@ from evalbudget.errors import EvalbudgetError, InvalidInputError, JournalError
 from evalbudget.journal import Event
 from evalbudget.repeats.samplers import EBBernstein
 from evalbudget_lm_eval.host.answers import Answered, Asked
+from evalbudget_lm_eval.host.logfiles import samples_files
 from evalbudget_lm_eval.judges.grading import Grading
 from evalbudget_lm_eval.judges.typed import typed_panel
 from evalbudget_lm_eval.log_folder import open_scores
@@ -150,7 +151,9 @@ def test_a_folder_in_place_of_a_record(tmp_path: Path) -> None:
             read(tmp_path)
 
 
-def test_what_is_no_file_in_a_folder_of_output_is_left_out_and_named(tmp_path: Path) -> None:
+def test_what_is_no_file_in_a_folder_of_output_is_left_out_and_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     for name, model in (("whole", "a"), ("pipe", "b"), ("results", "c")):
         (tmp_path / name).mkdir()
         (tmp_path / name / RESULTS).write_text(json.dumps(OURS | {"model_name": model}))
@@ -160,6 +163,8 @@ def test_what_is_no_file_in_a_folder_of_output_is_left_out_and_named(tmp_path: P
         os.mkfifo(pipe)
     (tmp_path / "up").symlink_to("..")
     (tmp_path / SAMPLES).symlink_to(SAMPLES)
+    other = tmp_path / "whole" / SAMPLES.replace("_t_", "_other_")
+    os.mkfifo(other)
     found = open_scores(tmp_path)
     assert found is not None
     assert found.models == ("a",)
@@ -167,6 +172,13 @@ def test_what_is_no_file_in_a_folder_of_output_is_left_out_and_named(tmp_path: P
     told = " ".join(found.declared.notes)
     assert f"{tmp_path / 'pipe' / SAMPLES} is no file, but a pipe" in told
     assert f"{tmp_path / 'results' / RESULTS} is not readable as results of lm-eval (it is no file" in told
+    assert f"{other} is no file, but a pipe" in told
+    assert found.declared.complete == (True,)
+    assert [file.model for file in samples_files(tmp_path)] == ["a"]
+    assert caplog.text.count("is no file, but a pipe") == 4
+    assert f"left out: {other} is no file" in caplog.text
+    with pytest.raises(InvalidInputError, match="is no file, but a pipe"):
+        samples_files(tmp_path / "pipe")
 
 
 DEEP = ("-" * 2500, "-" * 30_000, "(" * 30_000, "1+" * 2500, "x**" * 9000, "lambda: " * 2500, '"\\d"+')

@@ -14,6 +14,7 @@ from tests.host_lm_eval.log_worlds import DATE, NAN, declared, mean, notes, read
 from evalbudget.cli.main import cli
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.recorded._missing import missing_shares
+from evalbudget.report import report
 from evalbudget_lm_eval.log_folder import open_scores
 
 LATER = "2026-01-03T03-04-05.000000"
@@ -275,14 +276,26 @@ def test_a_group_without_a_mean_is_none(tmp_path: Path) -> None:
         read(tmp_path)
 
 
-def test_a_group_that_weighs_its_tasks_alike_is_refused(tmp_path: Path) -> None:
+def test_a_group_that_weighs_its_tasks_alike_is_read_task_by_task(tmp_path: Path) -> None:
     sizes = {"arc": 5, "boolq": 3}
     write_tasks(tmp_path, sizes, **of_group(sizes, by_size=False))
-    with pytest.raises(
-        InvalidInputError, match=r"group 'both' weighs its tasks alike.*--task \(arc, boolq\)"
-    ):
-        read(tmp_path)
-    assert len(read(tmp_path, task="arc").items) == 5
+    recorded = read(tmp_path)
+    assert recorded.raters == ("arc/acc", "boolq/acc")
+    assert recorded.categories is None
+    assert declared(recorded).ranges == ((0.0, 1.0),) * 2
+    assert declared(recorded).lower_is_better == (False, False)
+    assert "Group both weighs its tasks alike" in notes(recorded)
+    for task, n in sizes.items():
+        found = report(recorded, rater=f"{task}/acc").to_dict()
+        assert found["items"] == n
+        assert (
+            found["leaderboard"]["rows"] == report(read(tmp_path, task=task)).to_dict()["leaderboard"]["rows"]
+        )
+    done = CliRunner().invoke(cli, ["report", str(tmp_path)])
+    assert done.exit_code == 0
+    assert "boolq/acc" in done.output
+    with pytest.raises(InvalidInputError, match="whose mean means nothing"):
+        recorded.as_panel()
 
 
 def test_what_a_group_does_not_average_is_not_read(tmp_path: Path) -> None:
@@ -323,6 +336,18 @@ def test_clusters_of_a_run_of_ours_are_declared(tmp_path: Path) -> None:
     assert (declared(recorded).cluster, declared(recorded).clusters) == ("topic", ("a", "b", "a", "b"))
     other = read(tmp_path, category="by")
     assert (declared(other).clusters, other.categories) == (None, ("x",) * 4)
+
+
+def test_a_category_that_documents_lack_is_refused_with_their_names(tmp_path: Path) -> None:
+    for lacking in ({}, {"by": ""}):
+        write_log(tmp_path, [sample(0, {"acc": 1.0}, doc={"by": "x"}), sample(1, {"acc": 1.0}, doc=lacking)])
+        with pytest.raises(InvalidInputError, match=r"document 1 in .* has no 'by'.*or leave --cluster"):
+            read(tmp_path, category="by")
+    write_log(tmp_path, [sample(0, {"acc": 1.0}, doc={"by": "x"})], asked=(3, 3))
+    with pytest.raises(
+        InvalidInputError, match=r"no log has the document 1 and 1 more, .* its 'by'; evaluate"
+    ):
+        read(tmp_path, category="by")
 
 
 # damaged files, and many of them

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from lm_eval.api import metrics as of_the_host  # noqa: F401  (registers them)
 from lm_eval.api.registry import get_metric_aggregation, is_higher_better
+from tests.cli.commands import typed
 from tests.host_lm_eval.log_worlds import (
     DATE,
     NAN,
@@ -53,6 +54,42 @@ def test_less_is_better(tmp_path: Path, said: dict[str, Any]) -> None:
 def test_a_direction_that_nobody_tells_is_unknown(tmp_path: Path) -> None:
     write_log(tmp_path, [sample(i, {"quality": i / 6}) for i in range(6)], metrics=[])
     assert declared(read(tmp_path)).lower_is_better == (None,)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["compare", "a", "b"],
+        ["gate", "--baseline", "a", "--candidate", "b", "--margin", "0.1"],
+        ["plan", ".", "--race", "--max-items", "2"],
+        ["report", "a", "b"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_commands_say_that_no_direction_is_declared(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for model, every in (("a", 2), ("b", 3)):
+        samples = [sample(i, {"error_rate": float(i % every == 0)}) for i in range(60)]
+        log = write_log(Path(model), samples, model=model)
+        next(log.parent.glob("results_*")).unlink()
+    told = (
+        "No direction is declared for error_rate: higher is taken as better. If lower is better, give --lower"
+    )
+    in_json = typed(*words)("--json", "-")
+    assert told in in_json.stdout
+    printed = in_json if words[0] == "plan" else typed(*words)()  # a plan says it on stderr
+    assert told in " ".join(printed.output.split())
+    assert "No direction" not in typed(*words)("--lower-is-better").output
+
+
+def test_a_direction_that_one_side_of_a_gate_declares_is_known(tmp_path: Path) -> None:
+    samples = [sample(i, {"rate": i / 6}) for i in range(6)]
+    write_log(tmp_path / "a", samples, model="a", metrics=averages("rate"))
+    write_log(tmp_path / "b", samples, model="b", metrics=[])
+    given = [f"--baseline={tmp_path / 'a'}", f"--candidate={tmp_path / 'b'}", "--margin=0.1"]
+    assert "No direction" not in typed("gate")(*given).output
 
 
 def test_two_logs_that_disagree_on_direction_are_refused(tmp_path: Path) -> None:

@@ -248,8 +248,10 @@ def test_a_renamed_copy_without_results_counts_once(tmp_path: Path) -> None:
 
 
 def test_answers_that_failed_and_were_asked_again_are_told(tmp_path: Path) -> None:
-    block = {"tasks": {"toy": {"readings": [1, 1, 1, 1]}}, "score": {"toy": "acc,none"}, "failed": 2}
-    write_log(tmp_path, evalbudget=block)
-    assert "2 of 6 answers of org/m failed and were asked again: if wrong ones fail more often" in notes(
-        read(tmp_path)
+    own = {"doc_id": [0, 1, 2, 3], "readings": [1, 1, 1, 1], "failed": [1, 0, 0, 3], "range": [0.0, 1.0]}
+    write_log(tmp_path, evalbudget={"tasks": {"toy": own}, "score": {"toy": "acc,none"}})
+    # 1, 0, 1, 1: a half and a quarter are left of two of them
+    assert notes(read(tmp_path)) == (
+        "4 of 8 answers of org/m failed and were asked again: if wrong ones fail more often, scores are too "
+        "high: 0.438 in place of 0.75, were each of them worth 0."
     )

@@ -191,6 +191,14 @@ def test_a_score_outside_of_the_range_has_failed(folder: Path) -> None:
     assert block["spent"] == 48
 
 
+def test_how_often_each_document_failed_is_kept(folder: Path) -> None:
+    with budgeted(sampler="uniform", budget=24, score_range="0.5..1", in_flight=6):
+        block = simple_evaluate(folder, CoinModel(seed=1), limit=6)["evalbudget"]
+    own = block["tasks"]["numbers"]
+    assert own["failed"] == [0, 0, 1, 1, 1, 2]  # wrong answers, asked again until they are right
+    assert block["failed"] == 5 == 24 - sum(own["readings"])
+
+
 def test_one_run_at_a_time(folder: Path) -> None:
     with (
         budgeted(budget=100),

@@ -11,12 +11,14 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
+from tests import keys
+from tests.host_lm_eval.log_worlds import averages, write_log
 from tests.host_lm_eval.worlds import EVALBUDGET, environment, simple_evaluate, write_task
+from tests.keys import leaks, read_by_every_command
 
 import warm
 from evalbudget import secrets
-from evalbudget.cli.main import cli
 from evalbudget_lm_eval import budgeted
 from loopback import Server
 
@@ -26,7 +28,6 @@ VARIABLES = {
 }
 ARMS = {name: f"marked-arm-{name}-0" for name in ("api_key", "auth_token", "password", "header")}
 OTHERS = {name: f"marked-{name}-0" for name in ("judge", "store", "model-args", "address")}
-MARKED = [*VARIABLES.values(), *ARMS.values(), *OTHERS.values()]
 
 
 @pytest.fixture
@@ -40,21 +41,8 @@ def server(server: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
     return server
 
 
-def found_in(text: bytes | str) -> list[str]:
-    text = text if isinstance(text, str) else text.decode(errors="replace")
-    return [secret for secret in MARKED if secret in text]
-
-
-def leaks(folder: Path) -> dict[str, list[str]]:
-    """In our files: the host's own hold what servers said, to the letter."""
-    ours = (path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("samples_"))
-    return {path.name: found for path in ours if (found := found_in(path.read_bytes()))}
-
-
 def command(*words: object) -> Result:
-    done = CliRunner().invoke(cli, ["lm-eval", *map(str, words)])
-    assert not found_in(done.output), done.output
-    return done
+    return keys.command("lm-eval", *words)
 
 
 def shared(tmp_path: Path) -> list[object]:
@@ -92,7 +80,24 @@ def test_no_way_in_leaks(server: Server, tmp_path: Path) -> None:
     judged = ["--budget", 12, "--vary_seed", "--judges", judges, "--output_path", tmp_path / "judged"]
     done = command("run", *plain, *task, *judged)
     assert done.exit_code == 0, done.output
-    assert not leaks(tmp_path)
+    include = [*task[2:4], "--output_path", tmp_path / "again", "--log_samples"]
+    done = command("score", out / "a", *include, "--judges", judges)
+    assert done.exit_code == 0, done.output
+    files = [word for kind in ("json", "markdown", "junit") for word in (f"--{kind}", tmp_path / kind)]
+    gate = [
+        "gate",
+        *plain,
+        *task,
+        "--baseline_model",
+        judge,
+        "--margin",
+        0.9,
+        "--output_path",
+        tmp_path / "new",
+    ]
+    done = command(*gate, *files)
+    assert done.exit_code in (0, 1, 3), done.output
+    assert not leaks(tmp_path, but="samples_")
 
 
 @pytest.mark.usefixtures("own_tasks_only")
@@ -134,7 +139,7 @@ def test_a_key_of_a_model_that_was_made_in_python(server: Server, tmp_path: Path
     with budgeted(budget=6):
         simple_evaluate(tmp_path, lm, apply_chat_template=True)
     assert len(server.served) == 6
-    assert not leaks(tmp_path)
+    assert not leaks(tmp_path, but="samples_")
 
 
 def test_killed(server: Server, tmp_path: Path) -> None:
@@ -155,4 +160,24 @@ def test_killed(server: Server, tmp_path: Path) -> None:
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
     assert len(server.served) >= 4, (tmp_path / "said").read_text()
-    assert not leaks(tmp_path)
+    assert not leaks(tmp_path, but="samples_")
+
+
+def test_keys_in_output_of_the_host(tmp_path: Path) -> None:
+    """Of others, who gave them to a plain run; a system prompt is data of the task, and stays."""
+    for n, name in enumerate(("old", "new")):
+        login = f"http://me:marked-login-{n}@host/v1?key=marked-query-{n}"
+        inside = {"judge": {"password": f"marked-inner-{n}"}, "url": login, "api_key": f"marked-key-{n}"}
+        write_log(
+            tmp_path / name,
+            [float((i + n) % 2) for i in range(6)],
+            args=f"pretrained=org/m,base_url={login},auth_token=marked-token-{n}",
+            task_config={
+                "generation_kwargs": inside,
+                "metadata": inside,
+                "filter_list": [{"filter": [inside]}],
+            },
+            metrics=[averages("acc")[0] | inside],
+            config={"gen_kwargs": f"auth_token=marked-generation-{n}"},
+        )
+    read_by_every_command(tmp_path / "old", tmp_path / "new", tmp_path / "out")

@@ -217,7 +217,33 @@ def test_small_tables_of_parquet_that_would_fill_the_memory(tmp_path: Path) -> N
     refused = refused_in_a_small_memory(files)
     assert len(refused) == 2
     for told in refused:
-        assert "GiB or more, and at most 0.25 are read; leave out columns that are not read" in told
+        assert "GiB or more, and at most 0.25 are read; split it, or set" in told
+
+
+@pytest.mark.parametrize("library", ["pyarrow", "polars"])
+def test_columns_of_parquet_that_nobody_reads_are_not_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, library: str
+) -> None:
+    pytest.importorskip(library, reason=f"{library} is not installed")
+    pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
+    path = tmp_path / "scores.parquet"
+    columns: dict[str, Any] = {
+        "answer": ["x" * 1000 + f"{i}" for i in range(200)],
+        "item": [f"i{i}" for i in range(200)],
+        "turns": [["y" * 1000]] * 200,
+        "score": [1.0] * 200,
+    }
+    parquet.write_table(pyarrow.table(columns), path, compression="none")
+    path.write_bytes(path.read_bytes().replace(b"x" * 1000, b"\xff" * 1000))  # no text any more
+    monkeypatch.setenv("EVALBUDGET_LARGEST_GIB", "0.0001")  # 107 kB
+    monkeypatch.setattr("evalbudget.recorded._frame_table._READERS", (library,))
+    found = open_scores(path)
+    assert found is not None
+    assert found.declared is not None
+    assert found.declared.notes == ("Columns that were not read: answer, turns.",)
+    told = refusal(lambda: open_scores(path, category="answer"), path)
+    assert ("unpacks to" if library == "pyarrow" else "is damaged") in told
 
 
 def test_parquet_with_lists_and_with_long_numbers(tmp_path: Path) -> None:
@@ -291,6 +317,12 @@ def use(path: Path) -> None:
 def test_an_audit_store_after_any_damage(store_bytes: bytes, tmp_path: Path) -> None:
     path = tmp_path / "a.sqlite"
     check_damage(store_bytes, reader(path, use), path, examples=30)
+
+
+def test_an_audit_store_whose_schema_is_not_utf_8(store_bytes: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "a.sqlite"
+    path.write_bytes(store_bytes.replace(b"tablelabelslabels", b"table\xa7abels\xa7abels"))
+    assert "is no audit store, or damaged: malformed" in refusal(lambda: use(path), path)
 
 
 WRITTEN = (None, -1, 2**62, 1e400, "x", b"\xff", '{"config":[]}', "[" * 2000)

@@ -89,9 +89,9 @@ def evidence_at_every_moment(world: World, n_items: int, seed: int | list[int]) 
     return max(PairEvidence.of([item for item, _ in rows], [first for _, first in rows], values).both)
 
 
-@pytest.mark.parametrize(("name", "wrong"), [("equal", 14), ("equal, bias and ties", 13)])
+@pytest.mark.parametrize(("name", "wrong"), [("equal", 8), ("equal, bias and ties", 8)])
 def test_nobody_is_proved_better_among_equals_at_any_moment(name: str, wrong: int) -> None:
-    runs, delta = replications(200, 2000), 0.1
+    runs, delta = replications(80, 2000), 0.1
     aim = math.log(2.0 / delta)
     failures = sum(evidence_at_every_moment(WORLDS[name], 300, [seed, 7]) >= aim for seed in range(runs))
     pinned(failures, wrong)
@@ -118,7 +118,7 @@ def test_an_adaptive_sampler_that_stops_when_it_likes_names_no_wrong_winner(
     strength: tuple[float, ...], wrong: int
 ) -> None:
     """Of exactly tied models nobody beats another: any statement between them is wrong."""
-    world, runs, delta = World(strength, 0.6, 0.2), replications(40, 1000), 0.2
+    world, runs, delta = World(strength, 0.6, 0.2), replications(16, 1000), 0.2
     ties = np.array(strength)[:, None] == np.array(strength)[None]
     failures = sum(bool((raced(world, 80, seed, delta=delta).proved * ties).any()) for seed in range(runs))
     pinned(failures, wrong)
@@ -157,13 +157,13 @@ def of_two_judges(design: str, n_items: int, seed: int) -> Preferences:
         ("each item by one judge, each in one order", (0, 0)),
         ("every item by both, each in one order", (0, 0)),
         ("one judge in one order", (0, 0)),
-        ("both judges in any order", (2, 0)),
+        ("both judges in any order", (1, 0)),
     ],
 )
 def test_judges_with_other_biases_prove_no_winner_among_equals(
     design: str, wrong: tuple[int, int], *, in_order: bool
 ) -> None:
-    runs, delta = replications(60, 1000), 0.1
+    runs, delta = replications(30, 1000), 0.1
     failures = sum(
         read_preferences(of_two_judges(design, 120, seed), level=1.0 - delta, in_order=in_order).winner
         is not None

@@ -34,23 +34,33 @@ def raced(
     *,
     items: int = 200,
     of_wrong: float = 0.0,
+    for_good: bool = True,
     at_random: float = 0.0,
     flaky: float = 0.0,
     make: Any = Race,
 ) -> Ended:
-    """Args: what always fails, of the second model's wrong answers and of all; what fails now and then."""
+    """Play a race of two models.
+
+    Args:
+        of_wrong: which share of the second model's wrong answers fails.
+        for_good: always the same answers; or each call for a wrong answer with that probability.
+        at_random: which share of all answers always fails.
+        flaky: which share of all calls fails.
+    """
     rng, luck = np.random.default_rng([seed, 29]), np.random.default_rng([seed, 30])
     scores = (rng.random((2, items)) < np.array(chances)[:, None]).astype(float)
     never = rng.random(scores.shape) < at_random
-    never[1] |= (scores[1] == 0.0) & (rng.random(items) < of_wrong)
+    wrong = scores[1] == 0.0
+    never[1] |= wrong & (rng.random(items) < of_wrong * for_good)
+    fails = np.full(scores.shape, flaky)
+    fails[1, wrong] += (1.0 - flaky) * of_wrong * (not for_good)
+    fails[never] = 1.0
     options = {"until_proved": True} if make is Race else {"batch": 16}
     sampler: RacingSampler = make(design(2, items), seed=seed, **options)
     play(
         sampler,
         60 * items,
-        score=lambda c: (
-            None if never[c.model, c.item] or luck.random() < flaky else float(scores[c.model, c.item])
-        ),
+        score=lambda c: None if luck.random() < fails[c.model, c.item] else float(scores[c.model, c.item]),
         concurrency=8,
     )
     found = possible_winners(
@@ -66,13 +76,20 @@ def raced(
 
 
 @pytest.mark.claim
-@pytest.mark.parametrize("of_wrong", [0.2, 0.5, 0.8, 1.0])
+@pytest.mark.parametrize(
+    ("of_wrong", "for_good"),
+    [
+        *((share, True) for share in (0.2, 0.4, 0.6, 0.8, 1.0)),
+        *((share, False) for share in (0.2, 0.4, 0.6, 0.8)),
+    ],
+)
 @pytest.mark.parametrize("chances", [(0.7, 0.6), (0.65, 0.65)])
 def test_a_model_whose_wrong_answers_fail_is_not_proved_the_best(
-    of_wrong: float, chances: tuple[float, float]
+    of_wrong: float, for_good: bool, chances: tuple[float, float]
 ) -> None:
     runs = replications(12, 2000)
-    wrong = sum(raced(seed, chances, of_wrong=of_wrong).wrong for seed in range(runs))
+    ended = (raced(seed, chances, items=60, of_wrong=of_wrong, for_good=for_good) for seed in range(runs))
+    wrong = sum(each.wrong for each in ended)
     binomial_claim(wrong, runs, at_most=0.05)
     pinned(wrong, 0)
 

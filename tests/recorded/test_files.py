@@ -1,14 +1,16 @@
 from __future__ import annotations
 
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from evalbudget.backtest import RecordedScores
+from evalbudget.backtest import Declared, RecordedScores
 from evalbudget.errors import InvalidInputError
 from evalbudget.hooks._plugins import Plugins
+from evalbudget.recorded._direction import direction_note
 from evalbudget.recorded._files import open_scores
 
 
@@ -54,7 +56,7 @@ def test_csv_with_costs(tmp_path: Path) -> None:
         ("item,score\na,1\nb,good\n", "line 3: score 'good' is not a number"),
         ("item,score\na,1\nb,inf\n", "line 3: score 'inf' is infinite"),
         ('item,score\n"a\nb",1\nb,1,2\n', "line 4: 3 fields, the header has 2"),
-        ("item,score\na,1\n ,1\n", "line 3: the item is empty"),
+        ("item,score\na,1\n ,1\n", "line 3: the item is empty; give every row one$"),
         (
             "item,score,repeat\na,1,0\nb,1,0\na,1,0\n",
             "line 4: the same item, model, rater and repeat as line 2",
@@ -68,6 +70,19 @@ def test_csv_with_costs(tmp_path: Path) -> None:
 def test_broken_csv_names_file_line_and_remedy(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(InvalidInputError, match=r"(?s)scores\.csv.*" + message):
         open_scores(csv(tmp_path, text))
+
+
+@pytest.mark.parametrize("name", ["scores.csv", "scores.jsonl"])
+def test_a_chosen_category_that_items_lack_is_named_with_the_first_of_them(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_text(
+        "item,score,by\na,1,x\nb,1,\nc,1,\n"
+        if name.endswith("csv")
+        else '{"item": "a", "score": 1, "by": "x"}\n{}\n{}\n'.replace("{}", '{"item": "b", "score": 1}')
+    )
+    told = r"line [23]: the by of item 'b' is empty, as in 1 more row; give every row one, or leave --cluster"
+    with pytest.raises(InvalidInputError, match=told):
+        open_scores(path, category="by")
 
 
 def test_csv_of_another_encoding(tmp_path: Path) -> None:
@@ -95,6 +110,16 @@ def test_an_archive_is_known_by_its_content(small: RecordedScores, tmp_path: Pat
     opened = open_scores(tmp_path / "scores")
     assert opened is not None
     assert opened.models == small.models
+
+
+def test_an_archive_keeps_that_a_direction_should_have_been_declared(
+    small: RecordedScores, tmp_path: Path
+) -> None:
+    declared = Declared.of(small.models, small.items, small.raters, direction_missing=True)
+    replace(small, declared=declared).save(tmp_path / "scores.npz")
+    opened = open_scores(tmp_path / "scores.npz")
+    assert opened is not None
+    assert direction_note(opened).startswith("No direction is declared for")
 
 
 def test_a_truncated_archive_is_broken_not_foreign(small: RecordedScores, tmp_path: Path) -> None:

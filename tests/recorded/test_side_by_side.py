@@ -9,7 +9,7 @@ import pytest
 
 from evalbudget.backtest import Declared, RecordedScores, TaskName, digest_of, names_by_settings, side_by_side
 from evalbudget.errors import InvalidInputError
-from evalbudget.recorded._direction import higher_better, is_lower_better, with_lower_better
+from evalbudget.recorded._direction import is_lower_better, with_lower_better
 
 
 def one(model: str, scores: list[float], **declared: object) -> RecordedScores:
@@ -86,11 +86,8 @@ def test_direction_is_declared_or_said() -> None:
     assert not is_lower_better(plain)
     said = with_lower_better(plain)
     assert is_lower_better(said)
-    turned = higher_better(said)
-    assert not is_lower_better(turned)
-    np.testing.assert_array_equal(turned.scores.ravel(), [1.0, 0.25])
     with pytest.raises(InvalidInputError, match="the source says that higher acc is better"):
-        with_lower_better(turned)
+        with_lower_better(one("m", [0.25, 1.0], lower_is_better={"acc": False}))
 
 
 def test_declarations_survive_a_file(tmp_path: object) -> None:

@@ -30,15 +30,3 @@ def test_large_arrays_are_mapped_and_small_ones_are_not(tmp_path: Path) -> None:
     )
     assert not found["large"][0].flags.writeable
     assert sum(path.stat().st_size for path in tmp_path.iterdir()) < 2 * large.nbytes + 5_000
-
-
-def test_what_is_mapped_already_is_not_written_again(tmp_path: Path) -> None:
-    np.save(tmp_path / "scores.npy", np.arange(600_000.0).reshape(3, -1))
-    mapped = np.load(tmp_path / "scores.npy", mmap_mode="r")
-    folder = tmp_path / "stage"
-    folder.mkdir()
-    parts = (mapped, mapped[1], np.asarray(mapped)[1:], mapped[:, ::2])
-    found = Mapped(parts, folder)()
-    assert all(np.array_equal(array, part) for array, part in zip(found, parts, strict=True))
-    assert [_file_of(array) == tmp_path / "scores.npy" for array in found] == [True, True, True, False]
-    assert sum(path.stat().st_size for path in folder.iterdir()) < mapped.nbytes // 2 + 5_000

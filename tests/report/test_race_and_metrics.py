@@ -43,6 +43,41 @@ def test_a_race_is_reported_by_its_own_verdict() -> None:
     assert "By paired e-values. Anytime." in shown
 
 
+def test_a_gate_is_reported_by_its_own_verdict() -> None:
+    """Rows of clusters or repeats have no interval, which would take items and answers for independent."""
+    standing = {"status": "possible", "all_lower": 0.2, "all_upper": 0.6, "readings": 40}
+    standings = [standing | {"name": name, "estimate": 0.5} for name in ("baseline old", "new")]
+    board = {"standings": standings, "interval": "anytime", "target": "these items"}
+    told = {
+        "verdict": "worse",
+        "candidate": "new",
+        "items_available": 100,
+        "spent": "40 bought.",
+        "notes": ["x"],
+    }
+    told |= {
+        "difference": -0.2,
+        "lower": -0.3,
+        "upper": -0.1,
+        "sentence": "Worse.",
+        "claim": "Random: items.",
+    }
+    alone = RaceRecord.of(board, {"new": "m"}, told | {"cluster": None, "repeats": 1})
+    assert [(row.model, row.status, row.read) for row in alone.rows] == [
+        ("baseline old", "baseline", 40),
+        ("m", "worse", 40),
+    ]
+    assert (alone.rows[1].lower, alone.rows[1].upper, alone.claim) == (0.2, 0.6, "anytime")
+    assert alone.notes == ("Random: items.", "40 bought.", "x")
+    repeated = RaceRecord.of(board, {}, told | {"cluster": None, "repeats": 4, "difference": None})
+    assert (repeated.rows[1].read, repeated.claim, repeated.proof) == (10, "", "")
+    found = report(replace(raced(), race=repeated))
+    assert found.to_dict()["race"]["rows"][1]["lower"] is None
+    assert "the scores of a gate" not in str(found.table())
+    with pytest.raises(InvalidInputError, match="the scores of a gate were bought"):
+        Scores(replace(raced(), race=repeated)).compare()
+
+
 def test_frames_and_doctor_repeat_it() -> None:
     scores = Scores(raced())
     assert scores.race is not None

@@ -19,7 +19,7 @@ from evalbudget.cli._groups import SuggestingGroup
 from evalbudget.cli._output import TEXT_OR_JSON, json_option, say, write_json
 from evalbudget.exit_codes import codes_for_help
 from evalbudget.shown import shown
-from evalbudget.tables import NotedTable, as_text
+from evalbudget.tables import NotedTable
 
 if TYPE_CHECKING:
     from evalbudget.audits.store import AuditStore
@@ -142,7 +142,7 @@ def next_command(
                 _say(f"[bold]{_quoted(task.id)}[/]  {_quoted(task.item)}")
                 for what, text in (("Prompt", task.prompt), ("Response", task.response)):
                     _say(f"[bold]{what}[/]")
-                    Console().print(as_text(text, lines=True))
+                    say(text)
                 _say(f"[dim]Score: {_quoted(str(store.design.scale))}[/]")
                 _say("")
         if not tasks and json_path is None:

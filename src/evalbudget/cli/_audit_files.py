@@ -11,11 +11,13 @@ import click
 
 from evalbudget.cli._output import TEXT_OR_JSON, check_target, json_option, say, write_json, write_text
 from evalbudget.errors import EvalbudgetError, InvalidInputError
+from evalbudget.shown import shown_json
 
 if TYPE_CHECKING:
     from evalbudget.audits.store import AuditStore
 
 _FORMATS = ("csv", "jsonl", "label-studio", "label-studio-config", "inspect-scores")
+_IN_JSON = ("jsonl", "label-studio", "inspect-scores")
 
 EXPORT_EXAMPLES = """\b
 Examples:
@@ -87,7 +89,7 @@ def export_command(
         text = export(store, kind, labelled=which, judge=with_judge, among=wanted, model=model)
         labelled = store.progress().labelled
     if to_stdout:
-        click.echo(text, nl=False)
+        click.echo(shown_json(text) if kind in _IN_JSON else text, nl=False)
         return
     write_text(output, text, "--output")
     told = f"Wrote {output}"

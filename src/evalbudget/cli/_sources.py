@@ -63,7 +63,12 @@ def opened(
 
 def tell(recorded: RecordedScores) -> None:
     """Notes of the sources on stderr, for commands whose result has no place for them."""
-    notes = recorded.declared.notes if recorded.declared is not None else ()
-    verdict = () if recorded.race is None else (f"these are the scores of a race: {recorded.race.sentence}",)
-    for note in (*verdict, *notes):
+    from evalbudget.recorded._direction import notes_of
+
+    verdict = (
+        ()
+        if recorded.race is None
+        else (f"these are the scores of a {recorded.race.kind}: {recorded.race.sentence}",)
+    )
+    for note in (*verdict, *notes_of(recorded)):
         say(f"Note: {shown(note)}", err=True)

@@ -99,7 +99,7 @@ class _Group(SuggestingGroup):
             message = ex.format_message()
             if isinstance(ex, click.NoSuchOption) and (told := renamed(ex.option_name)):
                 message = f"{ex.option_name} {told}"
-            raise click.UsageError(shown_lines(message), ex.ctx) from None
+            raise click.UsageError(shown_lines(without_secrets(message)), ex.ctx) from None
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except Exception as ex:

@@ -11,6 +11,7 @@ import numpy as np
 from evalbudget.backtest import RecordedScores
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.missing import Missing
+from evalbudget.recorded._direction import direction_note
 from evalbudget.recorded._missing import missing_shares
 from evalbudget.recorded._questions import match_questions
 from evalbudget.recorded._task_name import TaskName
@@ -45,6 +46,7 @@ class Baseline:
         notes: what the log says beside its scores, for people.
         cluster: field by which the log itself says what was sampled together; None: it says nothing.
         sampled: label of each item by it.
+        direction_note: for people, where the log should say which way is better and does not.
     """
 
     name: str
@@ -63,6 +65,7 @@ class Baseline:
     notes: tuple[str, ...] = field(default=(), compare=False)
     cluster: str | None = None
     sampled: Mapping[str, str] = field(default_factory=dict)
+    direction_note: str = field(default="", compare=False)
 
     @classmethod
     def of(
@@ -72,7 +75,7 @@ class Baseline:
         name: str,
         score: str | None = None,
         series: Sequence[str] = (),
-        missing: Missing = Missing.WORST,
+        missing: str = Missing.WORST,
     ) -> Baseline:
         """From the scores of one model.
 
@@ -87,7 +90,7 @@ class Baseline:
 
         Raises:
             InvalidInputError: several models, several metrics and none chosen, or no score.
-            UnknownNameError: no such score.
+            UnknownNameError: no such score or value of ``missing``.
         """
         if len(recorded.models) > 1:
             raise InvalidInputError(
@@ -118,7 +121,7 @@ class Baseline:
         if study.is_panel and study.bounds is None:
             study.require_one_scale("--score NAME")
         shares = study.shares[0]
-        if missing is Missing.DROP:  # what is left out was asked all the same
+        if study.missing is Missing.DROP:  # what is left out was asked all the same
             shares = (missing_shares(recorded)[0] == 1.0) * 1.0
         recorded, means = study.recorded, study.item_means(0)
         known = {
@@ -154,6 +157,7 @@ class Baseline:
             () if declared is None else declared.notes,
             None if declared is None else declared.cluster,
             {} if declared is None else dict(zip(recorded.items, declared.clusters or (), strict=False)),
+            direction_note(recorded),
         )
 
     @property

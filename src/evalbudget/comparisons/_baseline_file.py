@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from io import StringIO
 
-from evalbudget._spreadsheets import as_cell
+from evalbudget._spreadsheets import name_as_cell
 from evalbudget.comparisons._baseline import Baseline
 
 _COLUMNS = ("item", "score", "model", "rater", "task", "version", "category", "digest", "better", "cluster")
@@ -27,7 +27,7 @@ def as_csv(baseline: Baseline, cluster: str | None = None) -> str:
     columns = [name for name in columns if name != "cluster" or baseline.sampled]
     columns = [name for name in columns if name != "better" or baseline.lower_is_better is not None]
     rows = csv.writer(text, lineterminator="\n")
-    rows.writerow([as_cell(cluster or name) if name == "category" else name for name in columns])
+    rows.writerow([name_as_cell(cluster or name) if name == "category" else name for name in columns])
     for item in sorted(baseline.items, key=lambda item: (len(item), item)):
         known = {
             "item": item,
@@ -41,7 +41,7 @@ def as_csv(baseline: Baseline, cluster: str | None = None) -> str:
             "cluster": baseline.sampled.get(item, ""),
             "better": "lower" if baseline.lower_is_better else "higher",
         }
-        known = {name: as_cell(text) for name, text in known.items()}
+        known = {name: name_as_cell(text) for name, text in known.items()}
         rows.writerow([known[name] for name in columns])
         if item in baseline.scores and baseline.missing.get(item, 0.0) > 0.0:
             rows.writerow([(known | {"score": ""})[name] for name in columns])

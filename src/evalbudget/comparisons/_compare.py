@@ -27,6 +27,7 @@ from evalbudget.comparisons._guaranteed import guaranteed_interval, require_rang
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.estimate import ConfidenceInterval
 from evalbudget.missing import Missing
+from evalbudget.recorded._direction import notes_of
 from evalbudget.recorded._side_by_side import side_by_side
 from evalbudget.report._both import Both
 from evalbudget.report._numbers import NOTHING
@@ -50,7 +51,7 @@ def compare(
     level: float = 0.95,
     across_tasks: bool = False,
     guaranteed: bool = False,
-    missing: Missing = Missing.WORST,
+    missing: str = Missing.WORST,
     score_range: tuple[float, float] | None = None,
 ) -> Comparisons:
     """Which differences between models are real?
@@ -74,7 +75,7 @@ def compare(
     Raises:
         InvalidInputError: a margin of 0 or less, fewer than two models, no item in common, no clusters, a
             score out of range, no known range where one is needed.
-        UnknownNameError: no such model or score.
+        UnknownNameError: no such model, score or value of ``missing``.
         InvalidInferenceError: a model without a score, or one whose scores were all bought because of others.
     """
     check_level(level)
@@ -124,8 +125,8 @@ def compare(
     if not comparable:
         if recorded.race is not None:
             raise InvalidInputError(
-                "the scores of a race were bought because of each other and are not compared again; its own "
-                f"verdict: {recorded.race.sentence}"
+                f"the scores of a {recorded.race.kind} were bought because of each other and are not "
+                f"compared again; its own verdict: {recorded.race.sentence}"
             )
         for _, study in studies:
             for model in range(len(recorded.models)):
@@ -150,7 +151,7 @@ def compare(
         cluster,
         guaranteed=guaranteed,
         lower_is_better=tuple(name for name, study in studies if study.lower_is_better),
-        notes=(*notes, *(recorded.declared.notes if recorded.declared is not None else ())),
+        notes=(*notes, *notes_of(recorded)),
         comparable=comparable,
     )
 
@@ -177,9 +178,8 @@ def _clusters(recorded: RecordedScores, cluster: str | None) -> IntArray:
         return np.arange(len(recorded.items))
     if recorded.categories is None:
         raise InvalidInputError(
-            f"--cluster {cluster}: the scores say nothing of {cluster!r} for some items, or for none; "
-            "leave it "
-            "out, or give scores that have it"
+            f"--cluster {cluster}: the scores do not say which {cluster!r} each item belongs to; leave it "
+            "out, or give scores that do"
         )
     codes = np.unique(np.asarray(recorded.categories), return_inverse=True)[1].astype(np.int64)
     if not codes.any():

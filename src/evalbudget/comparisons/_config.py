@@ -230,7 +230,7 @@ def read_baseline(
     series: Sequence[str] = (),
     cluster: str | None = None,
     task: str | None = None,
-    missing: Missing = Missing.WORST,
+    missing: str = Missing.WORST,
     lower_is_better: bool = False,
 ) -> Baseline:
     """A baseline from a log or a table of scores.

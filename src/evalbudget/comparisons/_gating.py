@@ -13,7 +13,7 @@ from evalbudget.comparisons._config import GateConfig
 from evalbudget.comparisons._evidence import Differences, GateEvidence, check_margin
 from evalbudget.comparisons._gate import OF_BASELINE, Gate
 from evalbudget.comparisons._gate_sampler import GateSampler
-from evalbudget.missing import Missing
+from evalbudget.missing import Missing, as_missing
 from evalbudget.races import RacePurchase
 from evalbudget.run import Bill
 
@@ -28,7 +28,7 @@ def gate(
     score_range: tuple[float, float] = (0.0, 1.0),
     these_items: bool = False,
     cluster: str | None = None,
-    missing: Missing = Missing.WORST,
+    missing: str = Missing.WORST,
 ) -> Gate:
     """The verdict on a candidate whose scores are there.
 
@@ -54,8 +54,9 @@ def gate(
     Raises:
         InvalidInputError: no item in common, several models, a margin or a score out of range, another task,
             another direction.
-        UnknownNameError: no such score.
+        UnknownNameError: no such score or value of ``missing``.
     """
+    missing = as_missing(missing)
     wanted = score or (None if baseline.score in (UNNAMED, PANEL) else baseline.score)
     other = Baseline.of(candidate, name="the candidate", score=wanted, missing=missing)
     other = replace(other, name=candidate.models[0])
@@ -90,6 +91,8 @@ def gate(
         unordered=True,
     )
     alike = baseline.name == other.name
+    directed = {baseline.lower_is_better, other.lower_is_better} != {None}
+    unsaid = "" if directed else other.direction_note or baseline.direction_note
     return Gate(
         f"{baseline.name} (baseline)" if alike else baseline.name,
         f"{other.name} (candidate)" if alike else other.name,
@@ -105,6 +108,7 @@ def gate(
         lower_is_better=lower,
         is_kept=True,
         notes=(
+            *([unsaid] if unsaid else ()),
             *(f"Baseline: {note}" for note in baseline.notes),
             *(f"Candidate: {note}" for note in other.notes),
             *notes,

@@ -19,7 +19,7 @@ from evalbudget.hooks._plugins import plugins
 from evalbudget.missing import as_missing
 from evalbudget.plans import Plans
 from evalbudget.plans import plan as planned
-from evalbudget.recorded._direction import with_lower_better
+from evalbudget.recorded._direction import notes_of, with_lower_better
 from evalbudget.recorded._frame_table import read_frame
 from evalbudget.recorded._race_record import RaceRecord
 from evalbudget.recorded._rescale import rescale_raters
@@ -215,7 +215,7 @@ class Scores:
     @property
     def notes(self) -> tuple[str, ...]:
         """What the sources say beside the scores: what was left out, counted once, renamed or not read."""
-        return self.recorded.declared.notes if self.recorded.declared is not None else ()
+        return notes_of(self.recorded)
 
     def plan(self, **options: Any) -> Plans:
         """How many items, repeats, judges, evaluations or labels are needed, with these scores as a pilot.

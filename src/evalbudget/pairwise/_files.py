@@ -6,12 +6,14 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from evalbudget._spreadsheets import as_cell, from_cell
+from evalbudget._spreadsheets import name_as_cell, names_from_cells
 from evalbudget.errors import EvalbudgetError, InvalidInputError, did_you_mean
 from evalbudget.pairwise._preferences import JUDGE, Preference, Preferences, check_preference
+from evalbudget.secrets import without_known
 from evalbudget.untrusted import parsed_json
 
 TIE = "tie"
@@ -44,7 +46,7 @@ def load_preferences(path: str | Path) -> Preferences:
     path = Path(path)
     suffix = path.suffix.lower()
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = str(without_known(path.read_text(encoding="utf-8-sig")))  # names are shown and written
     except OSError as ex:
         raise InvalidInputError(f"{path} cannot be read: {ex.strerror or ex}") from ex
     except UnicodeDecodeError as ex:
@@ -88,7 +90,7 @@ def as_text(rows: Iterable[Preference], suffix: str) -> str:
     table = csv.writer(text, lineterminator="\n", delimiter=_delimiter(suffix))
     table.writerow(Preference._fields)
     table.writerows(
-        ["" if field is None else as_cell(field) if isinstance(field, str) else field for field in row]
+        ["" if field is None else name_as_cell(field) if isinstance(field, str) else field for field in row]
         for row in rows
     )
     return text.getvalue()
@@ -103,6 +105,7 @@ def _csv_lines(text: str, path: Path, delimiter: str) -> Iterator[tuple[str, dic
     try:
         header = [name.strip().lower() for name in next(rows, [])]
         _sides(header, str(path))
+        read: list[tuple[int, list[str]]] = []
         for row in rows:
             if not row:
                 continue
@@ -111,10 +114,12 @@ def _csv_lines(text: str, path: Path, delimiter: str) -> Iterator[tuple[str, dic
                     f"{path}, line {rows.line_num}: {len(row)} fields, the header has {len(header)}; quote "
                     f"fields that contain {'tabs' if delimiter != ',' else 'commas'}"
                 )
-            fields = dict(zip(header, (from_cell(field.strip()) for field in row), strict=True))
-            yield f"{path}, line {rows.line_num}", fields
+            read.append((rows.line_num, [field.strip() for field in row]))
     except csv.Error as ex:
         raise InvalidInputError(f"{path}, line {rows.line_num}: {ex}; {LAYOUT}") from ex
+    names = iter(names_from_cells([field for _, fields in read for field in fields]))
+    for line, fields in read:
+        yield f"{path}, line {line}", dict(zip(header, islice(names, len(fields)), strict=True))
 
 
 def _json_array(text: str, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from evalbudget.errors import InvalidInputError
@@ -119,7 +120,7 @@ def parse_verdict(reply: str) -> float | None:
             return said
         if marks:
             stated = {_value(each[1]) for each in marks}
-            return stated.pop() if len(stated) == 1 and not any(map(_is_negated, marks)) else None
+            return stated.pop() if len(stated) == 1 and not _is_negated(line, marks) else None
     return None
 
 
@@ -138,9 +139,15 @@ def _spoken(reply: str) -> str:
     return "" if thinks else "\n".join((*spoken, reply[at:]))
 
 
-def _is_negated(mark: re.Match[str]) -> bool:
-    before = mark.string[max(mark.start() - _NEAR, 0) : mark.start()]
-    return _NEGATED_MARK.search(before.rstrip(_DECORATION)) is not None
+def _is_negated(line: str, marks: Sequence[re.Match[str]]) -> bool:
+    """Whether one of the marks is, by what stands between the mark before it and itself."""
+    begin = 0
+    for mark in marks:
+        before = line[max(mark.start() - _NEAR, begin) : mark.start()].rstrip(_DECORATION)
+        if before and _NEGATED_MARK.search(before):
+            return True
+        begin = mark.end()
+    return False
 
 
 def _plainly(line: str, *, bare: bool) -> float | None:

@@ -10,7 +10,7 @@ from rich.text import Text
 from evalbudget.audits.backtest._plan import AuditPlan, plan_audit
 from evalbudget.plans._result import Plans
 from evalbudget.races.backtest._plan import RacePlan, plan_race
-from evalbudget.recorded._direction import higher_better
+from evalbudget.recorded._direction import notes_of
 from evalbudget.recorded._scores import RecordedScores
 from evalbudget.replay._workers import Progress
 from evalbudget.tables import PrintableTable
@@ -30,8 +30,9 @@ def plan_races(
     progress: Progress,
 ) -> Plans:
     """:func:`evalbudget.races.backtest._plan.plan_race`."""
+    recorded = recorded.select(rater=rater)
     plans = plan_race(
-        higher_better(recorded.select(rater=rater)),
+        recorded,
         samplers or ("race",),
         n_items=items,
         rater=rater,
@@ -48,7 +49,7 @@ def plan_races(
             f"{plan.best:.0%}",
         )
     table.caption = Text(f"Until the best is proved, {_AS_IN_THE_PILOT}")
-    return _of(plans, table)
+    return _of(plans, table, recorded)
 
 
 def plan_audits(
@@ -61,6 +62,7 @@ def plan_audits(
     progress: Progress,
 ) -> Plans:
     """:func:`evalbudget.audits.backtest._plan.plan_audit`."""
+    recorded = recorded.select(rater=rater)
     plans = plan_audit(
         recorded,
         policies or ("audit-eprocess", "human-only"),
@@ -84,11 +86,13 @@ def plan_audits(
     table.caption = Text(
         f"Until the verdict, {_AS_IN_THE_PILOT} Cost in scores of the judge; a label costs {label_price:g}."
     )
-    return _of(plans, table)
+    return _of(plans, table, recorded)
 
 
-def _of(plans: Sequence[RacePlan] | Sequence[AuditPlan], table: PrintableTable) -> Plans:
-    return Plans({"plans": [asdict(plan) for plan in plans]}, (table,))
+def _of(
+    plans: Sequence[RacePlan] | Sequence[AuditPlan], table: PrintableTable, pilot: RecordedScores
+) -> Plans:
+    return Plans({"plans": [asdict(plan) for plan in plans], "notes": list(notes_of(pilot))}, (table,))
 
 
 def _table(columns: Sequence[str]) -> PrintableTable:

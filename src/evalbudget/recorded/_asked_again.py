@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +25,7 @@ class AtWorst:
     low: float
 
     @classmethod
-    def of(cls, scores: Mapping[str, Sequence[float]], failed: Mapping[str, int], low: float) -> AtWorst:
+    def of(cls, scores: Mapping[T, Sequence[float]], failed: Mapping[T, int], low: float) -> AtWorst:
         """From the scores and failures of items, by item; each has a score."""
         sums = {item: (math.fsum(own), len(own)) for item, own in scores.items()}
         means = [total / n for total, n in sums.values()]

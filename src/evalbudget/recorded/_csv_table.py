@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from evalbudget._spreadsheets import from_cell
+from evalbudget._spreadsheets import names_from_cells
 from evalbudget.errors import InvalidInputError
 from evalbudget.recorded._columns import FLAGS, OFTEN_OTHERS, TEXTS, TRUTHS
 from evalbudget.recorded._long_table import LongTable, columns_in, unless_of_others
@@ -44,7 +44,7 @@ def read_csv(path: Path, *, category: str | None = None, task: str | None = None
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = csv.reader(file, strict=True, delimiter=_TAB if tabs else ",")
-            header = [from_cell(name) for name in next(rows, [])]
+            header = names_from_cells(next(rows, []))
             layout = f"{_LAYOUT}, separated by {'tabs' if tabs else 'commas'}"
             used = columns_in(f"{path}", header or ["an empty file"], category, layout)
             others: dict[str, list[str]] = {name: [] for name in OFTEN_OTHERS if name in used.at}
@@ -66,7 +66,7 @@ def read_csv(path: Path, *, category: str | None = None, task: str | None = None
                     )
                 lines.append(line)
                 for column, at in words:
-                    column.append(from_cell(row[at].strip()))
+                    column.append(row[at].strip())
                 for name, numeric, at in values:
                     numeric.append(_number(path, line, name, row[at].strip()))
     except OSError as ex:
@@ -84,12 +84,13 @@ def read_csv(path: Path, *, category: str | None = None, task: str | None = None
                 _number(path, line, name, text) for line, text in zip(lines, column, strict=True)
             ]
     table = LongTable(
-        texts,
+        {name: names_from_cells(column) for name, column in texts.items()},
         {name: np.array(values) for name, values in numbers.items()},
         lambda row: f"line {lines[row]}",
         used.metrics,
         used.not_read,
         notes,
+        used.category,
     )
     return table.recorded_in(f"{path}", task)
 

@@ -30,6 +30,8 @@ class Declared:
             to be scored on, so that what has none was not to be scored: an item that the model was not asked,
             a rater that does not apply to an item.
         lower_is_better: of each rater; None: unknown, and larger is taken for better.
+        direction_missing: the source should say which way is better, so that people are told where it does
+            not. Elsewhere larger is better by convention.
         ranges: of each rater, smallest and largest possible score; None: unknown.
         reducers: of each rater, how the source makes one score of an item's, where it is not the mean.
         digests: of each item, see :func:`digest_of`; empty: unknown.
@@ -49,6 +51,7 @@ class Declared:
     cluster: str | None = None
     notes: tuple[str, ...] = ()
     clustered: tuple[bool, ...] = ()
+    direction_missing: bool = False
 
     @classmethod
     def of(
@@ -67,6 +70,7 @@ class Declared:
         cluster: str | None = None,
         unclustered: Iterable[str] = (),
         notes: Iterable[str] = (),
+        direction_missing: bool = False,
     ) -> Declared:
         """From what is known by name; whatever is not named is unknown.
 
@@ -85,6 +89,7 @@ class Declared:
             cluster=cluster if every else None,
             notes=tuple(dict.fromkeys(notes)),
             clustered=tuple(rater not in alone for rater in raters) if every and alone & {*raters} else (),
+            direction_missing=direction_missing,
         )
 
     def part(self, models: Sequence[int], items: Sequence[int], raters: Sequence[int]) -> Declared:
@@ -102,6 +107,7 @@ class Declared:
             self.cluster if is_clustered else None,
             self.notes,
             clustered if is_clustered else (),
+            self.direction_missing,
         )
 
     def check(self, models: int, items: int, raters: int) -> None:

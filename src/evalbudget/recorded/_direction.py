@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
 from evalbudget.errors import InvalidInputError
 from evalbudget.recorded._declared import Declared
 from evalbudget.recorded._scores import RecordedScores
@@ -25,6 +23,23 @@ def with_lower_better(recorded: RecordedScores) -> RecordedScores:
                 "another score"
             )
     return replace(recorded, declared=replace(declared, lower_is_better=(True,) * len(recorded.raters)))
+
+
+def direction_note(recorded: RecordedScores) -> str:
+    """That a source should say which way is better, and does not; empty where it does, or need not."""
+    declared = recorded.declared
+    if declared is None or not declared.direction_missing:
+        return ""
+    ways = zip(recorded.raters, declared.lower_is_better, strict=True)
+    unsaid = ", ".join(rater for rater, lower in ways if lower is None)
+    told = f"No direction is declared for {unsaid}: higher is taken as better."
+    return f"{told} If lower is better, give --lower-is-better." if unsaid else ""
+
+
+def notes_of(recorded: RecordedScores) -> tuple[str, ...]:
+    """What a source says beside the scores, and does not say though it should."""
+    note, declared = direction_note(recorded), recorded.declared
+    return (*([note] if note else ()), *(declared.notes if declared is not None else ()))
 
 
 def is_lower_better(recorded: RecordedScores) -> bool:
@@ -48,17 +63,3 @@ def is_lower_better(recorded: RecordedScores) -> bool:
             f"one of them, for example {low[0]}"
         )
     return known == {True}
-
-
-def higher_better(recorded: RecordedScores) -> RecordedScores:
-    """The same scores, mirrored about the middle of their range where lower is better, for races and replays.
-
-    Raises:
-        InvalidInputError: see :func:`is_lower_better`.
-    """
-    if not is_lower_better(recorded):
-        return recorded
-    low, high = float(np.nanmin(recorded.scores)), float(np.nanmax(recorded.scores))
-    assert recorded.declared is not None
-    declared = replace(recorded.declared, lower_is_better=(False,) * len(recorded.raters))
-    return replace(recorded, scores=low + high - recorded.scores, declared=declared)

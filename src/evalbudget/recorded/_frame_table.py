@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -53,16 +54,16 @@ def read_frame(
     nw = narwhals()
     try:
         table = nw.from_native(frame)
-        if isinstance(table, nw.LazyFrame):
-            table = table.collect()
+        header = table.collect_schema().names()
     except TypeError as ex:
         raise InvalidInputError(
             f"{source} is a {type(frame).__name__}, which is no frame; give one of pandas, polars or pyarrow"
         ) from ex
     except nw.exceptions.DuplicateError as ex:
         raise InvalidInputError(f"{source} has two columns of one name; keep one ({ex})") from ex
-    header = table.columns
     used = columns_in(source, header, category, LAYOUT)
+    if isinstance(table, nw.LazyFrame):
+        table = table.select({header[at] for at in used.at.values()}).collect()
     if not len(table):
         raise InvalidInputError(f"{source} has no rows; give one per reading")
     found = {name: _values(nw, table[header[at]]) for name, at in used.at.items()}
@@ -81,8 +82,18 @@ def read_parquet(path: Path, *, category: str | None = None, task: str | None = 
     if library is None:
         raise InvalidInputError(f"{path} is read by pyarrow or polars, and neither is installed: {EXTRA}")
     nw = narwhals()
+
+    def read(header: Sequence[str]) -> set[int]:
+        return set(columns_in(f"{path}", header, category, LAYOUT).at.values())
+
     try:
-        frame = parquet_table(path) if library == "pyarrow" else nw.read_parquet(str(path), backend=library)
+        if library == "pyarrow":
+            frame = parquet_table(path, read)
+        else:
+            lazy = nw.scan_parquet(str(path), backend=library)
+            header = lazy.collect_schema().names()
+            unread = [name for at, name in enumerate(header) if at not in read(header)]
+            frame = lazy.with_columns(nw.lit(None).alias(name) for name in unread).collect()
     except InvalidInputError:
         raise
     except OSError as ex:

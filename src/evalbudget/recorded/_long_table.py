@@ -46,6 +46,7 @@ class LongTable:
         metrics: the raters are metrics, whose mean means nothing, unless the table says otherwise.
         not_read: columns that nothing reads.
         notes: on those that are somebody else's, under a name of ours.
+        category: the column that was chosen to say what items belong together; None for the usual one.
     """
 
     texts: Mapping[str, Sequence[str]]
@@ -54,6 +55,7 @@ class LongTable:
     metrics: bool = False
     not_read: Sequence[str] = ()
     notes: Sequence[str] = ()
+    category: str | None = None
 
     def recorded_in(self, source: str, task: str | None = None) -> RecordedScores:
         """:meth:`recorded`, with messages that name where the table stands.
@@ -104,8 +106,7 @@ class LongTable:
         texts = {name: column for name, column in self.texts.items() if any(column)}
         for name in FILLED:
             if name in texts and not all(texts[name]):
-                row = next(row for row, text in enumerate(texts[name]) if not text)
-                raise InvalidInputError(f"{self.where(row)}: the {name} is empty; give every row one")
+                raise InvalidInputError(self._gaps(name, texts))
         if "item" not in texts:
             raise InvalidInputError("no row has an item; give every row one")
         costs = self.numbers.get("cost", np.empty(0))
@@ -138,6 +139,16 @@ class LongTable:
             one_measure=self._flag("one_measure", otherwise=not self.metrics),
             task=_task(texts, len(self.texts["item"])),
         )
+
+    def _gaps(self, name: str, texts: Mapping[str, Sequence[str]]) -> str:
+        """What to say of a column that is empty in some rows."""
+        rows = [row for row, text in enumerate(texts[name]) if not text]
+        chosen = self.category if name == "category" else None
+        whose = f" of item {texts['item'][rows[0]]!r}" if name != "item" and "item" in texts else ""
+        more = f", as in {len(rows) - 1:,} more row{'s' * (len(rows) > 2)}" if len(rows) > 1 else ""
+        instead = "" if chosen is None else ", or leave --cluster (in Python: category) out"
+        told = f"{self.where(rows[0])}: the {chosen or name}{whose} is empty{more}"
+        return f"{told}; give every row one{instead}"
 
     def _failed(self, places: Places) -> NDArray[np.int64] | None:
         """Rows without a score, shape (models, items, raters), but those that only stand for a name."""
@@ -332,11 +343,13 @@ class Columns:
         at: position of each, by its name here.
         metrics: raters were found under the name of metrics.
         not_read: names of the others, as they stand.
+        category: as it was asked for.
     """
 
     at: Mapping[str, int]
     metrics: bool
     not_read: tuple[str, ...]
+    category: str | None
 
 
 def columns_in(where: str, header: Sequence[str], category: str | None, layout: str) -> Columns:
@@ -384,9 +397,8 @@ def columns_in(where: str, header: Sequence[str], category: str | None, layout: 
     if (category or "category").lower() in names:
         found["category"] = names.index((category or "category").lower())
     used = set(found.values())
-    return Columns(
-        found, "metric" in other, tuple(str(name) for at, name in enumerate(header) if at not in used)
-    )
+    not_read = tuple(str(name) for at, name in enumerate(header) if at not in used)
+    return Columns(found, "metric" in other, not_read, category)
 
 
 def long_table(
@@ -421,7 +433,7 @@ def long_table(
                 numbers[name] = _numbers(name, values, where, remedy)
         elif name not in TEXTS:
             numbers[name] = _numbers(name, values, named, remedy)
-    return LongTable(texts, numbers, where, used.metrics, used.not_read, notes)
+    return LongTable(texts, numbers, where, used.metrics, used.not_read, notes, used.category)
 
 
 @contextmanager

@@ -123,7 +123,7 @@ def _declared(
         raters,
         settings={m: s for part, d in known for m, s in zip(part.models, d.settings, strict=True)},
         complete=[m for part, d in known for m, whole in zip(part.models, d.complete, strict=True) if whole],
-        lower_is_better=_directions(recordings),
+        lower_is_better=directions_of(recordings),
         ranges=_agreed([(part.raters, d.ranges) for part, d in known]),
         reducers=_agreed([(part.raters, d.reducers) for part, d in known]),
         digests=digests,
@@ -131,6 +131,7 @@ def _declared(
         cluster=fields.pop() if len(fields) == 1 else None,
         unclustered={*raters} - clustered,
         notes=[*(f"{name}: {note}" for name, _, d in told for note in d.notes), *notes],
+        direction_missing=any(declared.direction_missing for _, declared in known),
     )
 
 
@@ -144,7 +145,12 @@ def _agreed(told: Sequence[tuple[Sequence[str], Sequence[T | None]]]) -> dict[st
     return {rater: values.pop() for rater, values in found.items() if len(values) == 1}
 
 
-def _directions(recordings: _Recordings) -> dict[str, bool]:
+def directions_of(recordings: _Recordings) -> dict[str, bool]:
+    """Whether lower is better, of every rater of which one of them says it.
+
+    Raises:
+        InvalidInputError: two of them contradict each other.
+    """
     found: dict[str, tuple[bool, str]] = {}
     for name, part in recordings:
         for rater, lower in zip(

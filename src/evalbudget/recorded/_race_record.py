@@ -1,9 +1,10 @@
-"""What a race said of itself when it ended, as its logs keep it."""
+"""What a race or a gate said of itself when it ended, as its logs keep it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 
@@ -13,9 +14,9 @@ class RaceRow:
 
     Attributes:
         model: its name among the recorded scores.
-        status: best, tie, leads, possible, behind or lost.
+        status: best, tie, leads, possible, behind or lost; of a gate ``baseline`` or the verdict.
         estimate: of its mean over the benchmark's items; None where nothing was scored.
-        lower: smallest mean that is possible, see :attr:`RaceRecord.claim`.
+        lower: smallest mean that is possible, see :attr:`RaceRecord.claim`; nan where nothing is claimed.
         upper: largest.
         read: items it was scored on.
     """
@@ -30,7 +31,7 @@ class RaceRow:
 
 @dataclass(frozen=True, slots=True)
 class RaceRecord:
-    """The verdict of a finished race.
+    """The verdict of a finished race, or of a gate that asked its candidate itself.
 
     How many items a model was asked followed from its scores, so that nothing but the race itself can say
     what they prove.
@@ -43,6 +44,7 @@ class RaceRecord:
         rows: of the models, best first.
         items: of the benchmark.
         notes: what to know besides.
+        kind: ``race`` or ``gate``.
     """
 
     sentence: str
@@ -52,14 +54,22 @@ class RaceRecord:
     rows: tuple[RaceRow, ...]
     items: int
     notes: tuple[str, ...] = ()
+    kind: str = "race"
 
     @classmethod
-    def of(cls, board: Mapping[str, Any], models: Mapping[str, str] | None = None) -> RaceRecord:
+    def of(
+        cls,
+        board: Mapping[str, Any],
+        models: Mapping[str, str] | None = None,
+        gate: Mapping[str, Any] | None = None,
+    ) -> RaceRecord:
         """From a leaderboard as the logs of a race keep it, :attr:`evalbudget.races.Leaderboard.as_json`.
 
         Args:
             board: of the race.
             models: names among the recorded scores of those that the race calls otherwise.
+            gate: what the gate found whose models these are, :meth:`evalbudget.comparisons.Gate.to_dict`;
+                None for a race.
 
         Raises:
             KeyError, TypeError: it is none.
@@ -76,6 +86,8 @@ class RaceRecord:
             )
             for standing in board["standings"]
         )
+        if gate is not None:
+            return cls._of_gate(gate, str(board["interval"]), str(board["target"]), rows, names)
         return cls(
             sentence=str(board["sentence"]),
             proof=str(board["proof"]),
@@ -84,4 +96,39 @@ class RaceRecord:
             rows=rows,
             items=int(board["items"]),
             notes=tuple(map(str, board["notes"])),
+        )
+
+    @classmethod
+    def _of_gate(
+        cls,
+        gate: Mapping[str, Any],
+        claim: str,
+        target: str,
+        rows: Iterable[RaceRow],
+        names: Mapping[str, str],
+    ) -> RaceRecord:
+        """Intervals are of items that were drawn one by one and answered once."""
+        repeats, candidate = int(gate["repeats"]), str(gate["candidate"])
+        one_by_one = gate["cluster"] is None and repeats == 1
+        known = gate["difference"] is not None
+        told = "Difference {difference:+.3g} ({lower:+.3g} to {upper:+.3g})".format_map(gate) if known else ""
+        verdict = str(gate["verdict"])
+        return cls(
+            sentence=str(gate["sentence"]),
+            proof=told,
+            claim=claim if one_by_one else "",
+            target=target if one_by_one else "",
+            rows=tuple(
+                replace(
+                    row,
+                    status=verdict if row.model == names.get(candidate, candidate) else "baseline",
+                    lower=row.lower if one_by_one else math.nan,
+                    upper=row.upper if one_by_one else math.nan,
+                    read=math.ceil(row.read / repeats),
+                )
+                for row in rows
+            ),
+            items=int(gate["items_available"]),
+            notes=tuple(filter(None, (str(gate["claim"]), gate["spent"], *map(str, gate["notes"])))),
+            kind="gate",
         )

@@ -388,6 +388,8 @@ def _as_arrays(declared: Declared) -> dict[str, NDArray[Any]]:
         found |= {"clusters": np.array(declared.clusters), "cluster": np.array([declared.cluster])}
     if declared.clustered:
         found["clustered"] = np.array(declared.clustered)
+    if declared.direction_missing:
+        found["direction_missing"] = np.array(True)
     return found
 
 
@@ -407,6 +409,7 @@ def _declared(arrays: Mapping[str, NDArray[Any]], names: tuple[tuple[str, ...], 
         clusters,
         _labels("cluster", arrays["cluster"])[0] if clusters is not None else None,
         clustered=tuple(bool(by) for by in arrays.get("clustered", ())),
+        direction_missing=bool(np.any(arrays.get("direction_missing", False))),
     )
 
 

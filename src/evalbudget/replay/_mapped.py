@@ -14,9 +14,6 @@ from numpy.typing import NDArray
 _LARGE = 1_000_000
 """Bytes from which an array has a file of its own."""
 
-_Place = tuple[str, int, str, tuple[int, ...]]
-"""Of an array: file, offset in bytes, type and shape."""
-
 
 class Mapped:
     """An object in a folder, which each process reads once.
@@ -46,40 +43,25 @@ class _Writer(Pickler):  # type: ignore[misc]  # it ships no types
     def __init__(self, file: Any, folder: Path) -> None:
         super().__init__(file)
         self._folder = folder
-        self._written: dict[int, _Place] = {}
+        self._written: dict[int, str] = {}
         self._kept: list[object] = []  # or another array may get the number of one that is gone
 
-    def persistent_id(self, value: object) -> _Place | None:
-        """Where a large array is; None for all else, which is pickled."""
+    def persistent_id(self, value: object) -> str | None:
+        """The file of a large array; None for all else, which is pickled."""
         if not isinstance(value, np.ndarray) or value.nbytes < _LARGE or value.dtype.hasobject:
             return None
         if id(value) not in self._written:
             self._kept.append(value)
-            self._written[id(value)] = _place_of(value) or self._write(value)
+            self._written[id(value)] = self._write(value)
         return self._written[id(value)]
 
-    def _write(self, array: NDArray[Any]) -> _Place:
+    def _write(self, array: NDArray[Any]) -> str:
         path = self._folder / f"{len(self._written)}.npy"
         np.save(path, np.ascontiguousarray(array), allow_pickle=False)
-        place = _place_of(np.load(path, mmap_mode="r"))
-        assert place is not None
-        return place
+        return str(path)
 
 
 class _Reader(pickle.Unpickler):
-    def persistent_load(self, place: Any) -> NDArray[Any]:
-        file, offset, dtype, shape = place
+    def persistent_load(self, file: Any) -> NDArray[Any]:
         # as a plain array: the class of maps makes every view of them slow
-        return np.asarray(np.memmap(file, dtype=dtype, mode="r", offset=offset, shape=shape))
-
-
-def _place_of(array: NDArray[Any]) -> _Place | None:
-    """Where an array is in the file that it is mapped from; None if it is not, or not in one piece."""
-    base: Any = array
-    while isinstance(base.base, np.ndarray):
-        base = base.base
-    mapped = isinstance(base, np.memmap) and base.filename is not None and base.mode == "r"
-    if not mapped or not array.flags.c_contiguous:
-        return None
-    offset = base.offset + array.ctypes.data - base.ctypes.data
-    return str(base.filename), offset, array.dtype.str, array.shape
+        return np.asarray(np.load(file, mmap_mode="r"))

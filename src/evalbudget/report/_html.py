@@ -10,7 +10,7 @@ from enum import StrEnum
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
-from evalbudget._spreadsheets import as_cell
+from evalbudget._spreadsheets import name_as_cell
 from evalbudget.report._html_document import Part, document
 from evalbudget.report._html_table import Links, as_html
 from evalbudget.report._leaderboard import Leaderboard, Standing
@@ -230,5 +230,5 @@ def _files(report: Report) -> Mapping[str, tuple[str, str]]:
 
 def _cell(value: Any) -> Any:
     if isinstance(value, str):
-        return as_cell(value)
+        return name_as_cell(value)
     return "" if value is None or value != value else value

@@ -1,4 +1,4 @@
-"""The verdict of a finished race, as it recorded it: readings followed scores, so nothing else may judge."""
+"""The verdict of a race or a gate, as it recorded it: readings followed scores, so nothing else may judge."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from evalbudget.tables import NotedTable
 
 @dataclass(frozen=True)
 class Race(Section):
-    """What a race said when it ended.
+    """What a race or a gate said when it ended.
 
     Attributes:
         record: its sentence, its rows, its claim.
     """
 
     name: ClassVar[str] = "race"
-    title: ClassVar[str] = "The race's own verdict"
+    title: ClassVar[str] = "The verdict of the run itself"
 
     record: RaceRecord
 
     @classmethod
     def of(cls, study: Study) -> Self | None:
-        """None where the scores are not those of a finished race."""
+        """None where the scores are not those of a finished race or gate."""
         record = study.recorded.race
         return None if record is None else cls(record)
 

@@ -13,7 +13,7 @@ import numpy as np
 from evalbudget._third_party import is_ours, third_party
 from evalbudget.errors import EvalbudgetError, InvalidInputError, UnknownNameError
 from evalbudget.estimate import check_level
-from evalbudget.missing import Missing
+from evalbudget.missing import Missing, as_missing
 from evalbudget.recorded._side_by_side import side_by_side
 from evalbudget.replay._rows import defined
 from evalbudget.report._agreement import JudgeAgreement
@@ -124,7 +124,7 @@ def report(
     models: Sequence[str] = (),
     rater: str | None = None,
     rescale: bool = False,
-    missing: Missing = Missing.WORST,
+    missing: str = Missing.WORST,
     sections: Sequence[type[Section]] | None = None,
 ) -> Report:
     """Say what recorded scores prove: a leaderboard, paired differences, and of panels what judges add.
@@ -142,11 +142,12 @@ def report(
         sections: what to report; None for all that are registered (``evalbudget_register_reports``).
 
     Raises:
-        UnknownNameError: no such model or rater; suggests the nearest.
+        UnknownNameError: no such model, rater or value of ``missing``; suggests the nearest.
         InvalidInputError: recordings that do not go together, or a level that is none.
         InvalidInferenceError: judges on different scales, or no reading that may count.
     """
     check_level(level)
+    counted = as_missing(missing)
     one = side_by_side(recorded) if isinstance(recorded, Mapping) else recorded
     if models or rater is not None:
         one = _only(one, models, rater)
@@ -161,9 +162,9 @@ def report(
 
         one = rescale_raters(one)
     if one.one_measure or len(one.raters) == 1:
-        study = Study.of(one, level=level, against=against, missing=missing)
+        study = Study.of(one, level=level, against=against, missing=counted)
     else:  # each metric has a study of its own
-        study = Study(one, level, against, missing=missing)
+        study = Study(one, level, against, missing=counted)
     if study.is_panel and one.one_measure and not rescale:
         study.require_one_scale()
     if sections is None:
@@ -197,4 +198,8 @@ def _only(recorded: RecordedScores, models: Sequence[str], rater: str | None) ->
         if list(models).count(model) > 1:
             raise InvalidInputError(f"model {model!r} is given twice; give it once")
     recorded = recorded.select(rater=rater)
+    if rater is not None:  # it may be of some items only
+        told = recorded.counts if recorded.failed is None else recorded.counts + recorded.failed
+        asked = told.any(axis=(0, 2))
+        recorded = recorded if asked.all() else recorded.part(items=np.flatnonzero(asked))
     return recorded.part(np.array(list(map(recorded.models.index, models)))) if models else recorded

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from evalbudget.recorded._declared import Declared
+from evalbudget.recorded._direction import notes_of
 from evalbudget.report._numbers import new_table
 from evalbudget.report._section import Section
 from evalbudget.report._study import Study
@@ -33,7 +34,7 @@ class Sources(Section):
         recorded = study.recorded
         declared = recorded.declared
         told = declared or Declared.of(recorded.models, recorded.items, recorded.raters)
-        found = cls(told.notes, unknown(told, recorded.raters))
+        found = cls(notes_of(recorded), unknown(told, recorded.raters))
         return found if found.notes or found.assumed else None
 
     def tables(self) -> tuple[NotedTable, ...]:
@@ -58,7 +59,7 @@ def unknown(declared: Declared, raters: tuple[str, ...]) -> tuple[str, ...]:
     """
     found = []
     ways = [rater for rater, lower in zip(raters, declared.lower_is_better, strict=True) if lower is None]
-    if ways:
+    if ways and not declared.direction_missing:  # else it is among the notes
         found.append(f"Whether higher {_of(ways, raters)} is better is not said: higher is taken for better.")
     ranges = [rater for rater, known in zip(raters, declared.ranges, strict=True) if known is None]
     if ranges:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from evalbudget.estimate import ConfidenceInterval
 from evalbudget.judges.estimates import judge_corrected_generations
-from evalbudget.missing import Missing
+from evalbudget.missing import Missing, as_missing
 from evalbudget.recorded._direction import is_lower_better
 from evalbudget.recorded._missing import missing_answers, missing_shares, score_range
 from evalbudget.repeats._mean_rows import mean_rows
@@ -53,7 +53,7 @@ class Study(Scored):
         *,
         level: float = 0.95,
         against: str | None = None,
-        missing: Missing = Missing.WORST,
+        missing: str = Missing.WORST,
         bounds: tuple[float, float] | None = None,
     ) -> Study:
         """Of scores as they were read.
@@ -67,17 +67,19 @@ class Study(Scored):
 
         Raises:
             InvalidInputError: a score is outside the bounds.
+            UnknownNameError: no such value of ``missing``.
         """
+        counted = as_missing(missing)
         if bounds is not None:
             check_range(recorded, bounds)
         else:
             bounds = known_range(recorded)
         return cls(
-            without_missing(recorded, missing, bounds),
+            without_missing(recorded, counted, bounds),
             level,
             against,
             bounds,
-            missing,
+            counted,
             tuple(missing_answers(recorded).tolist()),
         )
 

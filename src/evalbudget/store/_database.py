@@ -356,6 +356,8 @@ class Database:
             if getattr(ex.orig, "sqlstate", None) == _SCHEMA_EXISTS:
                 raise FileExistsError(str(self.address)) from None
             raise self.layout.error(self._told(str(ex.orig))) from ex
+        except UnicodeDecodeError as ex:  # of a message of SQLite's, which quotes what is damaged
+            raise self.layout.error(self._told("malformed, its schema is not UTF-8")) from ex
 
     def _told(self, said: str) -> str:
         """What the database says, with a remedy where there is one."""

@@ -78,6 +78,8 @@ def test_the_token_is_looked_at_before_the_body(server: PageServer) -> None:
         {"Origin": "null", "Sec-Fetch-Site": "cross-site"},
         {"Sec-Fetch-Site": "cross-site"},
         {"Sec-Fetch-Site": "same-site"},
+        {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"},
+        {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "document"},
         {"Sec-Fetch-Site": "same-origin", "Origin": "http://127.0.0.1:1"},
     ],
 )
@@ -87,6 +89,17 @@ def test_another_site_is_refused_even_with_the_token(server: PageServer, headers
         found = request(server, path, what, **headers)
         assert found.status == 403
         assert "Another site" in found.json["error"]
+
+
+@pytest.mark.parametrize("site", ["same-site", "cross-site"])
+def test_who_follows_a_link_opens_the_page_and_can_change_nothing(server: PageServer, site: str) -> None:
+    link = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+    assert request(server, f"/{server.token}/", None, **link).status == 200
+    assert request(server, "/wrong/", None, **link).status == 403
+    assert request(server, f"/{server.token}/", None, **link, Origin="https://evil.example").status == 403
+    for what in ({}, None):  # a form, and a link
+        found = request(server, f"/{server.token}/api/state", what, **link)
+        assert found.status == (404 if what is None else 403)
 
 
 def test_the_page_itself_and_plain_clients_are_not(server: PageServer) -> None:

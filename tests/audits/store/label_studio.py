@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
 
-LEGACY, PERSONAL, SHORT = "legacy-key", "aaa.bbb.ccc", "short-lived"
+LEGACY, PERSONAL, SHORT = "marked-legacy-key", "marked-a.marked-b.marked-c", "marked-short-lived"
 
 
 class FakeLabelStudio:
@@ -20,6 +20,7 @@ class FakeLabelStudio:
         self.requests: list[tuple[str, str]] = []
         self.broken = ""
         self.moved = ""
+        self.refuses = ""
         self.drops = 0
 
     def annotate(self, project: int, score: float, by: str, task: int = 0) -> None:
@@ -73,6 +74,8 @@ class FakeLabelStudio:
             return 302, ""
         if self.broken:
             return 200, self.broken
+        if self.refuses and path != "/api/token/refresh":
+            return 403, {"detail": self.refuses}
         if path == "/api/token/refresh":
             return (200, {"access": SHORT}) if body == {"refresh": PERSONAL} else (401, {"detail": "no"})
         if token not in (f"Token {LEGACY}", f"Bearer {SHORT}"):

@@ -51,17 +51,17 @@ PREDICTIONS: dict[str, FloatArray | Predictor] = {
 @pytest.mark.parametrize(
     ("predictions", "failing", "expected"),
     [
-        ("perfect", 0.0, 5),
-        ("constant", 0.0, 4),
-        ("useless", 0.0, 4),
-        ("adversarial", 0.0, 5),
-        ("refitted", 0.0, 6),
-        ("perfect", 0.2, 4),
+        ("perfect", 0.0, 3),
+        ("constant", 0.0, 3),
+        ("useless", 0.0, 3),
+        ("adversarial", 0.0, 4),
+        ("refitted", 0.0, 4),
+        ("perfect", 0.2, 2),
         ("refitted", 0.2, 2),
     ],
 )
 def test_coverage_at_every_time_against_theory(predictions: str, failing: float, expected: int) -> None:
-    R = replications(200, 10_000)
+    R = replications(80, 10_000)
     scores = bernoulli(P, N, 3)
     if failing:
         # easy items fail more often: the draws that remain are not a sample of all items
@@ -77,14 +77,14 @@ def test_coverage_at_every_time_against_theory(predictions: str, failing: float,
 @pytest.mark.parametrize(
     ("sequence", "p", "expected"),
     [
-        ("betting", 0.5, 4),
-        ("betting", 0.97, 5),
+        ("betting", 0.5, 3),
+        ("betting", 0.97, 1),
         ("empirical-bernstein", 0.5, 0),
         ("empirical-bernstein", 0.97, 0),
     ],
 )
 def test_coverage_of_both_sequences_against_theory(sequence: str, p: float, expected: int) -> None:
-    R = replications(200, 10_000)
+    R = replications(80, 10_000)
     scores, f = bernoulli(p, N, 3), np.full(N, p)
     estimates = [benchmark_mean_by(draw(scores, f, 200, seed=k), sequence=sequence) for k in range(R)]  # type: ignore[arg-type]
     failed = sum(misses(e, scores.mean()) for e in estimates)
@@ -95,7 +95,7 @@ def test_coverage_of_both_sequences_against_theory(sequence: str, p: float, expe
 @pytest.mark.parametrize(("predictions", "expected"), [("perfect", 1), ("adversarial", 0), ("refitted", 0)])
 def test_coverage_of_equal_scores_against_theory(predictions: str, expected: int) -> None:
     # a model that fails, passes or half-passes everything, while predictions say otherwise
-    R = replications(60, 4000)
+    R = replications(30, 4000)
     failed = 0
     for k in range(R):
         value = (0.0, 0.5, 1.0)[k % 3]
@@ -107,7 +107,7 @@ def test_coverage_of_equal_scores_against_theory(predictions: str, expected: int
 
 
 def test_paired_difference_of_tied_models_against_theory() -> None:
-    R = replications(200, 10_000)
+    R = replications(80, 10_000)
     rng = np.random.default_rng(6)
     a = bernoulli(P, N, 3)
     # the same mean on other items
@@ -119,7 +119,7 @@ def test_paired_difference_of_tied_models_against_theory() -> None:
         two = draw(b, P, 230, order=order, batch=16)
         failed += misses(paired_difference(one, two), 0.0)
     binomial_claim(failed, R, at_most=0.05)
-    pinned(failed, 6)
+    pinned(failed, 3)
 
 
 def test_simultaneous_after_an_adaptive_race_against_theory() -> None:
@@ -177,9 +177,9 @@ def test_real_factors_against_theory() -> None:
     assert np.mean(widths) < 0.95
 
 
-@pytest.mark.parametrize(("b", "p", "expected"), [(1, 0.5, 1), (1, 0.97, 0), (16, 0.5, 0)])
+@pytest.mark.parametrize(("b", "p", "expected"), [(1, 0.5, 0), (1, 0.97, 0), (16, 0.5, 0)])
 def test_literal_interval_at_a_fixed_number_of_batches(b: int, p: float, expected: int) -> None:
-    R = replications(300, 10_000)
+    R = replications(120, 10_000)
     scores, f = bernoulli(p, N, 3), np.full(N, p)
     failed = sum(misses(pulse_mean(draw(scores, f, 96, batch=b, seed=k)), scores.mean()) for k in range(R))
     binomial_claim(failed, R, at_most=0.05)
@@ -188,7 +188,7 @@ def test_literal_interval_at_a_fixed_number_of_batches(b: int, p: float, expecte
 
 @pytest.mark.parametrize("predictions", PREDICTIONS)
 def test_averages_are_unbiased(predictions: str) -> None:
-    R = replications(1000, 40_000)
+    R = replications(400, 40_000)
     scores = bernoulli(P, N, 3)
     values = np.empty((R, 3))
     for k in range(R):
@@ -200,7 +200,7 @@ def test_averages_are_unbiased(predictions: str) -> None:
 
 
 def test_precision_weights_restore_the_finite_population_factor() -> None:
-    R = replications(1000, 40_000)
+    R = replications(400, 40_000)
     scores = bernoulli(0.5, N, 3)
     flat = np.full(N, 0.5)
     values = np.empty((R, 2))

@@ -23,7 +23,7 @@ from evalbudget_lm_eval.logs.log import Log, read_logs
 from evalbudget_lm_eval.logs.metrics import Metrics, direction, reducer, score_range
 from evalbudget_lm_eval.logs.missing import missing_from
 from evalbudget_lm_eval.logs.notes import Notes
-from evalbudget_lm_eval.logs.race import board_of
+from evalbudget_lm_eval.logs.race import last_block_of
 from evalbudget_lm_eval.logs.readings import Readings
 from evalbudget_lm_eval.logs.settings import named_by_settings
 from evalbudget_lm_eval.logs.tasks import Chosen, choose
@@ -45,7 +45,8 @@ def open_scores(
     (``CyclicJudgeFilter``), they are the raters, and calls of theirs that failed are missing scores;
     elsewhere raters are the metrics that are a number per document and averaged, as ``metric``, or
     ``metric,filter`` where a task has several filters. Documents of a group of tasks are named
-    ``task/doc_id``, and the tasks are their categories; those of one task have the categories of their
+    ``task/doc_id``, and the tasks are their categories; where the group weighs its tasks alike, raters are
+    named ``task/metric`` and have no mean together. Those of one task have the categories of their
     ``category`` field, if any. Which answers may count for a mean is told by ``purchases`` and ``epochs``.
     Answers of runs in money cost what the bill beside their record says (``costs``). ``texts`` are the ends
     of the prompts, where the document follows the examples. What else the logs say is in ``declared``, and a
@@ -83,6 +84,8 @@ def open_scores(
         lost = [one for one in unreadable if one.task in tasks]
         logs, lost = read_logs(chosen.files, lost, path, category)
         check_whole([log.file for log in logs], path)
+        if task is None and not of_tasks:
+            lost += [one for one in unreadable if one.task not in tasks]
         return _recorded(logs, lost, chosen, path, category)
 
 
@@ -101,14 +104,16 @@ def _recorded(
         judged=any(log.judged for log in logs),
         by_filter=any(len(log.filters) > 1 for log in logs),
         only=group,
+        apart=chosen.apart,
     )
     unsure: set[str] = set()
+    tasks = {file.task for file in chosen.files}
     for log, name in zip(logs, names, strict=True):
         with as_written_by("lm-eval", log.file.path):
             metrics, missing = Metrics(log), missing_from(log, name)
             found.add(log, name, metrics, missing)
             said.take(log, name, metrics, missing)
-        if not missing.whole or any(_is_of(log, one) for one in lost):
+        if not missing.whole or any(_is_of(log, one) for one in lost if one.task in tasks):
             unsure.add(name)
     if not found.columns.items:
         raise InvalidInputError(
@@ -128,6 +133,7 @@ def _recorded(
         settings=settings,
         complete=[model for model in models if model not in unsure],
         lower_is_better=_directions(found),
+        direction_missing=True,
         ranges=_ranges(recorded, found),
         reducers=_reducers(recorded.raters, found),
         digests=documents.digests,
@@ -142,14 +148,18 @@ def _recorded(
             *said.sentences(),
         ],
     )
+    bought = recorded.purchases
+    if chosen.apart and bought is not None:  # what was paid is of all tasks together
+        bought = tuple(replace(each, cost=None) for each in bought)
     return replace(
         recorded,
-        categories=documents.categories(recorded.items),
+        purchases=bought,
+        categories=None if chosen.apart and category is None else documents.categories(recorded.items),
         texts=documents.texts(recorded.items),
         declared=declared,
         race=_race(logs, names),
         task=_task(chosen, logs),
-        one_measure=found.judged,
+        one_measure=found.judged and not chosen.apart,
         one_generation=all(log.kept for log in logs),
     )
 
@@ -226,8 +236,9 @@ def _reducers(raters: Sequence[str], found: Readings) -> dict[str, str]:
 
 
 def _race(logs: Sequence[Log], names: Sequence[str]) -> RaceRecord | None:
-    """The verdict of the race that all of these logs are of; None if they are of none, or of several."""
-    board = board_of([log.file for log in logs])
-    if board is None:
+    """The verdict of the race or gate that all of these are of; None if they are of none, or of several."""
+    last = last_block_of([log.file for log in logs])
+    if last is None:
         return None
-    return RaceRecord.of(board, {log.file.model: name for log, name in zip(logs, names, strict=True)})
+    models = {log.file.model: name for log, name in zip(logs, names, strict=True)}
+    return RaceRecord.of(last["race"], models, last.get("gate"))

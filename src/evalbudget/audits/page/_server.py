@@ -202,7 +202,10 @@ class _Handler(BaseHTTPRequestHandler):
             raise _RefusedError(HTTPStatus.FORBIDDEN, f"This page is for {HOST} and localhost only.")
         site, origin = self._header("Sec-Fetch-Site"), self._header("Origin")
         ours = {None, f"http://{host}"} | ({"null"} if site == "same-origin" else set())  # null: of beacons
-        if site not in (None, "none", "same-origin") or origin not in ours:
+        # whoever follows a link to the page, wherever it stands, opens it; it then asks for all else itself
+        follows = self.command == "GET" and self._header("Sec-Fetch-Mode") == "navigate"
+        opens = follows and self._header("Sec-Fetch-Dest") == "document"
+        if (site not in (None, "none", "same-origin") and not opens) or origin not in ours:
             raise _RefusedError(
                 HTTPStatus.FORBIDDEN,
                 "Another site sent this request. Paste the address that evalbudget audit serve printed.",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalbudget.audits.store._scale import Scale
 from evalbudget.errors import InvalidInputError
+from evalbudget.secrets import without_known
 
 if TYPE_CHECKING:
     from evalbudget.audits.policies import AuditPolicy
@@ -24,7 +25,7 @@ _NAMED_NOW = {"price_judge": "judge_price", "price_label": "label_price", "batch
 
 @dataclass(frozen=True)
 class AuditDesign:
-    """Names, scale and policy of an audit.
+    """Names, scale and policy of an audit; keys in names are masked.
 
     Attributes:
         models: the systems compared.
@@ -50,7 +51,7 @@ class AuditDesign:
 
     def __post_init__(self) -> None:
         for axis in ("models", "items", "segments"):
-            names = tuple(getattr(self, axis))
+            names = without_known(tuple(getattr(self, axis)))
             object.__setattr__(self, axis, names)
             if not names:
                 raise InvalidInputError(f"an audit without {axis}; give at least one")

@@ -12,6 +12,7 @@ from evalbudget.audits.store._draws import Draws
 from evalbudget.audits.store._record_types import Label, LabelKind, Opinion
 from evalbudget.audits.store._schema import draws, labels, leases, opinions_seen
 from evalbudget.errors import InvalidInputError
+from evalbudget.secrets import without_known
 from evalbudget.statistics._agreement import Agreement, agreement
 from evalbudget.store import Database
 
@@ -162,12 +163,12 @@ def _has_seen(connection: Connection, draw: int, by: str) -> bool:
 
 
 def labeller(name: str) -> str:
-    """A name that can stand in a report.
+    """A name that can stand in a report, without keys.
 
     Raises:
         InvalidInputError: it is empty, too long, or has control characters.
     """
-    trimmed = name.strip()
+    trimmed = str(without_known(name)).strip()
     if not trimmed:
         raise InvalidInputError("a label needs the name of who gave it")
     if len(trimmed) > 100 or not trimmed.isprintable():

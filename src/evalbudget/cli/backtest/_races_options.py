@@ -82,12 +82,14 @@ def races(
 ) -> None:
     """Who finds the best model of FILE, with how many evaluations?"""
     from evalbudget.backtest import backtest_race  # numpy and tables take their time: not for --help
-    from evalbudget.recorded._direction import higher_better
 
-    recorded = higher_better(plugins().open_scores(path, task).select(rater=rater))
+    recorded = plugins().open_scores(path, task).select(rater=rater)
     tell(recorded)
     names = listed(samplers)
     bounds = None if score_range is None else parse_range(score_range)
+    factors = None
+    if history is not None:
+        recorded, factors = _with_history(recorded, Path(history), rater, bounds)
     with progress() as report:
         result = backtest_race(
             recorded,
@@ -95,7 +97,7 @@ def races(
             listed(budgets) if budgets else ["100%"] if until_proved else ["5%", "10%", "20%"],
             rater=rater,
             score_range=bounds,
-            history=None if history is None else _history(Path(history), recorded, rater, bounds),
+            history=factors,
             intervals=not no_intervals,
             sampler_options=_until_proved(names) if until_proved else {},
             progress=report,
@@ -114,18 +116,33 @@ def _until_proved(samplers: list[str]) -> dict[str, dict[str, bool]]:
     return {name: {"until_proved": True} for name in able}
 
 
-def _history(
-    path: Path, recorded: RecordedScores, rater: str | None, bounds: tuple[float, float] | None
-) -> FactorModel:
+def _with_history(
+    recorded: RecordedScores, path: Path, rater: str | None, bounds: tuple[float, float] | None
+) -> tuple[RecordedScores, FactorModel]:
+    """The scores with the direction that they or earlier ones declare, and predictions in that direction.
+
+    Raises:
+        InvalidInputError: the two declare different directions, or there is nothing to learn from.
+    """
     from evalbudget.backtest import factors_of, history_of
-    from evalbudget.recorded._direction import higher_better
+    from evalbudget.recorded._direction import is_lower_better, with_lower_better
 
     factors = factors_of(path, recorded.items)
     if factors is not None:
-        return factors
+        return recorded, factors
     raters = recorded.raters if rater is None else (rater,)
-    earlier = higher_better(plugins().open_scores(path).select(rater=rater))
+    earlier = plugins().open_scores(path).select(rater=rater)
     try:
-        return history_of(earlier, raters=raters, without=recorded.models, score_range=bounds or (0.0, 1.0))
+        lower = is_lower_better(recorded) or is_lower_better(earlier)
+        if lower:
+            recorded, earlier = with_lower_better(recorded), with_lower_better(earlier)
+        factors = history_of(
+            earlier,
+            raters=raters,
+            without=recorded.models,
+            score_range=bounds or (0.0, 1.0),
+            lower_is_better=lower,
+        )
     except InvalidInputError as ex:
         raise InvalidInputError(f"--history {path}: {ex}") from None
+    return with_lower_better(recorded) if lower else recorded, factors

@@ -12,7 +12,6 @@ from evalbudget.doctor._case import Case
 from evalbudget.doctor._check import Check, Finding, Kind
 from evalbudget.judges._plan import Prices, forecast
 from evalbudget.judges.estimates import variance_components
-from evalbudget.recorded._direction import higher_better
 
 _SEEDS = 5
 _MODELS = 5  # of whose components a mean is taken, and that repeats are replayed of
@@ -133,7 +132,7 @@ class RaceSaving(Check):
             keep = np.random.default_rng([case.seed, 2]).choice(items, _LARGEST // models, replace=False)
             recorded = recorded.part(items=np.sort(keep))
         result = backtest_race(
-            higher_better(recorded),
+            recorded,
             ["race"],
             ["100%"],
             _SEEDS,

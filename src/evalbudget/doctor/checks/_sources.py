@@ -73,4 +73,6 @@ class RaceVerdict(Check):
         race = case.recorded.race
         if race is not None:
             text = " ".join(part for part in (race.sentence, race.proof) if part)
-            yield Finding(self.name, Kind.FINE, "these are the scores of a race; its own verdict", text)
+            yield Finding(
+                self.name, Kind.FINE, f"these are the scores of a {race.kind}; its own verdict", text
+            )

@@ -21,6 +21,7 @@ def history_of(
     raters: Sequence[str] = (),
     without: Sequence[str] = (),
     score_range: tuple[float, float] = (0.0, 1.0),
+    lower_is_better: bool = False,
     seed: int = 0,
 ) -> FactorModel:
     """Train on recorded scores, or take the factors from the cache.
@@ -30,6 +31,7 @@ def history_of(
         raters: whose scores to use, as far as they are there; otherwise everybody's.
         without: names of models to leave out: a race must not know the answers of its own models.
         score_range: the smallest and the largest possible score.
+        lower_is_better: of the race; its scores, and so these, are mirrored in the range.
         seed: of cross-validation.
 
     Raises:
@@ -40,7 +42,8 @@ def history_of(
     m = [i for i, name in enumerate(recorded.models) if name not in set(without)]
     if not m:
         raise InvalidInputError("the history has only models that take part in the race; give earlier ones")
-    table = ScoreTable(_means(recorded.scores, r, low, high), np.array(m))
+    means = _means(recorded.scores, r, low, high)
+    table = ScoreTable(1.0 - means if lower_is_better else means, np.array(m))
     if any((block < 0.0).any() or (block > 1.0).any() for _, block in table.by_models()):
         raise InvalidInputError(
             f"the history has scores outside {low:g} to {high:g}; declare the smallest and the largest "

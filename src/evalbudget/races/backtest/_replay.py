@@ -14,6 +14,7 @@ from evalbudget.errors import InvalidInputError
 from evalbudget.races.estimates import model_means
 from evalbudget.races.prediction import FactorModel
 from evalbudget.races.samplers import RacingSampler
+from evalbudget.recorded._direction import is_lower_better
 from evalbudget.recorded._scores import RecordedScores
 from evalbudget.replay._contestant import Contestant
 from evalbudget.replay._money import Purse
@@ -53,7 +54,8 @@ class Grid:
     Attributes:
         models: names.
         items: names.
-        scores: recorded repeats moved to the front, shape (models, items, repeats); NaN beyond.
+        scores: recorded repeats moved to the front, shape (models, items, repeats); NaN beyond. Mirrored in
+            the bounds where lower is better.
         counts: how many there are, shape (models, items); None where there is one at most.
         bounds: the smallest and the largest possible score.
         costs: of the repeats in dollars, shape of ``scores``; None where none is known.
@@ -93,6 +95,8 @@ class Grid:
                 f"{recorded.items[i]!r}, outside {low:g} to {high:g}; declare the smallest and the largest "
                 "possible score with --score-range LOW..HIGH (score_range= in Python)"
             )
+        if is_lower_better(recorded):
+            scores = low + high - scores
         costs = None if recorded.costs is None else recorded.costs[:, :, 0, :]
         counts = None
         if scores.shape[2] > 1:

@@ -9,7 +9,7 @@ import numpy as np
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.estimate import Estimate, check_level
-from evalbudget.missing import Missing
+from evalbudget.missing import Missing, as_missing
 from evalbudget.races._draws import ModelDraws
 from evalbudget.races.estimates._means import benchmark_mean, paired_difference
 from evalbudget.statistics._bounds import FloatArray, IntArray
@@ -57,7 +57,7 @@ def means_at_worst(
     draws: Sequence[ModelDraws],
     *,
     n_items: int,
-    missing: Missing = Missing.WORST,
+    missing: str = Missing.WORST,
     bounds: tuple[float, float] = (0.0, 1.0),
 ) -> tuple[tuple[Estimate, ...], tuple[Estimate, ...]]:
     """As :func:`model_means`, with missing scores as low, and as high, as they may count.
@@ -72,12 +72,14 @@ def means_at_worst(
 
     Raises:
         InvalidInputError: no models, or the bounds are not a range.
+        UnknownNameError: no such value of ``missing``.
     """
-    if missing is Missing.DROP or not any(d.n_missing(n_items) for d in draws):
+    counted = as_missing(missing)
+    if counted is Missing.DROP or not any(d.n_missing(n_items) for d in draws):
         means = model_means(draws, bounds=bounds)
         return means, means
     lowest = model_means([d.counting_missing(0.0, n_items) for d in draws], bounds=bounds)
-    if missing is Missing.ZERO:
+    if counted is Missing.ZERO:
         return lowest, lowest
     return lowest, model_means([d.counting_missing(1.0, n_items) for d in draws], bounds=bounds)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from evalbudget.errors import InvalidInferenceError
 from evalbudget.estimate import check_level
-from evalbudget.missing import Missing
+from evalbudget.missing import Missing, as_missing
 from evalbudget.races._draws import ModelDraws
 from evalbudget.races.estimates._all_models import means_at_worst
 from evalbudget.races.estimates._certain import certainly_beaten, exact_ties
@@ -64,7 +64,7 @@ def possible_winners(
     bounds: tuple[float, float] = (0.0, 1.0),
     level: float = 0.95,
     dropped: Collection[int] | None = None,
-    missing: Missing = Missing.WORST,
+    missing: str = Missing.WORST,
 ) -> PossibleWinners:
     """Models that may be the best one.
 
@@ -85,23 +85,25 @@ def possible_winners(
 
     Raises:
         InvalidInputError: no models, or the bounds or the level cannot be used.
+        UnknownNameError: no such value of ``missing``.
     """
     check_level(level)
+    counted = as_missing(missing)
     chosen = frozenset(range(len(draws)) if among is None else among)
     if len(chosen) < 2:
         return PossibleWinners(chosen, chosen, False, Rule.PAIRED, level)
-    certain = chosen - certainly_beaten(draws, chosen, n_items, missing)
+    certain = chosen - certainly_beaten(draws, chosen, n_items, counted)
     rule, out = Rule.PAIRED, frozenset(dropped or ())
     try:
         if dropped is None:
-            out = _by_pairs(draws, sorted(chosen), n_items, 1.0 - level, missing)
+            out = _by_pairs(draws, sorted(chosen), n_items, 1.0 - level, counted)
     except InvalidInferenceError:  # models that read items in orders of their own
         rule = Rule.INTERVALS
-        out = _by_intervals(draws, sorted(chosen), n_items, bounds, level, missing)
+        out = _by_intervals(draws, sorted(chosen), n_items, bounds, level, counted)
     left = certain - out
     if certain and not left:  # evidence against each: it happens with less than 1 - level
         left = certain
-    tied = len(left) > 1 and exact_ties(draws, left, n_items, missing)
+    tied = len(left) > 1 and exact_ties(draws, left, n_items, counted)
     return PossibleWinners(left, certain, tied, rule, level)
 
 

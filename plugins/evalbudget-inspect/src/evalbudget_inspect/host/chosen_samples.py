@@ -20,13 +20,21 @@ def number_samples(dataset: Iterable[Sample]) -> None:
     """Give samples without an id the one that the host would give them.
 
     Raises:
-        InvalidInputError: an id holds the value of a secret: ids stand in all logs, stores and tables.
+        InvalidInputError: see :func:`refuse_keys`.
     """
-    ids = []
     for number, sample in enumerate(dataset):
         if sample.id is None:
             sample.id = number + 1
-        ids.append(str(sample.id))
+    refuse_keys(dataset)
+
+
+def refuse_keys(dataset: Iterable[Sample]) -> None:
+    """Refuse ids that hold the value of a secret: they stand in all logs, stores and tables.
+
+    Raises:
+        InvalidInputError: one does.
+    """
+    ids = [str(sample.id) for sample in dataset]
     for number, (name, left) in enumerate(zip(ids, without_known(ids), strict=True)):
         if name != left:
             raise InvalidInputError(

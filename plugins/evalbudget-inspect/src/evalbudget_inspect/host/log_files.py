@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
@@ -11,17 +13,21 @@ from evalbudget.errors import InvalidInputError
 from evalbudget.untrusted import check_archive, is_plain_file
 
 _EVAL = ".eval"
+_ENDLESS = re.compile(rb"[:,\[]\s*-?[0-9]{4301}")
+"""A whole number that Python does not convert: at one, the host's reader of JSON ends the whole process."""
 
 
-def check_log(log: str | Path, wanted: Callable[[str], bool] | None = None) -> None:
+def check_log(log: str | Path, wanted: Callable[[str], bool] | None = None, *, together: bool = True) -> None:
     """Refuse what the host would wait for without end, or fill the memory with.
 
     Args:
         log: its path or address; what is not on this machine is left to the host.
-        wanted: which members of the archive, by name, are read together; None for all.
+        wanted: which members of the archive, by name, are read; None for all.
+        together: they are; else one after the other.
 
     Raises:
-        InvalidInputError: it is a pipe, a device, a socket or a folder, or unpacks to more than a limit.
+        InvalidInputError: it is a pipe, a device, a socket or a folder, unpacks to more than a limit, or has
+            an endless number.
         OSError: it cannot be read.
         zipfile.BadZipFile: it is damaged.
     """
@@ -33,7 +39,13 @@ def check_log(log: str | Path, wanted: Callable[[str], bool] | None = None) -> N
             f"{path} is no file, but a pipe, a device, a socket or a folder; move it away"
         )
     if path.suffix == _EVAL:
-        check_archive(path, wanted)
+        check_archive(path, wanted, together=together)
+    elif path.stat().st_size:
+        with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as text:
+            if _ENDLESS.search(text):
+                raise InvalidInputError(
+                    f"{path} is damaged: it has a number of more than 4,300 digits, which ends the host"
+                )
 
 
 def is_summary(member: str) -> bool:

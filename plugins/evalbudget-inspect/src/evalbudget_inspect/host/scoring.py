@@ -250,8 +250,10 @@ def with_metrics(
 
 def without_repeated(score: Score, metadata: dict[str, Any]) -> Score:
     """The score with this metadata, and without a key that a server repeated."""
-    said = {"answer": score.answer, "explanation": score.explanation, "metadata": metadata}
-    return score.model_copy(update=without_known(said))
+    score = score.model_copy(update={"metadata": metadata})
+    said = score.model_dump(include={"answer", "explanation", "metadata"})  # where graders keep messages
+    left = without_known(said)
+    return score if left == said else score.model_copy(update=left)
 
 
 def shaped(

@@ -24,7 +24,7 @@ def leaderboard(logs: EvalLog | Iterable[EvalLog]) -> Leaderboard:
     for log in [logs] if isinstance(logs, EvalLog) else logs:
         for score in log.results.scores if log.results else []:
             entry = (score.metadata or {}).get(METADATA) or {}
-            if "race" in entry:
+            if "race" in entry and "gate" not in entry:
                 board = Leaderboard.from_json(entry["race"])
                 known = found.get(str(entry.get("race_id")))
                 if known is None or board.spent >= known.spent:

@@ -70,9 +70,9 @@ class RaceSource(SampleSource):
             return {}
         name = coordinator.names[arm.index]
         gate = coordinator.gate()
-        if gate is not None:
-            return {"arm": name, "race_id": coordinator.race_id, "gate": gate.to_dict()}
         told = {"arm": name, "race_id": coordinator.race_id, "race": board.as_json}
+        if gate is not None:
+            return told | {"gate": gate.to_dict()}
         return told | {"outcome": board.outcome, "dropped_at": board.of(name).dropped_at}
 
     # inspect's SampleSource

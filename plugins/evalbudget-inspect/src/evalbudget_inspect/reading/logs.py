@@ -20,6 +20,7 @@ from inspect_ai.log import (
 )
 
 from evalbudget.errors import InvalidInputError
+from evalbudget.untrusted import is_plain_file
 from evalbudget_inspect.host.log_files import check_log, is_summary
 from evalbudget_inspect.host.scoring import METADATA
 from evalbudget_inspect.reading.files import EVAL, logs_in, pipes_in
@@ -83,15 +84,20 @@ def read_logs(path: Path, wanted: Wanted | None) -> tuple[list[Log], list[str]]:
             unread.append((file, ex))
     if unread and not found and wanted is None:
         raise unread[0][1]
-    notes = []
-    if unread:
-        names = ", ".join(str(file) for file, _ in unread[:_NAMED])
-        more = f" and {len(unread) - _NAMED:,} more" if len(unread) > _NAMED else ""
-        notes.append(
-            f"{several(len(unread), 'log')} could not be read: {names}{more}; left out. If the run was "
-            "killed, finish it with inspect eval-retry."
-        )
+    damaged = [file for file, _ in unread if is_plain_file(file)]
+    others = [file for file, _ in unread if file not in damaged]
+    notes = [
+        *_left_out(damaged, "If the run was killed, finish it with inspect eval-retry."),
+        *_left_out(others, "Only files are read, no pipes, devices, sockets, folders or broken links."),
+    ]
     return sorted(found, key=_when), notes
+
+
+def _left_out(files: Sequence[Path], why: str) -> Iterator[str]:
+    if files:
+        names = ", ".join(map(str, files[:_NAMED]))
+        more = f" and {len(files) - _NAMED:,} more" if len(files) > _NAMED else ""
+        yield f"{several(len(files), 'log')} could not be read: {names}{more}; left out. {why}"
 
 
 def several(n: int, what: str) -> str:
@@ -151,8 +157,9 @@ def read_samples(file: Path, keys: Collection[Key], *, but: Collection[str] = ()
     """
     left_out = _LARGE | set(but)
     if file.suffix == EVAL:
+        members = {f"samples/{id_}_epoch_{epoch}.json" for id_, epoch in keys}
+        check_log(file, members.__contains__, together=False)
         for id_, epoch in keys:
-            check_log(file, f"samples/{id_}_epoch_{epoch}.json".__eq__)
             yield read_eval_log_sample(str(file), id_, epoch, exclude_fields=left_out)
         return
     chosen = set(keys)

@@ -166,12 +166,13 @@ def _categories(parts: Sequence[Part], category: str | None) -> Mapping[str, str
     if category is None:
         return labels
     for part in parts:
-        lacking = dict.fromkeys(str(s.id) for s in part.log.samples if s.metadata.get(category) is None)
+        lacking = dict.fromkeys(str(s.id) for s in part.log.samples if s.metadata.get(category) in (None, ""))
         if lacking:
             named = ", ".join(map(repr, list(lacking)[:_NAMED])) + ", ..." * (len(lacking) > _NAMED)
             raise InvalidInputError(
                 f"{part.log.file}: no {category!r} in the metadata of {several(len(lacking), 'item')} "
-                f"({named}); give the name of a field that all samples have"
+                f"({named}); give the name of a field that all samples have, or leave --cluster (in Python: "
+                "category) out"
             )
         labels |= {part.item(s.id): str(s.metadata[category]) for s in part.log.samples}
     return labels

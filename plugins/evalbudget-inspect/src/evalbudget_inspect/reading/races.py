@@ -12,7 +12,7 @@ from evalbudget_inspect.host.how_bought import entries_of
 
 
 def race_entry(header: EvalLog) -> Mapping[str, Any] | None:
-    """Ours in the log of a model in a race that ended; None for any other log."""
+    """Ours in the log of a model in a race or a gate that ended; None for any other log."""
     return next((entry for entry in entries_of(header) if "race" in entry and "arm" in entry), None)
 
 
@@ -30,25 +30,25 @@ def task_of(header: EvalLog) -> str:
 
 
 def record_of(headers: Sequence[EvalLog], names: Sequence[str]) -> tuple[RaceRecord | None, list[str]]:
-    """The verdict of the race whose logs these are, and a note if it cannot be told.
+    """The verdict of the race or gate whose logs these are, and a note if it cannot be told.
 
     Args:
         headers: of the logs.
         names: of each log, the name of its model among the recorded scores.
     """
-    boards: dict[str, Mapping[str, Any]] = {}
+    races: dict[str, Mapping[str, Any]] = {}
     models: dict[str, str] = {}
     for header, name in zip(headers, names, strict=True):
         entry = race_entry(header)
         if entry is None:
             continue
         models[str(entry["arm"])] = name
-        race, board = str(entry.get("race_id")), entry["race"]
-        if race not in boards or board["spent"] >= boards[race]["spent"]:
-            boards[race] = board
-    if len(boards) > 1:
+        race = str(entry.get("race_id"))
+        if race not in races or entry["race"]["spent"] >= races[race]["race"]["spent"]:
+            races[race] = entry
+    if len(races) > 1:
         note = (
-            f"These are the logs of {len(boards)} races; to see what one of them proved, give its logs only."
+            f"These are the logs of {len(races)} races; to see what one of them proved, give its logs only."
         )
         return None, [note]
-    return next((RaceRecord.of(board, models) for board in boards.values()), None), []
+    return next((RaceRecord.of(last["race"], models, last.get("gate")) for last in races.values()), None), []

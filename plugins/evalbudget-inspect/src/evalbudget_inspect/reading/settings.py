@@ -12,7 +12,7 @@ from inspect_ai.log import EvalLog
 from evalbudget.comparisons.flags import FLAGS as GATE_FLAGS
 from evalbudget.flags import names_of
 from evalbudget.races.flags import FLAGS as RACE_FLAGS
-from evalbudget.secrets import is_secret, without_secrets
+from evalbudget.secrets import cleaned, is_secret, without_secrets
 from evalbudget_inspect.repeats.flags import FLAGS
 from evalbudget_inspect.repeats.registry_entry import split_arguments
 
@@ -94,7 +94,11 @@ def settings_of(headers: Sequence[EvalLog], judges: Sequence[Sequence[str]]) -> 
 def _scorers(header: EvalLog, judges: Sequence[str]) -> dict[str, dict[str, str]]:
     """Options of each scorer; of none where judges took turns, who are raters."""
     return {
-        scorer.name: {f"{scorer.name}.{key}": _text(value) for key, value in (scorer.options or {}).items()}
+        scorer.name: {
+            f"{scorer.name}.{key}": _text(value)
+            for key, value in (scorer.options or {}).items()
+            if not is_secret(key)
+        }
         for scorer in (header.eval.scorers or [] if not judges else [])
     }
 
@@ -110,7 +114,7 @@ def _settings(header: EvalLog, usual: Mapping[str, str], judges: Sequence[str]) 
     found |= {name: _text(value) for name, value in config.items() if name not in _OF_THE_CALL}
     found |= {f"model.{name}": text for name, text in _model_arguments(spec.model_args).items()}
     if spec.model_base_url:
-        found["model.base_url"] = without_secrets(spec.model_base_url)
+        found["model.base_url"] = _text(spec.model_base_url)
     for role, models in (spec.model_roles or {}).items():
         several = models if isinstance(models, list) else [models]
         if not {one.model for one in several} <= set(judges):
@@ -120,7 +124,8 @@ def _settings(header: EvalLog, usual: Mapping[str, str], judges: Sequence[str]) 
     arguments = {name: _text(value) for name, value in _task_arguments(header).items()}
     given = {name: value for name, value in arguments.items() if usual.get(name) != value}
     # an argument may be called as another setting is
-    return {(f"task.{name}" if name in found else name): value for name, value in given.items()} | found
+    found = {(f"task.{name}" if name in found else name): value for name, value in given.items()} | found
+    return {name: value for name, value in found.items() if not is_secret(name)}
 
 
 def _is_ours(header: EvalLog) -> bool:
@@ -156,6 +161,9 @@ def _role(config: Any) -> str:
 
 
 def _text(value: Any) -> str:
-    if isinstance(value, str):
-        return _ADDRESS.sub("", value)
-    return _ADDRESS.sub("", json.dumps(value, sort_keys=True, default=str, ensure_ascii=False))
+    """A text of several words is a prompt, and may be about a password."""
+    if not isinstance(value, str):
+        value = json.dumps(cleaned(value), sort_keys=True, default=str, ensure_ascii=False)
+    elif " " not in value:
+        value = without_secrets(value)
+    return _ADDRESS.sub("", value)

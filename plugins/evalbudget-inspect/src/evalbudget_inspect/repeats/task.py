@@ -12,7 +12,7 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.repeats import Repeat
-from evalbudget_inspect.host.chosen_samples import emptied, number_samples, strata_of_items
+from evalbudget_inspect.host.chosen_samples import emptied, number_samples, refuse_keys, strata_of_items
 from evalbudget_inspect.host.dict_scores import by_row
 from evalbudget_inspect.host.how_bought import ALLOCATION, BUDGET, FIXED_REPEATS
 from evalbudget_inspect.host.listening import listen
@@ -160,6 +160,7 @@ def budgeted(
     told = _told_to_ask(config.panel, scorers)
     dataset = task.dataset
     holds_back = config.store is not None or config.for_items(len(dataset)).draws
+    refuse_keys(dataset)
     if holds_back:
         number_samples(dataset)
         strata_of_items(dataset, strata)  # what it refuses
@@ -316,12 +317,14 @@ def check_task(task: Task, what: str) -> list[Scorer]:
     return task.scorer
 
 
-def driving_score(wanted: str | None, names: Sequence[str]) -> tuple[str, str | None]:
+def driving_score(wanted: str | Sequence[str] | None, names: Sequence[str]) -> tuple[str, str | None]:
     """Scorer and key of the score that drives the sampler; the first scorer if none is named.
 
     Raises:
         UnknownNameError: the task has no such scorer.
+        InvalidInputError: several scores were named.
     """
+    wanted = _one_score(wanted, names)
     if wanted is None:
         return names[0], None
     if wanted in names:
@@ -340,10 +343,7 @@ def _one_score(wanted: str | Sequence[str] | None, names: Sequence[str]) -> str 
     """
     score = wanted if wanted is None or isinstance(wanted, str) else ",".join(wanted)
     if score is not None and "," in score and score not in names:
-        raise InvalidInputError(
-            f"--score {score} names several scores, and one of them decides what is asked next; name that "
-            "one: the others are reported with estimates of their own"
-        )
+        raise InvalidInputError(f"{score!r} names several scores, and one of them decides; name that one")
     return score or None
 
 

@@ -12,8 +12,11 @@ from typing import Any
 
 from evalbudget.backtest import as_written_by, digest_of
 from evalbudget.errors import InvalidInputError
+from evalbudget.shown import shown_logger
 from evalbudget.untrusted import is_plain_file, parsed_json
 from evalbudget_lm_eval.host.answers import SHARED
+
+log = shown_logger(__name__)
 
 NAMING = ("peft", "delta", "pretrained", "model", "path", "engine")
 """Arguments of a model from which the host takes its name."""
@@ -224,14 +227,16 @@ class Unreadable:
 
 
 def samples_files(path: Path) -> list[SamplesFile]:
-    """Those at a path, by task and date; none if the path is something else.
+    """Those at a path, by task and date; none if the path is something else. Those left out are named.
 
     Raises:
-        InvalidInputError: the results beside one of them cannot be read.
+        InvalidInputError: none can be read.
     """
     files, unreadable = readable_files(path)
-    if unreadable:
+    if unreadable and not files:
         raise InvalidInputError(unreadable[0].told)
+    for one in unreadable:
+        log.warning("left out: %s", one.told)
     return files
 
 

@@ -66,11 +66,11 @@ class Documents:
             InvalidInputError: it lacks the field that was asked for.
         """
         item = self.name(log, int(record["doc_id"]))
-        own = record["category"]
+        own = None if record["category"] == "" else record["category"]
         if own is None and self._category is not None:
             raise InvalidInputError(
                 f"document {record['doc_id']} in {log.file.path} has no {self._category!r}; give the name of "
-                "a field that all documents have"
+                "a field that all documents have, or leave --cluster (in Python: category) out"
             )
         by_task = self._by_task and self._category is None
         self._labels[item] = log.file.task if by_task else None if own is None else str(own)
@@ -80,8 +80,20 @@ class Documents:
         return item
 
     def categories(self, items: Sequence[str]) -> tuple[str, ...] | None:
-        """Of these documents; None unless all have one."""
+        """Of these documents; None unless all have one.
+
+        Raises:
+            InvalidInputError: documents without an answer in any log, whose field nobody knows, are asked
+                for it.
+        """
         labels = [self._labels.get(item, self._of_name(item)) for item in items]
+        if self._category is not None and None in labels:
+            lacking = [item for item, label in zip(items, labels, strict=True) if label is None]
+            rest = f" and {len(lacking) - 1:,} more" if len(lacking) > 1 else ""
+            raise InvalidInputError(
+                f"no log has the document {lacking[0]}{rest}, whose answers are missing, so that nothing "
+                f"tells its {self._category!r}; evaluate it, or leave --cluster (in Python: category) out"
+            )
         return None if None in labels else tuple(map(str, labels))
 
     def texts(self, items: Sequence[str]) -> tuple[str, ...]:

@@ -167,7 +167,12 @@ def is_number(value: object) -> TypeGuard[bool | int | float]:
 
 def direction(metrics: Metrics, rater: str) -> bool | None:
     """Whether less is better by a rater: a judge, or a metric with its filter; None if nothing tells it."""
-    return metrics.lower_is_better(NAME if metrics.log.judged else rater.partition(",")[0])
+    return metrics.lower_is_better(NAME if metrics.log.judged else _metric(metrics, rater))
+
+
+def _metric(metrics: Metrics, rater: str) -> str:
+    """Of a rater that may go by its task and its filter, too."""
+    return rater.removeprefix(f"{metrics.log.file.task}/").partition(",")[0]
 
 
 def score_range(metrics: Metrics, rater: str, scores: Sequence[float]) -> tuple[float, float] | None:
@@ -178,7 +183,7 @@ def score_range(metrics: Metrics, rater: str, scores: Sequence[float]) -> tuple[
         rater: a judge, or a metric with its filter.
         scores: all that are known, each once, which must not speak against it.
     """
-    file, metric = metrics.log.file, rater.partition(",")[0]
+    file, metric = metrics.log.file, _metric(metrics, rater)
     block = file.block or {}
     driver = str((block.get("score") or {}).get(file.task)).partition(",")[0]
     if metrics.log.judged or metric == driver:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from evalbudget.backtest import asked_again
+from evalbudget.backtest import AtWorst, asked_again
 from evalbudget_lm_eval.logs.log import Log
 from evalbudget_lm_eval.logs.metrics import is_number
 
@@ -92,26 +92,36 @@ def _of_our_run(log: Log, name: str) -> Missing:
         if len(closed) > 1:
             many = f"{len(closed):,} documents of {log.file.task} have"
         notes.append(f"{many} no score of {name}: given up after failures.")
-    bought = ((block.get("tasks") or {}).get(log.file.task) or {}).get("readings")
+    told = (block.get("tasks") or {}).get(log.file.task) or {}
+    bought = told.get("readings")
     whole = True
     if bought and not log.judged and log.file.shared is None:
-        scored = _scored(log, str((block.get("score") or {}).get(log.file.task)))
+        metric = str((block.get("score") or {}).get(log.file.task))
+        scores = _scores(log, metric)
+        scored = sum(map(len, scores.values()))
         whole = scored >= sum(bought)
         if not whole:
             notes.append(
                 f"{sum(bought) - scored:,} of the {sum(bought):,} scores of {name} are not in {log.label}."
             )
-        failed = int(block.get("failed") or 0)
-        if failed and not block.get("closed") and list(block["tasks"]) == [log.file.task]:
-            notes.append(asked_again(failed, sum(bought) + failed, name))
+        failed = {doc: n for doc, n in zip(told["doc_id"], told.get("failed") or (), strict=False) if n}
+        if failed and scores:
+            low = (told.get("range") or [min(map(min, scores.values()))])[0]
+            worst = {metric: AtWorst.of(scores, failed, low)}
+            again = sum(failed.values())
+            notes.append(asked_again(again, sum(bought) + again, name, worst))
     return Missing(dict.fromkeys(log.filters, tuple(closed)), whole, tuple(notes))
 
 
-def _scored(log: Log, score: str) -> int:
-    """How many scores by the host's ``metric,filter`` are in a log."""
+def _scores(log: Log, score: str) -> dict[int, list[float]]:
+    """The scores by the host's ``metric,filter`` that are in a log, by document."""
     metric, _, chosen = score.partition(",")
-    own = (record.get(metric) for record in log.records if record["filter"] == chosen)
-    return sum(is_number(value) and math.isfinite(value) for value in own)
+    found: dict[int, list[float]] = {}
+    for record in log.records:
+        value = record.get(metric)
+        if record["filter"] == chosen and is_number(value) and math.isfinite(value):
+            found.setdefault(int(record["doc_id"]), []).append(float(value))
+    return found
 
 
 def _only_filter(log: Log) -> str:

@@ -30,6 +30,7 @@ class Readings:
         judged: judges scored, whose readings count; else metrics.
         by_filter: metrics go by their names and those of their filters.
         only: the host's ``metric,filter`` that are read; None for all.
+        apart: raters go by their tasks, too.
         columns: one entry for each reading.
         bought: how, by model and run.
         metrics: of the logs, by rater.
@@ -40,6 +41,7 @@ class Readings:
     judged: bool
     by_filter: bool
     only: frozenset[str] | None
+    apart: bool = False
     columns: LogColumns = field(default_factory=LogColumns)
     bought: dict[str, dict[str, Bought]] = field(default_factory=dict)
     metrics: dict[str, list[Metrics]] = field(default_factory=dict)
@@ -62,7 +64,12 @@ class Readings:
         epochs = calls = 0
         for record in log.records:
             item = self.documents.see(log, record)
-            read = list(_said(record) if self.judged else self._scores(log, metrics, record))
+            read = [
+                (self._named(log, rater), epoch, value)
+                for rater, epoch, value in (
+                    _said(record) if self.judged else self._scores(log, metrics, record)
+                )
+            ]
             self.columns.phases += [_phase(record)] * len(read)
             for rater, epoch, value in read:
                 epochs, calls = max(epochs, epoch + 1), calls + 1
@@ -101,13 +108,16 @@ class Readings:
         keys = [key for key in (rows if isinstance(rows, Mapping) else ()) if "," in key]
         named = [key.split(",", 1) for key in keys if is_number(rows[key])]
         return {
-            self._rater(metric, chosen): chosen
+            self._named(log, self._rater(metric, chosen)): chosen
             for metric, chosen in named
             if not self.judged and metrics.listed(metric) and self._reads(metrics, metric, chosen)
         }
 
     def _reads(self, metrics: Metrics, metric: str, chosen: str) -> bool:
         return metric not in metrics.left_out and (self.only is None or f"{metric},{chosen}" in self.only)
+
+    def _named(self, log: Log, rater: str) -> str:
+        return f"{log.file.task}/{rater}" if self.apart else rater
 
     def _rater(self, metric: str, chosen: str) -> str:
         return f"{metric},{chosen}" if self.by_filter else metric

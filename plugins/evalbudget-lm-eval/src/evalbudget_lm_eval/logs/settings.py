@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from evalbudget.backtest import names_by_settings
+from evalbudget.secrets import cleaned, is_secret, without_secrets
 from evalbudget_lm_eval.host.identity import run_args
 from evalbudget_lm_eval.host.logfiles import NAMING, SamplesFile, parsed_args
 from evalbudget_lm_eval.logs.log import Log
@@ -196,7 +197,7 @@ def _options(log: Log) -> dict[str, str]:
         found |= {key: config[key] for key in keys if config.get(key)}
         if any(reducer(log, name) for name in log.filters):
             found["repeats"] = config.get("repeats")
-    return {key: _text(value) for key, value in found.items()}
+    return {key: _text(value) for key, value in found.items() if not is_secret(key)}
 
 
 def _metric_options(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -219,6 +220,10 @@ def _metadata(file: SamplesFile) -> dict[str, Any]:
 
 
 def _text(value: object) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
+    """A text of several words is a prompt, and may be about a password."""
+    if not isinstance(value, str):
+        text = json.dumps(cleaned(value), sort_keys=True, default=str)
+    else:
+        text = value if " " in value else without_secrets(value)
     text = {"true": "True", "false": "False"}.get(text, text)
     return _ADDRESS.sub("", text)

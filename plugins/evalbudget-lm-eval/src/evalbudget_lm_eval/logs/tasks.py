@@ -10,7 +10,7 @@ from typing import Any
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget_lm_eval.host.logfiles import SamplesFile
-from evalbudget_lm_eval.logs.race import board_of
+from evalbudget_lm_eval.logs.race import last_block_of
 
 _NAMED = 8
 """Tasks that a message names."""
@@ -43,21 +43,29 @@ class Chosen:
         files: of one task, of a group, or of a race of tasks with other prompts.
         group: that the tasks belong to; None for one task.
         by_task: documents go by the names ``task/doc_id``.
+        apart: scores go by the names ``task/metric``, since tasks weigh alike, and not documents.
     """
 
     files: Sequence[SamplesFile]
     group: Group | None = None
     by_task: bool = False
+    apart: bool = False
 
     @property
     def notes(self) -> list[str]:
-        """On tasks of the group that are not there."""
+        """On tasks of the group that are not there, and on a group whose number is not read."""
         if self.group is None:
             return []
+        found, name = [], self.group.name
         here = {file.task for file in self.files} & self.group.tasks
-        if len(here) == len(self.group.tasks):
-            return []
-        return [f"{len(here):,} of the {len(self.group.tasks):,} tasks of group {self.group.name} are here."]
+        if len(here) < len(self.group.tasks):
+            found.append(f"{len(here):,} of the {len(self.group.tasks):,} tasks of group {name} are here.")
+        if self.apart:
+            found.append(
+                f"Group {name} weighs its tasks alike (weight_by_size: false), so its number is no mean of "
+                "documents and is not read: its tasks stand by themselves."
+            )
+        return found
 
 
 def choose(files: Sequence[SamplesFile], path: Path, task: str | None) -> Chosen:
@@ -69,8 +77,7 @@ def choose(files: Sequence[SamplesFile], path: Path, task: str | None) -> Chosen
         task: name of a task or a group; None for all.
 
     Raises:
-        InvalidInputError: they are of several tasks that the host does not average, or of a group whose tasks
-            it weighs alike.
+        InvalidInputError: they are of several tasks that the host does not average.
         UnknownNameError: no file is of this task.
     """
     tasks = {file.task for file in files}
@@ -85,7 +92,9 @@ def choose(files: Sequence[SamplesFile], path: Path, task: str | None) -> Chosen
         covering = [group for group in groups.values() if tasks <= group.tasks]
         group = min(covering, key=lambda group: len(group.tasks), default=None)
     if group is not None:
-        return _of_group(files, path, group)
+        own = [file for file in files if file.task in group.tasks]
+        apart = group.alike and len({file.task for file in own}) > 1
+        return Chosen(own, group, by_task=True, apart=apart)
     if _is_one_race(files):
         return Chosen(files)
     others = f" or of a group of them ({_listed(groups)})" if groups else ""
@@ -95,22 +104,12 @@ def choose(files: Sequence[SamplesFile], path: Path, task: str | None) -> Chosen
     )
 
 
-def _of_group(files: Sequence[SamplesFile], path: Path, group: Group) -> Chosen:
-    own = [file for file in files if file.task in group.tasks]
-    if group.alike and len({file.task for file in own}) > 1:
-        raise InvalidInputError(
-            f"{path}: group {group.name!r} weighs its tasks alike (weight_by_size: false), and here every "
-            f"document weighs the same; choose one of its tasks with --task ({_listed(group.tasks)})"
-        )
-    return Chosen(own, group, by_task=True)
-
-
 def _is_one_race(files: Sequence[SamplesFile]) -> bool:
     """Whether they are of one race in which every arm had one task, with the same documents."""
     tasks: dict[str, set[str]] = {}
     for file in files:
         tasks.setdefault(file.model, set()).add(file.task)
-    return board_of(files) is not None and all(len(own) == 1 for own in tasks.values())
+    return last_block_of(files) is not None and all(len(own) == 1 for own in tasks.values())
 
 
 def _groups(files: Iterable[SamplesFile]) -> dict[str, Group]:

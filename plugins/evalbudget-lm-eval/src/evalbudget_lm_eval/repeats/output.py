@@ -177,6 +177,7 @@ def _block(
         },
         "tasks": {},
     }
+    failures = book.failures
     for name, own in totals.items():
         read = own.table.counts > 0
         if read.any():
@@ -189,6 +190,9 @@ def _block(
                     for column, values in own.columns.items()
                 },
                 "range": list(own.bounds) if own.bounds else None,
+                "failed": [
+                    failures[name, doc] for doc, scored in zip(own.documents, read, strict=True) if scored
+                ],
             }
     panels = {name: judged_block(own.panel) for name, own in totals.items() if own.panel is not None}
     if panels:

@@ -68,9 +68,9 @@ class LabelStudio:
             raise InvalidInputError(
                 f"--url {url!r} is no address of a server; give for example http://localhost:8080"
             )
-        if "@" in parts.netloc:
+        if "@" in parts.netloc or without_secrets(url) != url:
             raise InvalidInputError(
-                "--url has a password in it, and is kept beside the store; leave it out, and set "
+                "--url has a password or a key in it, and is kept beside the store; leave it out, and set "
                 "LABEL_STUDIO_API_KEY to a token of an account"
             )
         self.url = url.rstrip("/")
@@ -79,7 +79,9 @@ class LabelStudio:
         self._header = f"Token {self._key}"
         if self._key.count(".") == 2:  # a JSON web token: it is exchanged for one that lasts minutes
             found = self._ask("POST", "/api/token/refresh", {"refresh": self._key}, header=None)
-            self._header = f"Bearer {self._entry(found, 'access', str)}"
+            lent = self._entry(found, "access", str)
+            keep_out({"api_key": lent})
+            self._header = f"Bearer {lent}"
 
     def create(self, title: str, config: str) -> int:
         """A new project; its number."""
@@ -123,13 +125,14 @@ class LabelStudio:
             with _OPENER.open(request, timeout=_SECONDS) as reply:
                 return parsed_json(reply.read())
         except urllib.error.HTTPError as ex:
+            with ex:
+                body = without_secrets(ex.read(2000).decode("utf-8", "replace"))
             if 300 <= ex.code < 400:
                 raise InvalidInputError(
                     f"{self.url} sends elsewhere, to {ex.headers.get('Location')}; if that is the "
                     "server, give its "
                     "address as --url (the key is sent nowhere else)"
                 ) from ex
-            body = without_secrets(ex.read(2000).decode("utf-8", "replace"))
             told = " ".join(body.split())[:_SHOWN]
             remedy = {
                 401: "set LABEL_STUDIO_API_KEY to a token of an account there (Account & Settings)",
