@@ -159,7 +159,7 @@ def _replayed(case: _Case, n_items: int, per_item: int, seeds: int) -> list[_Cel
         for place, stop in enumerate(STOPS):
             found[place].append(_numbers(case, pool, played, round(stop * played.item.size)))
     return [
-        _Cell(case, per_item, stop, *(np.array(column) for column in zip(*numbers, strict=True)))  # type: ignore[arg-type]
+        _Cell(case, per_item, stop, *(np.array(column) for column in zip(*numbers, strict=True)))
         for stop, numbers in zip(STOPS, found, strict=True)
     ]
 
