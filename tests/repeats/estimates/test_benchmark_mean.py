@@ -124,6 +124,31 @@ def test_phases_by_hand() -> None:
     assert sampled.standard_error == pytest.approx(stats.sem(means))
 
 
+def test_one_phase_of_few_items_has_the_degrees_of_their_readings() -> None:
+    rng = np.random.default_rng(5)
+    rows = [rng.normal(size=50).tolist(), rng.normal(size=50).tolist()]
+    plain = of(rows)
+    phased = ItemReadings.of(plain.item, plain.epoch, plain.value, phase=np.zeros(100))
+    one, other = (
+        mean_over_fixed_items(each, allocation=allocation).confidence_interval(0.95)
+        for each, allocation in ((phased, Allocation.PHASED), (plain, Allocation.FIXED))
+    )
+    assert (one.low, one.high) == pytest.approx((other.low, other.high))
+    assert one.half_width == pytest.approx(
+        stats.ttest_ind(*rows, equal_var=False).confidence_interval().high / 2
+        - np.mean(rows[0]) / 2
+        + np.mean(rows[1]) / 2
+    )
+
+
+def test_where_few_of_the_items_differ_in_one_phase_there_are_as_many_degrees_as_items() -> None:
+    plain = of([[0.0, 1.0], [0.0, 0.0], [1.0, 1.0], [0.0, 0.0], [1.0, 1.0], [0.0]])
+    readings = ItemReadings.of(plain.item, plain.epoch, plain.value, phase=np.zeros(11))
+    found = mean_over_fixed_items(readings, allocation=Allocation.PHASED)
+    half = stats.t.ppf(0.975, 4) * found.standard_error  # of those with two readings
+    assert found.confidence_interval(0.95).half_width == pytest.approx(half)
+
+
 def test_phases_count_under_phased_only() -> None:
     readings, rows = phased_rows(4)
     plain = mean_over_fixed_items(readings, allocation=Allocation.FIXED)

@@ -113,6 +113,13 @@ class TestSpreadOf:
         assert found is not None
         assert found.scores is kind
 
+    def test_more_levels_than_a_table_should_have_are_numbers(self) -> None:
+        values = np.random.default_rng(0).integers(0, 40, 400) * 1.0
+        found = spread_of(np.arange(400) % 50, values, 50, Scores.LEVELS)
+        assert found is not None
+        assert np.unique(values).size > 32
+        assert found.scores is Scores.NUMBERS
+
     @pytest.mark.parametrize("values", [[], [0.7] * 6, [0.0, 0.0, 1.0, 1.0, 0.0, 0.0], [1, 1, 2, 2, 3, 3]])
     def test_where_no_two_readings_of_an_item_differ_there_is_nothing_to_go_by(
         self, values: list[float]

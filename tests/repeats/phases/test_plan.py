@@ -197,6 +197,12 @@ class TestRest:
         counts = np.bincount(planned(sampler().plan(replace(known, cost=dear), part)).item, minlength=K)
         assert counts[[0, 2]].min() > counts[1]
 
+    def test_what_is_nearly_free_is_not_asked_without_end(self) -> None:
+        known = with_head(coins())
+        free = replace(known, cost=np.where(known.item == 0, 1e-12, 1.0))
+        found = planned(sampler(objective=Objective.MSE).plan(free, Part(1, 20, 120, is_head=True))).item
+        assert 40 < found.size < 100 / 0.01
+
 
 def test_the_same_table_gives_the_same_plan_in_any_order_of_its_rows() -> None:
     begun = with_head(coins())

@@ -17,6 +17,8 @@ FEWEST_ITEMS = 5
 """Below it variances of items say less than they cost."""
 QUORUM = 0.95
 """Of earlier phases, that must be in before the rest of a phase is planned."""
+_CHEAPEST = 0.01
+"""Of the mean price: what is nearly free is not asked without end."""
 _UNTIL = 4
 """Of what was read before, a phase is that part where a run ends once items are known."""
 
@@ -209,7 +211,7 @@ class Phases:
             return None
         mean = paid[asked] / calls[asked]
         price = np.ones(items.size)
-        price[asked] = mean / mean.mean()
+        price[asked] = np.maximum(mean / mean.mean(), _CHEAPEST)
         return None if np.ptp(price) < 1e-9 else price / price.mean()
 
     def _rng(self, phase: int, place: int) -> np.random.Generator:

@@ -101,7 +101,7 @@ def spread_of(item: IntArray, value: FloatArray, n_items: int, scores: Scores | 
         item: of each reading, shape (n_readings,).
         value: its score, same shape.
         n_items: K.
-        scores: the model to use; None for what suits what was read.
+        scores: the model to use; None for what suits what was read. More than 32 levels are numbers.
     """
     if not value.size:
         return None
@@ -109,6 +109,8 @@ def spread_of(item: IntArray, value: FloatArray, n_items: int, scores: Scores | 
     if sums.levels.size < 2:
         return None
     kind = sums.scores if scores is None else scores
+    if kind is Scores.LEVELS and sums.levels.size > MOST_LEVELS:
+        kind = Scores.NUMBERS
     if kind is Scores.TWO_VALUES and sums.levels.size == 2:
         n, upper = np.bincount(item, minlength=n_items), np.bincount(item[sums.level == 1], minlength=n_items)
         return of_two_values(n, upper)

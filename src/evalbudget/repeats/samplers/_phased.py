@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import insort
 from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -69,9 +70,9 @@ class PhasedSampler(RepeatSampler):
         self._mean_cost = MeanCost()
         self._part: Part | None = None
         self._queue: deque[Entry] = deque()  # planned, and not asked yet
-        self._again: list[tuple[int, Entry]] = []  # failed, and when they were asked
+        self._again: list[tuple[int, Entry]] = []  # when they were asked that failed, in this order
         self._ahead: Counter[Entry] = Counter()  # adopted before they were planned, or out of turn
-        self._parked: dict[int, list[Entry]] = {}  # planned readings of closed items
+        self._parked: dict[int, list[Entry]] = {}  # readings of closed items: planned, or failed
         self._known_phase: dict[Cell, int] = {}  # of an earlier run
         self._latest = 0  # of these
         self._phase = 0  # of the next request
@@ -164,8 +165,8 @@ class PhasedSampler(RepeatSampler):
 
     def _first(self, eligible: Eligible | None) -> Entry | None:
         """The first reading that may be asked: one that failed, or the next that was planned."""
-        for _, entry in sorted(self._again):
-            if self._open[entry[1]] and (eligible is None or eligible(self._cell(entry[1]))):
+        for _, entry in self._again:
+            if eligible is None or eligible(self._cell(entry[1])):
                 return entry
         while self._queue:  # those that were asked before their turn, and of closed items
             entry = self._queue[0]
@@ -215,7 +216,7 @@ class PhasedSampler(RepeatSampler):
         super()._asked(cell)
         entry = (self._phase, cell.item)
         if failed := [each for each in self._again if each[1] == entry]:
-            self._again.remove(min(failed))
+            self._again.remove(failed[0])
         elif self._queue and self._queue[0] == entry:
             self._queue.popleft()
         else:
@@ -237,13 +238,19 @@ class PhasedSampler(RepeatSampler):
         entry = (row.phase, cell.item)
         if self._ahead[entry]:  # another was asked in its place, or will be in its turn
             self._ahead[entry] -= 1
+        elif self._open[cell.item]:
+            insort(self._again, (row.number, entry))
         else:
-            self._again.append((row.number, entry))
+            self._parked.setdefault(cell.item, []).append(entry)
 
     def _set_open(self, cell: Cell, is_open: bool) -> None:
         super()._set_open(cell, is_open)
         if is_open:
             self._queue.extendleft(self._parked.pop(cell.item, []))
+        else:
+            failed = [entry for _, entry in self._again if entry[1] == cell.item]
+            self._again = [each for each in self._again if each[1][1] != cell.item]
+            self._parked.setdefault(cell.item, []).extend(failed)
 
 
 class Auto(PhasedSampler):
