@@ -52,11 +52,7 @@ READINGS: tuple[Column, ...] = (
     Column("digest", Kind.TEXT, "of what was asked"),
     Column("cluster", Kind.TEXT, "of items sampled together"),
     Column("epoch", Kind.WHOLE, "place among the item's readings, from 0"),
-    Column(
-        "phase",
-        Kind.NUMBER,
-        "in the item's mean, if fixed beforehand",
-    ),
+    Column("phase", Kind.NUMBER, "it was bought in, from 0"),
     Column("allocation", Kind.TEXT, "fixed, phased or adaptive repeats"),
     Column("fixed_repeats", Kind.WHOLE, "first readings bought whatever the scores"),
     Column("model_cost", Kind.NUMBER, "readings of the model paid for"),
