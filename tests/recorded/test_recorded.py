@@ -12,7 +12,6 @@ import pytest
 from evalbudget import Allocation
 from evalbudget.backtest import HowBought, RecordedScores
 from evalbudget.errors import InvalidInputError, UnknownNameError
-from evalbudget.recorded._log_columns import Bought, LogColumns
 
 SCORES = np.arange(24, dtype=np.float32).reshape(1, 3, 2, 4)
 NAMES = {"models": ["m"], "items": ["a", "b", "c"], "raters": ["r", "s"]}
@@ -221,27 +220,3 @@ def test_purchases_and_epochs_that_do_not_fit_are_refused(small: RecordedScores,
     )
     with pytest.raises(InvalidInputError, match=r"cost has shape \(2,\); it must have one entry per model"):
         RecordedScores.load(tmp_path / "y.npz")
-
-
-def test_phases_of_a_second_log_follow_all_of_the_first_run() -> None:
-    columns = LogColumns()
-    for log in ("x", "y"):
-        for item in ("i", "j"):
-            columns.items.append(item)
-            columns.scores.append(1.0)
-            columns.models.append("m")
-            columns.raters.append("r")
-            columns.repeats.append(log)
-            columns.generations.append(log)
-            columns.logs.append(log)
-            columns.epochs.append(1)
-            columns.phases.append(0.0)
-    bought = {
-        "x": Bought(HowBought(Allocation.PHASED, phase_sizes=(1.0, 0.5)), 1),  # the second: of other items
-        "y": Bought(HowBought(Allocation.PHASED, phase_sizes=(1.25,)), 1),
-    }
-    found = columns.recorded({"m": bought})
-    assert found.phases is not None
-    assert found.phases[0, :, 0].tolist() == [[0.0, 2.0]] * 2
-    assert found.purchases is not None
-    assert found.purchases[0].phase_sizes == (1.0, 0.5, 1.25)

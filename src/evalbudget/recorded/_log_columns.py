@@ -11,7 +11,7 @@ import numpy as np
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.recorded._how_bought import HowBought
-from evalbudget.recorded._scores import RecordedScores
+from evalbudget.recorded._scores import RecordedScores, check_phases
 from evalbudget.sampler import Allocation
 from evalbudget.statistics._bounds import FloatArray, IntArray
 
@@ -181,9 +181,7 @@ class LogColumns:
             for model, log in zip(self.models, self.logs, strict=True)
         ]
         phase = np.where(plain, 0.0, np.array(self.phases, dtype=np.float64))
-        told = phase[~np.isnan(phase)]
-        if not ((told >= 0.0) & np.isfinite(told) & (told == np.floor(told))).all():
-            raise InvalidInputError("a phase is not a whole number from 0 on")
+        check_phases(phase)
         model, log = np.array(model_of), np.array(_positions(self.logs, list(dict.fromkeys(self.logs))))
         after: dict[int, float] = {}
         for m, source in dict.fromkeys(zip(model.tolist(), log.tolist(), strict=True)):

@@ -143,6 +143,7 @@ class RecordedScores:
                 raise InvalidInputError(
                     f"phases has shape {phases.shape}; give one per score, {scores.shape}"
                 )
+            check_phases(phases)
             object.__setattr__(self, "phases", phases)
         if self.costs is not None:
             costs = _floats("costs", self.costs)
@@ -338,6 +339,7 @@ class RecordedScores:
         chosen = zip(self.scores.shape, (models, items, raters), strict=False)
         numbers = [np.arange(n)[wanted].tolist() for n, wanted in chosen]
         whole = numbers[1] == list(range(len(self.items)))  # some of a sample's items are no random sample
+        purchases = self.purchases if whole or self.phases is None else self._with_phase_sizes()
         return replace(
             self,
             scores=cut(self.scores),
@@ -347,7 +349,7 @@ class RecordedScores:
             categories=None if self.categories is None else named(self.categories, items),
             texts=None if self.texts is None else named(self.texts, items),
             reference=None if self.reference is None else self.reference[models][:, items],
-            purchases=None if self.purchases is None else named(self.purchases, models),
+            purchases=None if purchases is None else named(purchases, models),
             epochs=None if self.epochs is None else cut(self.epochs),
             phases=None if self.phases is None else cut(self.phases),
             costs=None if self.costs is None else cut(self.costs),
@@ -355,6 +357,18 @@ class RecordedScores:
             declared=None if self.declared is None else self.declared.part(*numbers),
             strata=None if self.strata is None or not whole else self.strata,
         )
+
+    def _with_phase_sizes(self) -> tuple[HowBought, ...] | None:
+        """How they were bought, such that some items are folded over phases as in the whole run."""
+        assert self.phases is not None
+        if self.purchases is None:
+            return None
+        known = ~np.isnan(self.scores) & ~np.isnan(self.phases)
+        found = []
+        for purchase, phases, there in zip(self.purchases, self.phases, known, strict=True):
+            sizes = np.bincount(phases[there].astype(np.int64)) / len(self.items)
+            found.append(replace(purchase, phase_sizes=purchase.phase_sizes or tuple(sizes.tolist())))
+        return tuple(found)
 
     def as_panel(self) -> RecordedScores:
         """The same scores, if their raters may be averaged.
@@ -374,6 +388,7 @@ class RecordedScores:
         return f"<RecordedScores: {m} models x {i} items x {r} raters, {int(self.counts.sum())} scores>"
 
 
+_MOST_PHASES = 1_000_000
 _OF_RATERS = ("lower_is_better", "range_low", "range_high")
 
 
@@ -411,6 +426,21 @@ def _declared(arrays: Mapping[str, NDArray[Any]], names: tuple[tuple[str, ...], 
         clustered=tuple(bool(by) for by in arrays.get("clustered", ())),
         direction_missing=bool(np.any(arrays.get("direction_missing", False))),
     )
+
+
+def check_phases(phases: FloatArray) -> None:
+    """Refuse what numbers no phase; NaN where there is none.
+
+    Raises:
+        InvalidInputError: there is such a number.
+    """
+    known = phases[~np.isnan(phases)]
+    wrong = known[(known < 0.0) | (known >= _MOST_PHASES) | (known != np.floor(known))]
+    if wrong.size:
+        raise InvalidInputError(
+            f"phase {wrong[0]:g} is not a whole number from 0 to {_MOST_PHASES - 1}; give the phase in which "
+            "each reading was bought, and NaN where there is none"
+        )
 
 
 def _purchases(arrays: Mapping[str, NDArray[Any]]) -> tuple[HowBought, ...] | None:
