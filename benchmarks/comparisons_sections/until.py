@@ -77,9 +77,9 @@ def until(quick: bool, seeds: int | None = None) -> Found:
             ),
         ),
         notes=(
-            "Errors are standard deviations. Each score's share in the estimate is fixed before it is seen, "
-            "for as many scores as the item seems to need then: that keeps it unbiased, and costs precision "
-            "where the item turns out to need more or fewer.",
+            "Errors are standard deviations. Only between phases does a run look whether all items are "
+            "known. Those that are get one reading a phase and the others the rest, which makes the mean of "
+            "all items less precise.",
         ),
     )
 
