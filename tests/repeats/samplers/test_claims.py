@@ -14,6 +14,7 @@ from tests.repeats.estimates import worlds
 from evalbudget import Allocation, Design, Reading
 from evalbudget.hooks._plugins import plugins
 from evalbudget.repeats.estimates import ItemReadings, mean_over_fixed_items, mean_over_sampled_items
+from evalbudget.repeats.samplers import Auto
 
 pytestmark = pytest.mark.claim
 
@@ -89,7 +90,12 @@ def misses(runs: list[Run]) -> tuple[int, float]:
         interval = found.confidence_interval(0.95)
         errors.append(found.value - run.truth)
         failed += not interval.low <= run.truth <= interval.high
-    return failed, float(np.mean(errors) / np.std(errors, ddof=1) * np.sqrt(len(runs)))
+    return failed, z_score(errors)
+
+
+def z_score(errors: list[float]) -> float:
+    """Their mean in standard errors."""
+    return float(np.mean(errors) / np.std(errors, ddof=1) * np.sqrt(len(errors)))
 
 
 @pytest.mark.parametrize("times", [5, 10, 20])
@@ -117,8 +123,28 @@ def test_the_benchmark_mean_of_runs_that_fail_or_stop(world: str, failing: float
     binomial_claim(failed, R, at_most=0.07)
 
 
+def test_plain_means_of_the_same_readings_are_biased() -> None:
+    """Skewed scores: an item whose first ones were low by luck is read less, and stays low."""
+    n_items, budget, truth = 12, 96, 2.0
+    plain, folded = [], []
+    for seed in range(replications(150, 2000)):
+        rng = np.random.default_rng(seed)
+        sampler = Auto(Design.of_items(n_items), seed=seed, budget=budget)
+        told: list[Reading] = []
+        while len(told) < budget:
+            asked = sampler.ask(budget - len(told))
+            values = rng.exponential(size=len(asked)) ** 2
+            told += (came := list(map(Reading, asked, values.tolist())))
+            sampler.tell(came)
+        readings = ItemReadings.of_bought(told, n_items)
+        plain.append(float(readings.moments.mean.mean()) - truth)
+        folded.append(float(readings.item_means.mean()) - truth)
+    assert z_score(plain) < -4
+    assert abs(z_score(folded)) < 3
+
+
 @pytest.mark.parametrize("n_items", [15, 40, 300])
-def test_items_random_after_weighted_repeats(n_items: int) -> None:
+def test_items_random_after_repeats_in_phases(n_items: int) -> None:
     R = replications(20, 1000)
     failed = 0
     for seed in range(R if n_items < 300 else R // 5):
