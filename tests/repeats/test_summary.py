@@ -135,6 +135,13 @@ def test_what_plain_epochs_would_have_needed() -> None:
     assert _summary(_noisy()).plain is None  # it is plain epochs
 
 
+def test_on_two_values_bought_in_phases_plain_epochs_are_compared_by_the_mean() -> None:
+    table = ItemReadings.of([0, 0, 1, 1], [0, 1, 0, 1], [0.0, 1.0, 1.0, 1.0], n_items=2, phase=[0] * 4)
+    found = _summary([[0.0, 1.0], [1.0, 1.0]], table=table)
+    equal = "as well or better: about 2 per item (4 scores) for as small an error of the mean of these items."
+    assert equal in _text(found)
+
+
 @pytest.mark.parametrize(
     ("items", "given", "advice"),
     [

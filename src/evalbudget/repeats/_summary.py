@@ -14,11 +14,11 @@ from evalbudget.exit_codes import ExitCode
 from evalbudget.repeats._advice import next_steps
 from evalbudget.repeats._failing_items import FailingItems
 from evalbudget.repeats._mean_rows import whole_counts
+from evalbudget.repeats._objective import Objective
 from evalbudget.repeats._outcome import Outcome
-from evalbudget.repeats._plain_epochs import PlainEpochs, plain_epochs
+from evalbudget.repeats._plain_epochs import PlainEpochs, plain_epochs, plain_epochs_of_mean
 from evalbudget.repeats._sample_in_words import sample_in_words
 from evalbudget.repeats._wording import WIDTH, count, decimals, padded, shortened, wrapped
-from evalbudget.repeats.estimates import ItemReadings
 from evalbudget.run import USED_UP, BillRow
 from evalbudget.shown import shown
 
@@ -335,7 +335,7 @@ def summarize(outcome: Outcome) -> Summary:
         least_known=()
         if outcome.drawn and outcome.table.counts.max(initial=0) < 2
         else _least_known(outcome),
-        plain=plain_epochs(outcome.table) if _uneven(outcome.table) else None,
+        plain=_plain(outcome),
         next_steps=tuple(
             next_steps(
                 outcome.mean,
@@ -360,8 +360,13 @@ def summarize(outcome: Outcome) -> Summary:
     )
 
 
-def _uneven(table: ItemReadings) -> bool:
-    return table.n_items > 0 and int(np.ptp(table.counts)) > 1
+def _plain(outcome: Outcome) -> PlainEpochs | None:
+    table = outcome.table
+    if not table.value.size:
+        return None
+    if table.knows_phases and not outcome.judges and np.unique(table.value).size == 2:
+        return plain_epochs_of_mean(table)
+    return plain_epochs(table) if np.ptp(table.counts) > 1 else None
 
 
 def _least_known(outcome: Outcome) -> tuple[ItemLine, ...]:
@@ -378,12 +383,14 @@ def _least_known(outcome: Outcome) -> tuple[ItemLine, ...]:
 
 
 def _compared(plain: PlainEpochs, unit: str) -> str:
+    what = "worst item" if plain.error is Objective.WORST_ITEM else "mean of these items"
     epochs = f"about {plain.per_item:,} per item ({plain.readings:,} {unit})"
+    aim = f"for as small an error of the {what}"
     if plain.as_good:
-        return f"Plain epochs would have done as well or better: {epochs} for as small a worst error."
+        return f"Plain epochs would have done as well or better: {epochs} {aim}."
     return (
-        f"Plain epochs would have needed {epochs} for as small an error of the worst item as after these "
-        f"{plain.bought:,}, if scores vary as they did here."
+        f"Plain epochs would have needed {epochs} {aim} as after these {plain.bought:,}, if scores vary as "
+        "they did here."
     )
 
 
