@@ -282,7 +282,6 @@ def test_a_journal_after_any_damage(tmp_path: Path) -> None:
             asked.tell([reading])
             file.append(Event(request))
             file.append(Event(request, reading))
-        file.note("chosen", "rating-kernel")
 
     def go_on(path: Path) -> None:
         journal = read_journal(path)
