@@ -42,6 +42,8 @@ def _fold(*phases: Phase) -> PhaseMeans:
             [1.795918, 3.061224, 1.666667],
             id="read late, once",
         ),
+        pytest.param([[[1, 3], [2, 2], []], [[], [], [5]]], [2, 2, 5], [1, 0, 1], id="read late, alone"),
+        pytest.param([[[1], [3]], [[2], [3]]], [1.5, 3], [0.1875, 0.0625], id="once and once more"),
     ],
 )
 def test_exact_cases(phases: list[Phase], mean: list[float], variance: list[float]) -> None:
@@ -62,6 +64,13 @@ def test_shares_make_the_means_and_add_up_to_one() -> None:
     np.testing.assert_allclose(item_shares(item, None, 4)[item == 1], 0.2)
     assert np.isnan(found.mean[3])
     assert np.isnan(found.variance[3])
+
+
+def test_a_part_counts_the_phases_in_which_nothing_of_it_was_read() -> None:
+    found = phase_means(
+        np.array([0, 0]), np.array([0.0, 2.0]), np.array([1.0, 3.0]), 1, sizes=(2.0, 2.0, 4.0)
+    )
+    assert found.share.tolist() == [0.5, 0.5]
 
 
 def test_the_order_of_readings_does_not_matter() -> None:

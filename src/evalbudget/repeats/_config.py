@@ -120,7 +120,7 @@ class RepeatConfig(RunConfig):
             return None
         try:
             return replace(self, sampler=Sample.name, options={})
-        except EvalbudgetError:  # an estimator that needs weights, for example
+        except EvalbudgetError:  # an estimator that needs phases, for example
             return None
 
     def _check_estimators(self) -> None:
@@ -173,9 +173,8 @@ class RepeatConfig(RunConfig):
             raise InvalidInputError(
                 f"--until {self.until} ends a run by its scores, and the estimate of sampler "
                 f"{self.sampler!r} is for "
-                "numbers of repeats that do not depend on them; use --sampler auto, whose estimate is "
-                "unbiased "
-                "whenever a run ends"
+                "numbers of repeats that do not depend on them; use --sampler auto, or drop "
+                "--until"
             )
 
     def _check_without_budget(self) -> None:

@@ -12,7 +12,7 @@ items, and N the readings per item of the phases before it. Then
 g_i = 0 where j_i = 0, and 1 where the item was not read before. v_i is what phase p adds to the evidence on
 the item's variance, :math:`(SS_i^{\text{after}} - SS_i^{\text{before}})/j_i`: fresh readings only, since old
 ones decided how many there are. In an item's first phase it is :math:`SS_i/(j_i - 1)`, or the mean of the
-others' where there is a single reading.
+others' where there is a single reading; of those of earlier phases where there are no others.
 
 The weight g_i goes by totals and not by the item's own count, so that items whose first scores were luck do
 not keep it: E m_i is the item's true mean at every stop. Totals are those of the whole run also where only
@@ -73,17 +73,23 @@ def phase_means(
         sizes: t/K of each phase of the run that these are a part of; by these readings where it says nothing.
     """
     n, plain = np.zeros(n_items), np.zeros(n_items)  # readings so far, and their plain mean
-    mean, variance, before = np.zeros(n_items), np.zeros(n_items), 0.0
-    share = np.zeros(value.size)
+    mean, variance, seen = np.zeros(n_items), np.zeros(n_items), np.zeros(n_items)
+    share, before = np.zeros(value.size), 0.0
     order = np.argsort(phase, kind="stable")
     for these in np.split(order, np.flatnonzero(np.diff(phase[order])) + 1) if order.size else ():
         at, x, number = item[these], value[these], int(phase[these[0]])
-        size = sizes[number] if number < len(sizes) else these.size / n_items
+        told = number < len(sizes)
+        size = sizes[number] if told else these.size / n_items
+        before = sum(sizes[:number]) if told else before
         j = np.bincount(at, minlength=n_items)
         came, new = j > 0, (j > 0) & (n == 0)
         of_phase, squares = _mean_and_squares(at, x, j)
         squares += np.where(new | ~came, 0.0, (of_phase - plain) ** 2 * n * j / np.maximum(n + j, 1))
-        v = _evidence(squares, j, new)
+        seen += squares
+        several = n + j > 1
+        pooled = float((seen[several] / (n + j - 1)[several]).mean()) if several.any() else np.nan
+        v = _evidence(squares, j, new, pooled)
+        variance = np.where(np.isnan(variance), pooled, variance)  # of items with a single reading
         r = max(size, 1.0)
         g = np.where(new, 1.0, np.where(came, r / (before + r), 0.0))
         mean = mean + np.where(came, g * (of_phase - mean), 0.0)
@@ -106,8 +112,8 @@ def _mean_and_squares(item: IntArray, value: FloatArray, n: IntArray) -> tuple[F
     return first + total / some, np.maximum(squares - total**2 / some, 0.0)
 
 
-def _evidence(squares: FloatArray, j: IntArray, new: BoolArray) -> FloatArray:
+def _evidence(squares: FloatArray, j: IntArray, new: BoolArray, pooled: float) -> FloatArray:
     """v_i: variance of an item's readings, by what this phase adds to the squares; nan if unknown."""
     v = squares / np.maximum(np.where(new, j - 1, j), 1)
     single, known = new & (j == 1), (j > 0) & ~(new & (j == 1))
-    return np.where(single, v[known].mean() if known.any() else np.nan, v)
+    return np.where(single, v[known].mean() if known.any() else pooled, v)

@@ -89,8 +89,14 @@ class TestPhaseZero:
             found = planned(sampler(n_items).plan(known, part))
             part = found.part
             assert part.phase == 0
-            assert np.sort(found.item).tolist() == list(range(n_items))
+            assert (np.bincount(found.item) == found.item.size // n_items).all()
             item = np.append(item, found.item)
+
+    def test_few_items_have_rounds_that_double(self) -> None:
+        begun = table(np.arange(40) % 4, n_items=4, left=1000)
+        assert planned(sampler(4).plan(begun, Part(0, 0, 40))).item.size == 40
+        assert planned(sampler(4, until_known=True).plan(begun, Part(0, 0, 40))).item.size == 8
+        assert planned(sampler(4).plan(replace(begun, left=9), Part(0, 0, 40))).item.size == 8
 
 
 class TestHead:
@@ -118,10 +124,21 @@ class TestHead:
         assert planned(sampler().plan(coins(None), FIRST)).part.end == 40
 
     def test_phases_end_with_the_readings_that_will_come_where_calls_fail(self) -> None:
-        failing = coins(40)
-        failing = replace(failing, value=np.where(np.arange(20) < 10, failing.value, np.nan))
-        assert failing.expected == 10 + 20
-        assert planned(sampler().plan(failing, FIRST)).part.end == 30
+        failing = table(np.arange(40) % K, 0, np.where(np.arange(40) < 20, 1.0, np.nan), left=32)
+        assert failing.expected == 20 + 16
+        assert planned(sampler().plan(failing, FIRST)).part.end == 36
+
+    def test_readings_that_were_planned_and_given_up_are_not_waited_for(self) -> None:
+        """What is left after a phase of which items were given up is one phase, not many of one reading."""
+        given_up = replace(coins(12), is_open=ALL & (np.arange(K) > 0))
+        found = planned(sampler().plan(given_up, Part(0, 0, 30)))
+        assert found.part == Part(1, 20, 32, is_head=True)
+
+    @pytest.mark.parametrize(("left", "size"), [(0, K), (1, 1), (4, 4)])
+    def test_what_is_left_after_all_that_was_expected_is_one_phase(self, left: int, size: int) -> None:
+        failing = table(np.arange(400) % K, 0, np.where(np.arange(400) < 20, 1.0, np.nan), left=left)
+        found = planned(sampler().plan(failing, FIRST))
+        assert found.item.size == np.unique(found.item).size == size
 
 
 class TestRest:
@@ -167,6 +184,12 @@ class TestRest:
         counts = np.bincount(found.item, minlength=K)
         assert (counts[:3] == 0).all()
         assert counts.sum() == 40 - 10
+
+    def test_where_those_are_given_up_that_are_not_known_there_is_no_rest(self) -> None:
+        begun = replace(with_head(coins()), is_known=np.arange(K) < 9, is_open=np.arange(K) < 9)
+        found = planned(sampler(until_known=True).plan(begun, Part(1, 20, 60, is_head=True)))
+        assert not found.item.size
+        assert not found.part.is_head
 
     def test_a_run_until_items_are_known_has_phases_of_a_quarter(self) -> None:
         for read, end in ((20, 30), (40, 50), (400, 500)):

@@ -155,7 +155,7 @@ def test_until_of_a_run() -> None:
     for asked, told in (
         ({"until": "item±0.5"}, "add for example --score-range 1..10"),
         ({"until": "±0.5", "score_range": "0..10"}, "not what items like them would score"),
-        ({"until": "item±0.5", "score_range": "0..10", "sampler": "uniform"}, "use --sampler auto, whose"),
+        ({"until": "item±0.5", "score_range": "0..10", "sampler": "uniform"}, "use --sampler auto, or drop"),
     ):
         with pytest.raises(InvalidInputError, match=told):
             RepeatConfig.of(budget=100, **asked)

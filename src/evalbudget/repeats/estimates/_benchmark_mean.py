@@ -48,12 +48,11 @@ def mean_over_fixed_items(
     Under ``PHASED`` xbar_i is the item's mean m_i folded over phases, and its part of the variance A_i; see
     :mod:`evalbudget.statistics._phase_means`.
 
-    Student's t interval with Satterthwaite's degrees of freedom, of which item i has n_i - 1; under
-    ``PHASED`` with K - 1, in a single phase with the more of the two. An item with a single reading takes the
-    mean variance of those with several; ``details["single"]`` counts them. Items without any reading are left
-    out, the target says so and ``details["items_missing"]`` counts them. Measured coverage at 95%: .92-1.0 (5
-    to 500 items, 2 to 5 repeats; normal scores, ratings, Bernoulli), but .76 and .91 with 3 and 5 items that
-    nearly always pass.
+    Student's t interval with Satterthwaite's degrees of freedom, of which item i has n_i - 1. An item with a
+    single reading takes the mean variance of those with several; ``details["single"]`` counts them. Items
+    without any reading are left out, the target says so and ``details["items_missing"]`` counts them.
+    Measured coverage at 95%: .92-1.0 (5 to 500 items, 2 to 5 repeats; normal scores, ratings, Bernoulli), but
+    .76 and .91 with 3 and 5 items that nearly always pass.
 
     Defined for any readings: nothing read gives nan; a standard error is nan while no item has two readings.
     When readings of the same item never differ the standard error is 0 and no interval is claimed (nan),
@@ -201,7 +200,6 @@ class _Used:
     n_bought: int
     cost: float
     phased: bool
-    several_phases: bool
 
     @classmethod
     def of(cls, readings: ItemReadings, allocation: Allocation, fixed_repeats: int) -> _Used:
@@ -237,24 +235,20 @@ class _Used:
             n_bought=int(readings.value.size),
             cost=readings.cost,
             phased=phased,
-            several_phases=phased and used.phase is not None and np.unique(used.phase).size > 1,
         )
 
     def variance(self) -> tuple[float, float]:
         """Of the mean, and its degrees of freedom; nan where nothing shows it."""
         K = self.n.size
-        if self.several_phases:
-            return float(self.own.sum()) / K**2, max(K - 1.0, 1.0)
         known = self.n > 1
         if not known.any():
             return float("nan"), 1.0
         own, n = self.own[known], self.n[known]
         # an item with a single reading takes the mean variance of the others
-        own = own + float((~known).sum()) / own.size * own * n
-        parts = own / K**2
+        parts = (own + float((~known).sum()) / own.size * own * n) / K**2
         variance = float(parts.sum())
         degrees = variance**2 / float((parts**2 / (n - 1)).sum()) if variance > 0.0 else 1.0
-        return variance, max(degrees, own.size - 1.0) if self.phased else degrees
+        return float(self.own.sum()) / K**2 if self.phased else variance, degrees
 
     @property
     def items_named(self) -> str:

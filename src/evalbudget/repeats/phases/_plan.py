@@ -63,6 +63,10 @@ class Readings:
         """How many came back, with or without a score."""
         return int((~self.under_way).sum())
 
+    def read_until(self, phase: int) -> int:
+        """How many have a score or may get one, of this phase and those before it."""
+        return int(np.count_nonzero((self.phase <= phase) & (self.under_way | np.isfinite(self.value))))
+
     def missing_before(self, phase: int) -> int:
         """How many of the phases before this one must still come back until 95% of them have."""
         earlier = self.phase < phase
@@ -141,11 +145,11 @@ class Phases:
             table: what is known; at least one item is open.
             last: what the round before was; None at the start.
         """
-        begin = 0 if last is None else last.end
         if last is None or (last.phase == 0 and self._is_equal(last.end)):
-            return self._sweeps(table, begin)
+            return self._sweeps(table, 0 if last is None else last.end)
         if last.is_head:
             return self._rest(table, last)
+        begin = table.read_until(last.phase)
         head = _shuffled(table.is_open, self._rng(last.phase + 1, begin))
         end = self._end(table, begin)
         part = Part(last.phase + 1, begin, end, is_head=end - begin > head.size)
@@ -157,16 +161,26 @@ class Phases:
     def _sweeps(self, table: Readings, begin: int) -> Round:
         """Readings of all items, equally many."""
         few = table.expected is not None and table.expected < self.first * self.n_items
-        sweeps = 1 if few or self.n_items < FEWEST_ITEMS else self.first - begin // self.n_items
+        sweeps = 1 if few else self.first - begin // self.n_items
+        if self.n_items < FEWEST_ITEMS:
+            sweeps = max(self.first, self._step(begin) // self.n_items)
+            if table.expected is not None:
+                sweeps = min(sweeps, (table.expected - begin) // self.n_items)
         rng = self._rng(0, begin)
         items = np.concatenate([rng.permutation(self.n_items) for _ in range(max(sweeps, 1))])
         return Round(items, Part(0, 0, begin + items.size))
 
+    def _step(self, begin: int) -> int:
+        """Readings of a phase after so many."""
+        return max(self.n_items, begin // _UNTIL) if self.until_known else begin
+
     def _end(self, table: Readings, begin: int) -> int:
-        step = max(self.n_items, begin // _UNTIL) if self.until_known else begin
-        if table.expected is None:
+        step = self._step(begin)
+        if table.expected is None or table.left is None:
             return begin + step
-        return next_end(begin, step, max(table.expected, begin + 1), self.n_items)
+        # where more calls fail than did, or more are paid for than was said, what is left is one phase
+        least = min(table.left, self.n_items) or self.n_items
+        return next_end(begin, step, max(table.expected, begin + least), self.n_items)
 
     def _rest(self, table: Readings, head: Part) -> Round | Wait:
         """What the head's phase has besides one reading of every item."""
@@ -176,7 +190,7 @@ class Phases:
         items = np.flatnonzero(table.is_open & ~table.is_known)
         size = head.end - head.begin - int((table.is_open & table.is_known).sum())
         rest = head._replace(is_head=False)
-        if size <= items.size:
+        if size <= items.size or not items.size:
             return Round(items[:0], rest)
         rng = self._rng(head.phase, head.begin + 1)
         found = self._counts(table, head.phase, items, size)

@@ -71,6 +71,7 @@ class PhasedSampler(RepeatSampler):
         self._part: Part | None = None
         self._queue: deque[Entry] = deque()  # planned, and not asked yet
         self._again: list[tuple[int, Entry]] = []  # when they were asked that failed, in this order
+        self._n_again: Counter[Entry] = Counter()
         self._ahead: Counter[Entry] = Counter()  # adopted before they were planned, or out of turn
         self._parked: dict[int, list[Entry]] = {}  # readings of closed items: planned, or failed
         self._known_phase: dict[Cell, int] = {}  # of an earlier run
@@ -87,6 +88,11 @@ class PhasedSampler(RepeatSampler):
         """
         super().weigh_costs(budget)
         self._money = budget
+
+    @property
+    def minimum_readings(self) -> int:
+        """One of each item: with less than two of each, all are asked equally often."""
+        return self.design.n_items
 
     def assume_phase(self, cell: Cell, phase: int) -> None:
         """Say in which phase an earlier run asked a cell, before it is adopted or asked again."""
@@ -215,8 +221,9 @@ class PhasedSampler(RepeatSampler):
     def _asked(self, cell: Cell) -> None:
         super()._asked(cell)
         entry = (self._phase, cell.item)
-        if failed := [each for each in self._again if each[1] == entry]:
-            self._again.remove(failed[0])
+        if self._n_again[entry]:
+            self._n_again[entry] -= 1
+            self._again.pop(next(i for i, each in enumerate(self._again) if each[1] == entry))
         elif self._queue and self._queue[0] == entry:
             self._queue.popleft()
         else:
@@ -240,6 +247,7 @@ class PhasedSampler(RepeatSampler):
             self._ahead[entry] -= 1
         elif self._open[cell.item]:
             insort(self._again, (row.number, entry))
+            self._n_again[entry] += 1
         else:
             self._parked.setdefault(cell.item, []).append(entry)
 
@@ -250,6 +258,7 @@ class PhasedSampler(RepeatSampler):
         else:
             failed = [entry for _, entry in self._again if entry[1] == cell.item]
             self._again = [each for each in self._again if each[1][1] != cell.item]
+            self._n_again.subtract(failed)
             self._parked.setdefault(cell.item, []).extend(failed)
 
 
