@@ -122,8 +122,9 @@ def test_samples_that_a_retry_took_over_count_once(task_file: Path, run: Any, tm
     unfinished = open_scores(Path(failed.location))
     assert unfinished is not None
     assert unfinished.purchases is not None
-    (purchase,) = unfinished.purchases  # it does not say how it was allocated
-    assert (purchase.allocation, purchase.fixed_repeats) == (Allocation.ADAPTIVE, 1)
+    (purchase,) = unfinished.purchases
+    assert (purchase.allocation, purchase.fixed_repeats) == (Allocation.PHASED, 2)
+    assert unfinished.phases is not None
 
 
 def test_ordinals_keep_what_may_count_apart() -> None:
