@@ -90,6 +90,16 @@ def test_what_was_bought() -> None:
     assert "Failed 3 calls: TimeoutError" in _text(_summary(_noisy(), failures={"TimeoutError": 3}))
 
 
+@pytest.mark.parametrize(("more", "alike"), [([], True), ([6.0], True), ([6.0, 6.0], False)])
+def test_that_the_default_was_as_plain_epochs_are_is_said(more: list[float], alike: bool) -> None:
+    items = [[4.0, 5.0, 6.0, *more], [7.0, 7.0, 8.0]]
+    plain = of(items)
+    phased = ItemReadings.of(plain.item, plain.epoch, plain.value, phase=np.zeros(plain.item.size))
+    found = _summary(items, table=phased)
+    assert ("items, all asked equally often; all count" in _text(found)) == found.alike == alike
+    assert not _summary(items).alike
+
+
 def test_items_known_least_well_come_first() -> None:
     items = [*_noisy(6), *_noisy(3, 2, within=3.0)]
     found = _summary(items)

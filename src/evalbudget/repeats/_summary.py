@@ -81,6 +81,7 @@ class Summary:
         with_them: what the estimate would be if they scored the lowest, and the highest; None where there are
             none, or strata weigh.
         cached: readings of answers that came out of the host's cache.
+        alike: a sampler that goes by scores asked all items equally often, as plain epochs would have.
     """
 
     task: str
@@ -114,6 +115,7 @@ class Summary:
     without_score: int = 0
     with_them: tuple[float, float] | None = None
     cached: int = 0
+    alike: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """As JSON values; counts are whole numbers."""
@@ -223,12 +225,13 @@ class Summary:
         counted = "; all count for the estimate" if self.readings else ""
         if self.counted < self.readings:
             counted = f"; {self.counted:,} of them count for the estimate"
+        alike = ", all asked equally often" if self.alike else ""
         shared = f", of {self.processes:,} processes" if self.processes > 1 else ""
         pairs = [
             ("Spent", spent),
             ("Paid to", self._paid_to()),
             ("Stopped", self.stop_reason),
-            ("Readings", f"{self.readings:,} of {count(self.items, 'item')}{shared}{counted}"),
+            ("Readings", f"{self.readings:,} of {count(self.items, 'item')}{shared}{alike}{counted}"),
             ("Cached", self._cached()),
             *(("Beside", sentence) for sentence in self.beside),
         ]
@@ -357,6 +360,7 @@ def summarize(outcome: Outcome) -> Summary:
         without_score=outcome.without_score,
         with_them=outcome.with_them,
         cached=outcome.cached,
+        alike=outcome.table.knows_phases and np.ptp(outcome.table.counts) <= 1,
     )
 
 
