@@ -33,7 +33,7 @@ SIGNIFICANCE = 0.001
 
 
 @dataclass(frozen=True, slots=True)
-class _Case:
+class Case:
     """Where items come from, and how many of their readings fail.
 
     Attributes:
@@ -53,7 +53,7 @@ class _Case:
 class _Cell:
     """One kind of run at one stop, over replications; each array has one entry a replication."""
 
-    case: _Case
+    case: Case
     per_item: int
     stop: float
     errors: NDArray[np.float64]
@@ -111,25 +111,21 @@ def run(setting: Setting) -> Section:
 FILE = "judge_repeats.npz"
 
 
-def _cases(quick: bool) -> list[_Case]:
-    found = [
-        _Case(
-            f"pass or fail, Beta({a:g}, {b:g})",
-            partial(drawn_bernoulli, a, b),
-            a / (a + b),
-        )
-        for a, b in ((9.0, 1.0), (2.0, 0.2), (0.3, 0.3))
-    ]
-    if not quick:
-        recorded = RecordedScores.load(data_file(FILE))
-        pools = pools_of((recorded,), model=None, rater=None, min_repeats=6)
-        found += [
-            _Case(f"ratings by {pool.rater}", _sample_of(pool), float(pool.means.mean())) for pool in pools
-        ]
-    return [
-        *found,
-        _Case(f"{found[2].name}, {FAILURES:.0%} fail", found[2].draw, found[2].population, FAILURES),
-    ]
+def pass_or_fail(a: float, b: float) -> Case:
+    """Items whose chances are drawn from Beta(a, b)."""
+    return Case(f"pass or fail, Beta({a:g}, {b:g})", partial(drawn_bernoulli, a, b), a / (a + b))
+
+
+def rated() -> list[Case]:
+    """Random samples of the items that each recorded judge rated."""
+    pools = pools_of((RecordedScores.load(data_file(FILE)),), model=None, rater=None, min_repeats=6)
+    return [Case(f"ratings by {pool.rater}", _sample_of(pool), float(pool.means.mean())) for pool in pools]
+
+
+def _cases(quick: bool) -> list[Case]:
+    found = [pass_or_fail(a, b) for a, b in ((9.0, 1.0), (2.0, 0.2), (0.3, 0.3))]
+    failing = replace(found[2], name=f"{found[2].name}, {FAILURES:.0%} fail", failures=FAILURES)
+    return [*found, *(() if quick else rated()), failing]
 
 
 def _sample_of(pool: Pool) -> Callable[[int, int], Pool]:
@@ -148,7 +144,7 @@ def _sample_of(pool: Pool) -> Callable[[int, int], Pool]:
     return draw
 
 
-def _replayed(case: _Case, n_items: int, per_item: int, seeds: int) -> list[_Cell]:
+def _replayed(case: Case, n_items: int, per_item: int, seeds: int) -> list[_Cell]:
     """Runs of one kind, looked at wherever they could have ended."""
     found: list[list[tuple[float, ...]]] = [[] for _ in STOPS]
     for seed in range(seeds):
@@ -164,7 +160,7 @@ def _replayed(case: _Case, n_items: int, per_item: int, seeds: int) -> list[_Cel
     ]
 
 
-def _numbers(case: _Case, pool: Pool, played: Run, n: int) -> tuple[float, ...]:
+def _numbers(case: Case, pool: Pool, played: Run, n: int) -> tuple[float, ...]:
     """What :class:`_Cell` has of one run after so many readings."""
     readings = played.until(n)
     read = readings.counts > 0

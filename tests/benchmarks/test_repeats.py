@@ -33,7 +33,7 @@ def recorded_stories(folder: Path) -> None:
     save(folder, "hanna_multijudge", scores, items=items, categories=["X", "Y"] * 10)
 
 
-@pytest.mark.parametrize("section", ["bias", "sequences", "coverage", "sample", "speed"])
+@pytest.mark.parametrize("section", ["gains", "bias", "sequences", "coverage", "sample", "speed"])
 def test_a_section_runs(section: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recorded(tmp_path)
     recorded_stories(tmp_path)
