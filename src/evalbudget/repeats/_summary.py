@@ -360,7 +360,7 @@ def summarize(outcome: Outcome) -> Summary:
         without_score=outcome.without_score,
         with_them=outcome.with_them,
         cached=outcome.cached,
-        alike=outcome.table.knows_phases and np.ptp(outcome.table.counts) <= 1,
+        alike=outcome.table.knows_phases and bool(np.ptp(outcome.table.counts) <= 1),
     )
 
 
