@@ -288,7 +288,9 @@ def test_a_journal_after_any_damage(tmp_path: Path) -> None:
     def go_on(path: Path) -> None:
         journal = read_journal(path)
         assert journal.spent >= 0.0
-        resume(sampler(), journal, path=path)
+        again = sampler()
+        resume(again, journal, path=path)
+        again.ask(20)
 
     check_damage(path.read_bytes(), reader(damaged, go_on), damaged, examples=200)
 

@@ -107,7 +107,7 @@ def test_logs_bought_whatever_the_scores_have_no_phases() -> None:
 @pytest.mark.parametrize("phase", [-1.0, 0.5, 1e300, float("inf")])
 def test_what_is_no_phase_is_refused(phase: float) -> None:
     log = {"a": ([1.0, 0.0], [0.0, phase])}
-    with pytest.raises(InvalidInputError, match="is not a whole number from 0 to 999999"):
+    with pytest.raises(InvalidInputError, match="is not a whole number from 0 to 9999"):
         columns(one=log).recorded({"m": {"one": Bought(PHASED, 2)}})
     with pytest.raises(InvalidInputError, match=r"not a whole number from 0|phases is infinite"):
         RecordedScores(np.ones((1, 1, 1, 1)), ("m",), ("a",), ("r",), phases=np.full((1, 1, 1, 1), phase))

@@ -22,6 +22,7 @@ from evalbudget.recorded._race_record import RaceRecord
 from evalbudget.recorded._task_name import TaskName
 from evalbudget.sampler import Allocation
 from evalbudget.statistics._means import mean_of_known
+from evalbudget.statistics._phase_means import MOST_PHASES
 
 if TYPE_CHECKING:
     from evalbudget.repeats.estimates import Strata
@@ -388,7 +389,6 @@ class RecordedScores:
         return f"<RecordedScores: {m} models x {i} items x {r} raters, {int(self.counts.sum())} scores>"
 
 
-_MOST_PHASES = 1_000_000
 _OF_RATERS = ("lower_is_better", "range_low", "range_high")
 
 
@@ -435,10 +435,10 @@ def check_phases(phases: FloatArray) -> None:
         InvalidInputError: there is such a number.
     """
     known = phases[~np.isnan(phases)]
-    wrong = known[(known < 0.0) | (known >= _MOST_PHASES) | (known != np.floor(known))]
+    wrong = known[(known < 0.0) | (known >= MOST_PHASES) | (known != np.floor(known))]
     if wrong.size:
         raise InvalidInputError(
-            f"phase {wrong[0]:g} is not a whole number from 0 to {_MOST_PHASES - 1}; give the phase in which "
+            f"phase {wrong[0]:g} is not a whole number from 0 to {MOST_PHASES - 1}; give the phase in which "
             "each reading was bought, and NaN where there is none"
         )
 

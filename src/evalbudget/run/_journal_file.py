@@ -156,10 +156,7 @@ class JournalReader:
             raise InvalidInputError(
                 f"request {entry['ask']!r} follows {len(self._asked)} others; lines are missing"
             )
-        phase = entry.get("phase")
-        if phase is not None and (type(phase) is not int or phase < 0):
-            raise InvalidInputError(f"phase {phase!r} is not a whole number from 0 on")
-        request = Request(entry["ask"], Cell(*cell), _share(entry, "propensity"), phase)
+        request = Request(entry["ask"], Cell(*cell), _share(entry, "propensity"), entry.get("phase"))
         self._asked.append(request)
         return Event(request, adopted=entry.get("adopted", False), restricted=entry.get("restricted", False))
 

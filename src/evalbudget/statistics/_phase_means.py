@@ -28,6 +28,9 @@ import numpy as np
 
 from evalbudget.statistics._bounds import BoolArray, FloatArray, IntArray
 
+MOST_PHASES = 10_000
+"""That are read of a run: phases double, and each takes a pass over all readings."""
+
 
 @dataclass(frozen=True, slots=True)
 class PhaseMeans:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from evalbudget import Cell, Design, Reading, Request
+from evalbudget.errors import InvalidInputError
 from evalbudget.repeats.samplers import Auto, PhasedSampler
 
 ITEMS, BUDGET = 12, 240
@@ -63,3 +66,9 @@ def test_it_goes_on_as_it_would_have(
         return sorted((r.phase, r.cell.item) for r, value in bought if value is not None)
 
     assert entries([*before, *after]) == entries(whole)
+
+
+@pytest.mark.parametrize("phase", [-1, 10_000, 2**63, 1.0, "1", True, [1]])
+def test_what_a_record_calls_a_phase_and_is_none(phase: Any) -> None:
+    with pytest.raises(InvalidInputError, match="is not a whole number from 0 to 9999"):
+        fresh(None).assume_phase(Cell(), phase)

@@ -21,6 +21,7 @@ from evalbudget.repeats.samplers._base import ALL_CLOSED, RepeatSampler
 from evalbudget.sampler import Allocation, Eligible, SamplerOptions
 from evalbudget.statistics._bounds import FloatArray
 from evalbudget.statistics._costs import MeanCost
+from evalbudget.statistics._phase_means import MOST_PHASES
 
 Entry = tuple[int, int]
 """Phase and item of a planned reading."""
@@ -95,7 +96,13 @@ class PhasedSampler(RepeatSampler):
         return self.design.n_items
 
     def assume_phase(self, cell: Cell, phase: int) -> None:
-        """Say in which phase an earlier run asked a cell, before it is adopted or asked again."""
+        """Say in which phase an earlier run asked a cell, before it is adopted or asked again.
+
+        Raises:
+            InvalidInputError: what the run's record calls a phase is none.
+        """
+        if type(phase) is not int or not 0 <= phase < MOST_PHASES:
+            raise InvalidInputError(f"phase {phase!r} is not a whole number from 0 to {MOST_PHASES - 1}")
         self._known_phase[cell] = phase
         self._latest = max(self._latest, phase)
 
