@@ -53,9 +53,9 @@ def bought(sampler: RepeatSampler, schedule: Cyclic, draw: Draw) -> JudgeScores:
 @pytest.mark.parametrize(
     ("world", "name", "options", "expected"),
     [
-        pytest.param(mostly_pass, "eb-bernstein", {}, 2, id="bernoulli-phased"),
-        pytest.param(mostly_pass, "robin-hood", {"t0": 3}, 4, id="bernoulli-adaptive"),
-        pytest.param(ratings, "auto", {}, 3, id="ratings-phased"),
+        pytest.param(mostly_pass, "eb-bernstein", {}, 3, id="bernoulli-phased"),
+        pytest.param(mostly_pass, "robin-hood", {"t0": 3}, 5, id="bernoulli-adaptive"),
+        pytest.param(ratings, "auto", {}, 6, id="ratings-phased"),
     ],
 )
 def test_the_panel_mean_after_adaptive_repeats(
@@ -65,7 +65,7 @@ def test_the_panel_mean_after_adaptive_repeats(
     expected: int,
 ) -> None:
     # the population of items is what is covered, so its mean is the truth
-    R = replications(40, 2000)
+    R = replications(80, 2000)
     big = np.mean([world(np.random.default_rng([s, 99]))[0].mean() for s in range(2000)])
     missed, errors, covered = 0, [], []
     for seed in range(R):
