@@ -181,7 +181,7 @@ def test_a_command_that_was_killed_goes_on_to_its_budget(
     command = [sys.executable, "-c", EVALBUDGET, *flags]
     with (tmp_path / "log").open("w") as log:
         files: dict[str, Any] = {"env": environment(), "stdout": log, "stderr": log}
-        fresh = concurrent > 1
+        fresh = number == signal.SIGINT
         process = (
             subprocess.Popen(command, **files) if fresh else warm.Popen(command, host="lm-eval", **files)
         )
