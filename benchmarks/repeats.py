@@ -27,7 +27,7 @@ from repeats_sections.page import Entry, read_entries, write_docs
 from repeats_sections.replays import RECOMMENDED, REFERENCES
 from repeats_sections.section import Progress, Section, Setting
 
-SECTIONS = ("judges", "bias", "sequences", "coverage", "features", "sample", "speed")
+SECTIONS = ("gains", "judges", "bias", "sequences", "coverage", "sample", "speed")
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})

@@ -77,9 +77,9 @@ def until(quick: bool, seeds: int | None = None) -> Found:
             ),
         ),
         notes=(
-            "Errors are standard deviations. Each score's share in the estimate is fixed before it is seen, "
-            "for as many scores as the item seems to need then: that keeps it unbiased, and costs precision "
-            "where the item turns out to need more or fewer.",
+            "Errors are standard deviations. Only between phases does a run look whether all items are "
+            "known. Those that are get one reading a phase and the others the rest, which makes the mean of "
+            "all items less precise.",
         ),
     )
 
@@ -95,11 +95,11 @@ def _run(
         (request,) = requests
         item = request.cell.item
         value = rng.binomial(levels, chance[item]) / levels
-        weight = float("nan") if request.weight is None else request.weight
-        read.append((item, request.cell.epoch, value, weight))
+        phase = float("nan") if request.phase is None else request.phase
+        read.append((item, request.cell.epoch, value, phase))
         sampler.tell([Reading(request, value)])
-    items, epochs, values, weights = zip(*read, strict=True)
-    table = ItemReadings.of(items, epochs, values, n_items=chance.size, weight=weights)
+    items, epochs, values, phases = zip(*read, strict=True)
+    table = ItemReadings.of(items, epochs, values, n_items=chance.size, phase=phases)
     found = mean_over_fixed_items(
         table, allocation=sampler.allocation, fixed_repeats=sampler.fixed_repeats, bounds=(0.0, 1.0)
     )

@@ -56,8 +56,8 @@ def repeats(quick: bool, seeds: int | None = None) -> Found:
         "so far fits. Costs over two decades are log-normal, with a factor of 100 between their 2.5% and "
         "97.5% "
         "quantiles. By counts is the default that does not look at costs and is stopped by the money; by "
-        "costs "
-        "the same after weigh_costs(). Error of the worst item: the mean of the largest |error|, of an "
+        "costs the same after weigh_costs(); neither is told how much money there is, and on pass or fail "
+        "both aim at the benchmark mean. Error of the worst item: the mean of the largest |error|, of an "
         "item's "
         "plain mean. Ratios, with their standard errors, are of that error to the one by costs: above 1, by "
         "costs is better.",

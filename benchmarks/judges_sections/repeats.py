@@ -1,17 +1,16 @@
-"""Repeats x rotation: samplers that see scores with the judges taken out, at equal calls."""
+"""Repeats x rotation: the default sampler, with the judges taken out of scores or not, at equal calls."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from evalbudget import Design, Reading
 from evalbudget.backtest import RecordedScores
-from evalbudget.hooks._plugins import plugins
 from evalbudget.judges.schedules import Cyclic, JudgeSchedule, Random
 from evalbudget.repeats.samplers import RepeatSampler
+from evalbudget.replay._contestant import contestants
 from evalbudget.statistics._judge_effects import judge_effects
 from judges_sections.found import Floats, Found, Target
 from places import data_file
@@ -46,9 +45,8 @@ UNIFORM = Way("uniform", Random, informed=False, corrected=False)
 WAYS = (
     UNIFORM,
     Way("uniform", Cyclic, informed=False, corrected=True),
-    Way("eb-bernstein", Cyclic, informed=False, corrected=True),
-    Way("eb-bernstein", Cyclic, informed=True, corrected=True),
-    Way("rating-kernel", Cyclic, informed=True, corrected=True),
+    Way("auto", Cyclic, informed=False, corrected=True),
+    Way("auto", Cyclic, informed=True, corrected=True),
 )
 
 
@@ -94,8 +92,9 @@ def worst(way: Way, scores: Floats, per_item: int, seed: int) -> float:
     n, K, recorded = scores.shape
     items, judges = tuple(map(str, range(n))), tuple(map(str, range(K)))
     schedule = way.schedule(items, judges, epochs=per_item, seed=seed)
-    build: Any = plugins().sampler(way.sampler)
-    sampler = build(Design(items=items, raters=judges if way.informed else ("panel",)), seed=seed)
+    (entrant,) = contestants([way.sampler], {})
+    design = Design(items=items, raters=judges if way.informed else ("panel",))
+    sampler = entrant.construct(design, seed=seed, known={"budget": per_item * n})
     assert isinstance(sampler, RepeatSampler)
 
     def judge_of(item: int, epoch: int) -> int:

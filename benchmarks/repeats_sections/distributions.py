@@ -52,6 +52,12 @@ def bernoulli(n_items: int, a: float, b: float) -> Pool:
     return pool_of(f"Bernoulli, Beta({a:g}, {b:g})", np.column_stack([1 - p, p]), COIN)
 
 
+def drawn_bernoulli(a: float, b: float, n_items: int, seed: int) -> Pool:
+    """Pass or fail; the items' pass rates are drawn from Beta(a, b)."""
+    p = np.random.default_rng([seed, 3]).beta(a, b, n_items)
+    return pool_of(f"Bernoulli, Beta({a:g}, {b:g})", np.column_stack([1 - p, p]), COIN)
+
+
 def all_equal(n_items: int) -> Pool:
     """Every score of every item is 1."""
     return pool_of("all equal", np.tile([0.0, 1.0], (n_items, 1)), COIN)

@@ -10,7 +10,7 @@ from places import Places
 from repeats_sections.plot import write_plot
 from repeats_sections.section import Section, Table
 
-ORDER = ("judges", "bias", "sequences", "coverage", "features", "sample", "speed")
+ORDER = ("gains", "judges", "bias", "sequences", "coverage", "sample", "speed")
 JSON, PAGE, PLOT = "repeats.json", "repeats.md", "repeats.png"
 
 _HEAD = """\

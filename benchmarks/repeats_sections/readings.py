@@ -22,14 +22,14 @@ class Run:
         item: of each reading, shape (n_readings,).
         epoch: of each reading.
         value: the scores.
-        weight: fixed before each was seen; nan if it was held out, or if none was fixed.
+        phase: in which each was bought; nan where there are none.
     """
 
     n_items: int
     item: NDArray[np.int64]
     epoch: NDArray[np.int64]
     value: NDArray[np.float64]
-    weight: NDArray[np.float64]
+    phase: NDArray[np.float64]
 
     def readings(self) -> ItemReadings:
         """All of them, for an estimator."""
@@ -43,7 +43,7 @@ class Run:
             self.epoch[first],
             self.value[first],
             n_items=self.n_items,
-            weight=self.weight[first],
+            phase=None if np.isnan(self.phase).all() else self.phase[first],
         )
 
 
@@ -62,7 +62,7 @@ def run_sampler(pool: Pool, sampler: Sampler, budget: int, seed: int, failures: 
     items: list[int] = []
     epochs: list[int] = []
     values: list[float] = []
-    weights: list[float] = []
+    phases: list[float] = []
     for failed in fails.tolist():
         (request,) = sampler.ask()
         _, item, epoch, _ = request.cell
@@ -70,9 +70,9 @@ def run_sampler(pool: Pool, sampler: Sampler, budget: int, seed: int, failures: 
             sampler.tell((Reading(request, None),))
             continue
         value = draws.further(item, epoch)
-        weights.append(np.nan if request.weight is None else request.weight)
+        phases.append(np.nan if request.phase is None else request.phase)
         items.append(item)
         epochs.append(epoch)
         values.append(value)
         sampler.tell((Reading(request, value),))
-    return Run(len(pool.items), np.array(items), np.array(epochs), np.array(values), np.array(weights))
+    return Run(len(pool.items), np.array(items), np.array(epochs), np.array(values), np.array(phases))

@@ -149,7 +149,7 @@ def numbers_of(pool: Pool, sampler: Sampler, run: Run, budget: int) -> tuple[flo
     )
     used = readings
     if sampler.allocation is Allocation.ADAPTIVE:
-        used = readings.unweighted().first(sampler.fixed_repeats)
+        used = readings.without_phases().first(sampler.fixed_repeats)
     squared = np.bincount(used.item, used.shares**2, used.n_items)
     plain = float(pool.variances.mean()) * len(pool.items) / budget
     true = float(np.sqrt((pool.variances * squared).sum())) / len(pool.items)

@@ -36,14 +36,13 @@ class Request:
         id: position in the order of asking, from 0.
         cell: what to score.
         propensity: P(asked | history); None when the choice was deterministic.
-        weight: share of the reading in its item's mean, fixed before it is seen; None under
-            ``Allocation.WEIGHTED`` for the held-out reading, which gets what is left, and elsewhere.
+        phase: in which it is asked, from 0, under ``Allocation.PHASED``; None elsewhere.
     """
 
     id: int
     cell: Cell
     propensity: float | None = None
-    weight: float | None = None
+    phase: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -159,7 +159,7 @@ def refuse_misspelled(arguments: Sequence[str], own: Iterable[str], theirs: Coll
 def sampler_options(
     texts: Iterable[str], own: Iterable[Flag], flag: str = SAMPLER_OPTION.option
 ) -> dict[str, Any]:
-    """Read ``bonus=2.0``, one text per option.
+    """Read ``delta=0.1``, one text per option.
 
     Args:
         texts: NAME=VALUE each.
@@ -175,7 +175,7 @@ def sampler_options(
         name, equals, value = text.partition("=")
         name = name.replace("-", "_")
         if not equals or not name:
-            raise InvalidInputError(f"{flag} {text!r} is not NAME=VALUE; for example bonus=2.0")
+            raise InvalidInputError(f"{flag} {text!r} is not NAME=VALUE; for example delta=0.1")
         if name in flags:
             raise InvalidInputError(
                 f"{name} is not an option of the sampler; give it by {flags[name].option}"

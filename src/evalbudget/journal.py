@@ -80,12 +80,10 @@ class Journal:
     Attributes:
         header: who wrote it; None for one built by hand.
         events: in the order they happened.
-        notes: what a sampler settled on the way, for whoever reads the journal; replaying does not need it.
     """
 
     header: Header | None = None
     events: list[Event] = field(default_factory=list)
-    notes: dict[str, str] = field(default_factory=dict)
 
     def append(self, event: Event) -> None:
         """Record what happened."""
@@ -173,10 +171,12 @@ def repeat(sampler: Sampler, event: Event) -> tuple[Request, ...]:
     if event.reading is not None:
         sampler.tell([event.reading])
         return (event.request,)
-    if sampler.allocation is Allocation.WEIGHTED:  # it may have gone by another budget
-        sampler.assume_weight(event.request.cell, event.request.weight)
+    if event.request.phase is not None:
+        sampler.assume_phase(event.request.cell, event.request.phase)
     if event.adopted:
         return (sampler.adopt(event.request.cell),)
+    if sampler.allocation is Allocation.PHASED:  # it may have gone by another budget
+        return (sampler.follow(event.request.cell),)
     if not event.restricted:
         return sampler.ask(1)
     # which cells were eligible is not known any more; that this one was is

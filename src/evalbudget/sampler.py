@@ -22,9 +22,9 @@ class Allocation(StrEnum):
 
     FIXED = "fixed"
     """Counts do not depend on scores."""
-    WEIGHTED = "weighted"
-    """Each reading's weight in its item's mean was fixed before it was seen (``Request.weight``), and what is
-    left falls to a held-out reading, which steered nothing: the weighted mean is unbiased."""
+    PHASED = "phased"
+    """Counts depend on the scores of earlier phases, never on those of the same one (``Request.phase``): each
+    phase's own mean is unbiased, and so is what phases are folded into."""
     ADAPTIVE = "adaptive"
     """Counts depend on the same scores that are averaged: only the first ``fixed_repeats`` are unbiased."""
 
@@ -184,12 +184,12 @@ class Sampler(ABC):
             )
         return tuple(requests)
 
-    def assume_weight(self, cell: Cell, weight: float | None) -> None:  # noqa: B027
-        """Say which weight an earlier run fixed for a cell, before it is adopted or asked again.
+    def assume_phase(self, cell: Cell, phase: int) -> None:  # noqa: B027
+        """Say in which phase an earlier run asked a cell, before it is adopted.
 
         Args:
-            cell: about to be adopted or asked.
-            weight: its ``Request.weight``; None if it was held out.
+            cell: about to be adopted.
+            phase: its ``Request.phase``.
         """
 
     def adopt(self, cell: Cell) -> Request:
@@ -205,6 +205,17 @@ class Sampler(ABC):
             raise InvalidInputError(f"{cell} is not in the design of {self._shape()}")
         self._give_up_and_reopen()
         return self._hand_out(cell)
+
+    def follow(self, cell: Cell) -> Request:
+        """Ask what an earlier run asked here, under ``Allocation.PHASED``, perhaps with another budget.
+
+        Returns:
+            The request.
+
+        Raises:
+            InvalidInputError: the cell cannot have been asked here.
+        """
+        raise InvalidInputError(f"sampler {self.name!r} decides what is asked, and does not follow")
 
     def tell(self, readings: Iterable[Reading]) -> None:
         """Take readings in, in any order, at any time.
@@ -257,7 +268,7 @@ class Sampler(ABC):
     # bookkeeping
 
     def _hand_out(self, cell: Cell) -> Request:
-        request = Request(self._asked_total, cell, self._propensity(cell), self._weight(cell))
+        request = Request(self._asked_total, cell, self._propensity(cell), self._phase_of(cell))
         self._asked_total += 1
         self._pending[request.id] = request
         self._asked(cell)
@@ -266,7 +277,7 @@ class Sampler(ABC):
     def _propensity(self, cell: Cell) -> float | None:
         return None
 
-    def _weight(self, cell: Cell) -> float | None:
+    def _phase_of(self, cell: Cell) -> int | None:
         return None
 
     def _count_failure(self, cell: Cell) -> None:

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 from tests.benchmarks.quick import check_table, save, written
 
-from evalbudget import Design, Reading
+from evalbudget import Design
 from evalbudget.races.prediction import FactorModel
-from evalbudget.repeats.samplers import Auto
 from evalbudget.replay._contestant import contestants
 
 SECTIONS = ("robin-hood", "pulse")
@@ -76,12 +75,6 @@ def test_auto_decides_like_rating_kernel_on_such_a_pool() -> None:
         for name in ("auto", "rating-kernel")
     ]
     np.testing.assert_array_equal(*both)
-    sampler = Auto(pool.design)
-    for _ in range(60 * 3 + 1):
-        (request,) = sampler.ask()
-        value = float(pool.values[request.cell.item, request.cell.epoch])
-        sampler.tell((Reading(request, value),))
-    assert sampler.chosen == "rating-kernel"
 
 
 def test_a_replay_by_hand() -> None:

@@ -33,7 +33,7 @@ def recorded_stories(folder: Path) -> None:
     save(folder, "hanna_multijudge", scores, items=items, categories=["X", "Y"] * 10)
 
 
-@pytest.mark.parametrize("section", ["bias", "sequences", "coverage", "features", "sample", "speed"])
+@pytest.mark.parametrize("section", ["gains", "bias", "sequences", "coverage", "sample", "speed"])
 def test_a_section_runs(section: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recorded(tmp_path)
     recorded_stories(tmp_path)
@@ -80,31 +80,6 @@ def test_kept_replays_change_no_figure(tmp_path: Path, monkeypatch: pytest.Monke
     outputs = [invoke("repeats", *arguments).stdout for _ in "ab"]
     assert outputs[0] == outputs[1]
     assert list(tmp_path.glob("judges-eb-bernstein-*.npy"))
-
-
-def test_earlier_logs_are_shrunk_and_what_they_lack_is_the_pools() -> None:
-    features: Any = importlib.import_module("repeats_sections.features")
-    scores = np.array([[1.0, 3.0, np.nan], [5.0, 5.0, 5.0], [np.nan] * 3])
-    log_variance, mean = features.earlier(scores)
-    m, q = 1.0, (4 / 3 + 0) / 2  # s^2 = 2 and 0, with 1 and 2 degrees of freedom
-    kappa = 2 + 2 / (q - m * m + 2.0 / 2)
-    assert np.exp(log_variance) == pytest.approx([(kappa * m + 2) / (kappa + 1), kappa * m / (kappa + 2), m])
-    assert mean == pytest.approx([2.0, 5.0, np.nanmean(scores)])
-
-
-def test_a_win_is_a_tenth_at_two_budgets_beyond_noise_and_nowhere_worse() -> None:
-    features: Any = importlib.import_module("repeats_sections.features")
-    win, noisy, near, worse = (
-        features.Average(*numbers) for numbers in ((0.8, 0.05), (0.8, 0.15), (0.95, 0.01), (1.1, 0.04))
-    )
-    for ratios, won in (
-        ([win, win, near], True),
-        ([win, near, noisy], False),
-        ([win, win, worse], False),
-        ([win, win, features.Average(1.1, 0.06)], True),
-    ):
-        named = [(str(place), one) for place, one in enumerate(ratios)]
-        assert features.verdict("it wins", named).reached is won
 
 
 def test_distributions_are_exact() -> None:

@@ -83,12 +83,12 @@ def test_the_larger_count_is_mostly_enough() -> None:
     trials, short, median_short = replications(4, 150), 0, 0
     for seed in range(trials):
         skills = np.random.default_rng((seed, 1)).uniform(0.3, 0.9, size=5).tolist()
-        both = answers(skills, 80 + 300, seed)
+        both = answers(skills, 80 + 200, seed)
         pilot, later = (
             RecordedScores(both.scores[:, part], both.models, both.items[part], both.raters)
             for part in (slice(80), slice(80, None))
         )
-        plan = plan_race(pilot, n_items=300, seed=seed)[1]
+        plan = plan_race(pilot, n_items=200, seed=seed)[1]
         needed = backtest_race(
             later,
             ["race"],

@@ -256,14 +256,14 @@ def test_a_sentence_says_all_of_two_models() -> None:
 
 @pytest.mark.claim
 @pytest.mark.parametrize(
-    ("rare", "alike", "expected"), [(False, True, 3), (False, False, 5), (True, True, 3), (True, False, 9)]
+    ("rare", "alike", "expected"), [(False, True, 1), (False, False, 1), (True, True, 0), (True, False, 5)]
 )
 def test_judges_with_few_scores_do_not_decide(rare: bool, alike: bool, expected: int) -> None:
     """Two models that are the same, each answer scored by one of three judges whose leniency differs.
 
     Where one judge has six of ninety scores, most of the error is that of its bias.
     """
-    wrong, trials = 0, replications(200, 3000)
+    wrong, trials = 0, replications(100, 3000)
     for seed in range(trials):
         rng = np.random.default_rng(seed)
         taste = rng.normal(size=(90, 1)) + np.array([-1.0, 0.0, 1.0]) + 0.5 * rng.normal(size=(90, 3))

@@ -124,7 +124,7 @@ def test_intervals_are_hardly_wider_than_students(
 @pytest.mark.parametrize(("differ", "both_ways"), [(1, False), (2, False), (3, False), (2, True)])
 def test_few_that_differ_are_not_too_sure(differ: int, both_ways: bool) -> None:
     """Of 1,000 items 1 to 3 differ on average."""
-    missed, trials = 0, replications(300, 4000)
+    missed, trials = 0, replications(150, 4000)
     rng = np.random.default_rng(4)
     truth = 0.0 if both_ways else differ / 1000
     for _ in range(trials):

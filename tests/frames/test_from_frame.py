@@ -78,7 +78,10 @@ BROKEN: list[tuple[Any, str]] = [
         frame(allocation=["fixed"] * 2, fixed_repeats=[1, 2]),
         "row 0 .*: fixed_repeats of model 'model' differs",
     ),
-    (frame(allocation=["weighted"] * 2, epoch=[0, 0], weight=[1, -2]), "row 1 .*: weight '-2' is below 0"),
+    (
+        frame(allocation=["phased"] * 2, epoch=[0, 0], phase=[1, -2]),
+        "row 1 .*: phase -2.* is not a whole number",
+    ),
     (frame(allocation=["fixed"] * 2, one_measure=[True, False]), "one_measure is true in some rows"),
     (frame()[["item"]], r"the frame has no column score \(found: item\); a table of scores is"),
     (

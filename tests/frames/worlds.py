@@ -49,28 +49,28 @@ def panel() -> RecordedScores:
 
 
 def bought() -> RecordedScores:
-    """One model by weighted repeats, one by adaptive ones, one by plain epochs; in money, of a task."""
+    """One model by repeats in phases, one by adaptive ones, one by plain epochs; in money, of a task."""
     rng = np.random.default_rng(3)
     scores = rng.integers(0, 2, size=(3, 12, 1, 5)).astype(float)
     scores[0, ::2, 0, 3:] = np.nan
     scores[1, 1::2, 0, 2:] = np.nan
     there = ~np.isnan(scores)
-    weights = np.full(scores.shape, np.nan)
-    weights[0] = np.where(there[0], 1.0 / there[0].sum(axis=-1, keepdims=True), np.nan)
+    phases = np.full(scores.shape, np.nan)
+    phases[0] = np.where(there[0], [0.0, 0.0, 1.0, 1.0, 1.0], np.nan)
     costs = np.where(there, rng.uniform(size=scores.shape), np.nan)
     costs[2, 0, 0, 4], scores[2, 0, 0, 4] = 0.25, np.nan  # it failed, and cost
     return RecordedScores(
         scores,
-        ("w", "a", "f"),
+        ("p", "a", "f"),
         tuple(f"q{i}" for i in range(12)),
         ("accuracy",),
         purchases=(
-            HowBought(Allocation.WEIGHTED, 1, cost=50, usd=1.5),
+            HowBought(Allocation.PHASED, 2, cost=50, usd=1.5),
             HowBought(Allocation.ADAPTIVE, 2, cost=60),
             HowBought(),
         ),
         epochs=np.broadcast_to(np.arange(5), scores.shape).copy(),
-        weights=weights,
+        phases=phases,
         costs=costs,
         task=TaskName("quiz", "2"),
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import logging
-import math
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -272,31 +271,15 @@ def metrics() -> Callable[..., dict[str, float]]:
 
 
 @pytest.fixture
-def weights() -> Callable[..., dict[tuple[str, int], float]]:
-    """The weight of every (id, epoch) that counts, as the log has it; nan if it was held out."""
+def phases() -> Callable[..., dict[tuple[str, int], int]]:
+    """The phase of every (id, epoch) that counts, as the log has it."""
 
-    def of(log: EvalLog, scorer: str = "judge_rating") -> dict[tuple[str, int], float]:
-        found: dict[tuple[str, int], float] = {}
+    def of(log: EvalLog, scorer: str = "judge_rating") -> dict[tuple[str, int], int]:
+        found: dict[tuple[str, int], int] = {}
         for sample in log.samples or []:
             score = (sample.scores or {}).get(scorer)
             if sample.error is None and score is not None and score.value == score.value:
-                weight = (score.metadata or {})["evalbudget"]["weight"]
-                found[str(sample.id), sample.epoch] = math.nan if weight is None else weight
+                found[str(sample.id), sample.epoch] = (score.metadata or {})["evalbudget"]["phase"]
         return found
 
     return of
-
-
-@pytest.fixture
-def check_weights() -> Callable[[dict[tuple[str, int], float]], None]:
-    """Every item has one held-out reading, and the weights of the others leave something to it."""
-
-    def check(weights: dict[tuple[str, int], float]) -> None:
-        for item in {item for item, _ in weights}:
-            own = [weight for (name, _), weight in weights.items() if name == item]
-            given = [weight for weight in own if not math.isnan(weight)]
-            assert len(own) - len(given) == 1, (item, own)
-            assert all(weight > 0.0 for weight in given), (item, own)
-            assert sum(given) <= 1.0 + 1e-9, (item, own)
-
-    return check

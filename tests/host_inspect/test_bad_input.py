@@ -45,7 +45,7 @@ any_values = scoring("any_values", lambda state: {"a": 1, "b": 0}, {"*": [mean()
         ({"budget": 99, "objective": "worst"}, EvalbudgetError, "Did you mean 'worst-item'"),
         ({"budget": 99, "repeat": "judges"}, UnknownNameError, "Did you mean 'judge'"),
         ({"budget": 99, "score": "judge_ratings"}, UnknownNameError, "Did you mean 'judge_rating'"),
-        ({"budget": 99, "hold_uot": False}, UnknownNameError, "Did you mean 'hold_out'"),
+        ({"budget": 99, "objectiv": "mean"}, UnknownNameError, "Did you mean 'objective'"),
         ({"budget": 99, "score_range": "10..1"}, InvalidInputError, "for example 1..10"),
         ({"budget": 99, "score_range": "low"}, InvalidInputError, "for example 1..10"),
     ],

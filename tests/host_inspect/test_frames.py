@@ -18,7 +18,7 @@ for library in ("narwhals", "pandas"):
     pytest.importorskip(library, reason=f"{library} is not installed")
 
 
-@pytest.mark.parametrize("options", [{}, {"sampler": "uniform"}, {"hold_out": False}])
+@pytest.mark.parametrize("options", [{}, {"sampler": "uniform"}, {"sampler": "robin", "pilot": 2}])
 def test_models_are_the_logs_own_numbers(
     run: Any, make_task: Any, metrics: Any, diagnostics: Any, options: dict[str, Any]
 ) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner, Result
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
 from tests.host_inspect.race_tasks import attempts, model, quiz, run, written
@@ -20,6 +21,7 @@ from tests.host_inspect.worlds import UNWATCHED
 
 import warm
 from evalbudget import Design
+from evalbudget.cli.main import cli
 from evalbudget.comparisons import Baseline, GateConfig, GateSampler, as_csv, read_baseline
 from evalbudget.errors import InvalidInputError
 from evalbudget.hooks._plugins import plugins
@@ -35,6 +37,11 @@ def command(*arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if name != "INSPECT_DISPLAY"}
     command = [sys.executable, "-c", EVALBUDGET, *arguments]
     return warm.run(command, host="inspect", env=environment | UNWATCHED)
+
+
+def here(*arguments: str) -> Result:
+    """The same in this process."""
+    return CliRunner(env=UNWATCHED).invoke(cli, arguments)
 
 
 def logs_in(folder: Path) -> list[EvalLog]:
@@ -176,14 +183,14 @@ def test_a_baseline_that_does_not_fit_ends_the_run(
 
 def test_the_command_on_a_plain_log(tmp_path: Path) -> None:
     common = ["--limit", "60", "--display", "none", *SIMULATED]
-    plain = command(
+    plain = here(
         *("inspect", "eval", str(QUIZ), "--model", "simulated/alder", "--log-dir", str(tmp_path / "old")),
-        *("--budget", "3x", *common),
+        *("--budget", "2x", *common),
     )
-    assert plain.returncode == 0, plain.stderr
+    assert plain.exit_code == 0, plain.stderr
     baseline = tmp_path / "baseline.csv"
-    saved = command("gate", "--baseline", str(tmp_path / "old"), "--save-baseline", str(baseline))
-    assert saved.returncode == 0, saved.stderr
+    saved = here("gate", "--baseline", str(tmp_path / "old"), "--save-baseline", str(baseline))
+    assert saved.exit_code == 0, saved.stderr
     done = command(
         *("gate", "--baseline", str(baseline), "--candidate", "simulated/ginkgo", "--task", str(QUIZ)),
         *("--margin", "0.05", "--log-dir", str(tmp_path / "new"), "--json", str(tmp_path / "verdict.json")),
@@ -197,24 +204,24 @@ def test_the_command_on_a_plain_log(tmp_path: Path) -> None:
     assert told["sentence"] in done.stdout
     (log,) = logs_in(tmp_path / "new")
     assert attempts([log]) == told["items"]
-    forecast = command(
+    forecast = here(
         *("inspect", "gate", str(QUIZ), "--baseline", str(baseline), "--model", "simulated/elm", "--margin"),
         *("0.05", "--budget", "20", "--dry-run", "--log-dir", str(tmp_path / "none"), *common),
     )
-    assert forecast.returncode == 0, forecast.stderr
+    assert forecast.exit_code == 0, forecast.stderr
     assert "No call was made." in forecast.stdout
     assert not (tmp_path / "none").exists()
-    nobody = command(
+    nobody = here(
         *("inspect", "gate", str(QUIZ), "--baseline", str(baseline), "--margin", "0.05"),
         *("--model", "nosuch/model", "--log-dir", str(tmp_path / "nobody")),
     )
-    assert nobody.returncode == 2, nobody.stderr
+    assert nobody.exit_code == 2, nobody.stderr
     assert "Traceback" not in nobody.stderr
-    two = command(
+    two = here(
         *("inspect", "gate", str(QUIZ), "--baseline", str(baseline), "--margin", "0.05"),
         *("--model", "simulated/elm,simulated/fir"),
     )
-    assert two.returncode == 2
+    assert two.exit_code == 2
     assert "a gate judges one candidate, and --model names 2" in two.stderr
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from pathlib import Path
@@ -40,6 +39,7 @@ from evalbudget.judges.estimates import (
 )
 from evalbudget_inspect import budgeted
 from evalbudget_inspect.demo.story_rating import judge_rating
+from evalbudget_inspect.host.readings import phase_of
 from evalbudget_inspect.host.refusals import take_refusals
 from evalbudget_inspect.reading.open_logs import open_scores
 
@@ -96,14 +96,14 @@ def table(log: EvalLog) -> JudgeScores:
         if s.scores
     ]
     item, epoch, judge, scores = zip(*rows, strict=True)
-    weights = [(s["judge_rating"].metadata or {})["evalbudget"].get("weight") for s in scores]
+    phases = [phase_of((s["judge_rating"].metadata or {})["evalbudget"]) for s in scores]
     return JudgeScores.of(
         item,
         epoch,
         judge,
         [s["judge_rating"].as_float() for s in scores],
         judges=JUDGES,
-        weight=[math.nan if weight is None else weight for weight in weights],
+        phase=phases,
     )
 
 

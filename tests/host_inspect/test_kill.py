@@ -20,6 +20,8 @@ import warm
 from evalbudget.cli.main import cli
 from evalbudget.repeats.estimates import ItemReadings
 from evalbudget.run import UNANSWERED
+from evalbudget_inspect.host.private import read_buffer_recovery_data
+from evalbudget_inspect.host.scoring import SHARE
 from evalbudget_inspect.repeats.earlier_log import is_refused
 
 BUDGET = 72
@@ -73,8 +75,7 @@ def test_a_run_killed_twice_ends_at_the_budget(
     tmp_path: Path,
     diagnostics: Any,
     metrics: Any,
-    weights: Any,
-    check_weights: Any,
+    phases: Any,
 ) -> None:
     folder = tmp_path / "killed"
     command = _command(
@@ -100,6 +101,8 @@ def test_a_run_killed_twice_ends_at_the_budget(
     first = _kill_when(ignoring, folder, 24)
     process = warm.Popen(_command(folder, "eval-retry", first.location), host="inspect", **quiet)
     log = _kill_when(process, folder, 48)
+    buffer = read_buffer_recovery_data(log.location)
+    assert buffer is not None
     assert _cells(first).items() <= _cells(log).items()
     done = retried(log, log_dir=str(folder))
     assert done.eval.task == "rating"
@@ -119,21 +122,22 @@ def test_a_run_killed_twice_ends_at_the_budget(
     assert ours["failures"][UNANSWERED] == begun
     assert ours["failed"] == sum(ours["failures"].values())
     assert UNANSWERED in " ".join(ours["summary"]["text"].split())
-    # weights are those that were logged before the kill, and leave every held-out reading its share
-    found = weights(done)
-    check_weights(found)
-    old = weights(log)
-    assert {key: str(weight) for key, weight in old.items()}.items() <= {
-        key: str(weight) for key, weight in found.items()
-    }.items()
+    # readings are of the phases that were logged before the kill, those of cells that it cut off too
+    cut_off = [(str(s.id), s.epoch, s.metadata[SHARE]) for s in buffer.in_progress if s.epoch > 1]
+    again = [(str(s.id), s.epoch, s.metadata.get(SHARE)) for s in done.samples or []]
+    assert cut_off
+    assert all(cell in again for cell in cut_off)
+    found = phases(done)
+    assert phases(log).items() <= found.items()
+    assert {0, 1, 2} <= set(found.values())
     items = sorted({item for item, _ in found})
     table = ItemReadings.of(
         [items.index(item) for item, _ in after],
         [epoch - 1 for _, epoch in after],
         list(after.values()),
-        weight=[found[key] for key in after],
+        phase=[found[key] for key in after],
     )
-    assert metrics(done)["estimate"] == pytest.approx(table.weighted_means.mean(), abs=1e-12)
+    assert metrics(done)["estimate"] == pytest.approx(table.item_means.mean(), abs=1e-12)
     exit_code, output = _report(done.location)
     assert exit_code == 0, output
     (row,) = json.loads(output)["leaderboard"]["rows"]

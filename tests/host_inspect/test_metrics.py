@@ -40,14 +40,14 @@ sometimes = scoring("sometimes", lambda state: None if state.epoch % 2 else 1.0)
 def _table(
     readings: list[tuple[str, int, float]],
     names: list[str],
-    weights: dict[tuple[str, int], float] | None = None,
+    phases: dict[tuple[str, int], int] | None = None,
 ) -> ItemReadings:
     return ItemReadings.of(
         [names.index(item) for item, _, _ in readings],
         [epoch - 1 for _, epoch, _ in readings],
         [value for _, _, value in readings],
         n_items=len(names),
-        weight=None if weights is None else [weights[item, epoch] for item, epoch, _ in readings],
+        phase=None if phases is None else [phases[item, epoch] for item, epoch, _ in readings],
     )
 
 
@@ -55,9 +55,9 @@ def _table(
     ("options", "kind"),
     [
         ({"sampler": "uniform"}, Allocation.FIXED),
-        ({"hold_out": False}, Allocation.ADAPTIVE),
-        ({}, Allocation.WEIGHTED),
-        ({"sampler": "eb-bernstein"}, Allocation.WEIGHTED),
+        ({"sampler": "robin", "pilot": 2}, Allocation.ADAPTIVE),
+        ({}, Allocation.PHASED),
+        ({"sampler": "eb-bernstein"}, Allocation.PHASED),
     ],
 )
 def test_metrics_against_the_estimators(
@@ -65,14 +65,14 @@ def test_metrics_against_the_estimators(
     run: Any,
     metrics: Any,
     readings: Any,
-    weights: Any,
+    phases: Any,
     diagnostics: Any,
     options: dict[str, Any],
     kind: Allocation,
 ) -> None:
     log: EvalLog = run(budgeted(make_task(), budget=61, **options), judge={"unparsed": 0.05})
     told, ours = metrics(log), diagnostics(log)
-    logged = weights(log) if kind is Allocation.WEIGHTED else None
+    logged = phases(log) if kind is Allocation.PHASED else None
     table = _table(readings(log), [f"item-{i}" for i in range(8)], logged)
     repeats = ours["fixed_repeats"]
     assert ours["allocation"] == kind.value
@@ -114,7 +114,7 @@ def test_every_score_says_its_epoch(make_task: Any, run: Any) -> None:
     for sample in log.samples:
         ours = sample.scores["judge_rating"].metadata
         assert ours.keys() == {"evalbudget"}
-        assert ours["evalbudget"].keys() == {"epoch", "weight"}
+        assert ours["evalbudget"].keys() == {"epoch", "phase"}
         assert ours["evalbudget"]["epoch"] == sample.epoch
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from inspect_ai.log import list_eval_logs, read_eval_log, write_eval_log
 from inspect_ai.model import (
     ChatMessageUser,
@@ -29,6 +30,7 @@ from inspect_ai.model import (
 from tests.host_inspect.race_tasks import model, quiz, run
 
 import warm
+from evalbudget.cli.main import cli
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.pairwise import load_preferences
 from evalbudget_inspect import pairwise
@@ -220,8 +222,9 @@ def test_killed_it_goes_on_and_the_calls_that_were_lost_count(
 
 
 def test_a_dry_run_asks_nothing(logs: list[Path], tmp_path: Path, server: Server) -> None:
-    result = ran(str(logs[0]), str(logs[1]), "--judge", JUDGE, "--budget", "50", "--dry-run")
-    assert result.returncode == 0
+    command = ["inspect", "pairwise", str(logs[0]), str(logs[1]), "--judge", JUDGE]
+    result = CliRunner().invoke(cli, [*command, "--budget", "50", "--dry-run"])
+    assert result.exit_code == 0
     assert "60 items that all have answered" in result.stdout
     assert result.stdout.rstrip().endswith("No call was made.")
     assert server.calls() == 0
@@ -235,7 +238,7 @@ def test_a_folder_that_the_run_writes_its_own_log_to_can_be_given_again(
     asked = (str(tmp_path), "--judge", JUDGE, "--log-dir", str(tmp_path), "--budget")
     assert ran(*asked, "10").returncode == 0
     assert len(list(tmp_path.glob("*.eval"))) == 3
-    foreseen = ran(*asked, "12", "--dry-run").stdout
+    foreseen = CliRunner().invoke(cli, ["inspect", "pairwise", *asked, "12", "--dry-run"]).stdout
     assert "has 10 calls already, which count: at most 2 more would be made." in foreseen
     again = ran(*asked, "12")
     assert (again.returncode, server.billed) == (0, 12), again.stderr

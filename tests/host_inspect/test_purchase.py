@@ -9,6 +9,7 @@ import pytest
 
 from evalbudget import Allocation
 from evalbudget.errors import BudgetError
+from evalbudget.repeats.phases._plan import FEWEST_ITEMS
 from evalbudget_inspect.repeats.config import Config
 from evalbudget_inspect.repeats.purchase import RepeatPurchase
 from evalbudget_inspect.repeats.resume import Key, PriorCell, promises
@@ -21,7 +22,7 @@ class _Recorded:
     calls: int
     errored: bool
     value: float | None
-    share: dict[str, float | None] = field(default_factory=dict)
+    phase: int | None
 
 
 @dataclass
@@ -43,10 +44,7 @@ class RandomHost:
     in_flight_paid: dict[Key, int] = field(default_factory=dict)
 
     def begin(self, items: list[str], epochs: int) -> None:
-        prior = [
-            PriorCell(key, cell.calls, cell.errored, share={} if cell.value is None else cell.share)
-            for key, cell in self.log.items()
-        ]
+        prior = [PriorCell(key, cell.calls, cell.errored, phase=cell.phase) for key, cell in self.log.items()]
         more = self.book.begin(prior)
         seeds = [(item, epoch) for epoch in range(1, epochs + 1) for item in items]
         self._add(seeds)
@@ -84,8 +82,8 @@ class RandomHost:
                 self.paid += 1
                 failed = self.rng.random() < self.failing
             value = None if failed or self.rng.random() < self.unscored else self.rng.gauss(0.0, 1.0)
-            share = {} if failed else self.book.share(key)
-            self.log[key] = _Recorded(before + calls, failed, value, share)
+            phase = self.book.share(key).get("phase")
+            self.log[key] = _Recorded(before + calls, failed, value, phase)
             self.book.completed(key, value, attempts=before + calls, error="boom" if failed else None)
         elif not self.queue:
             keys = self.book.wanted()
@@ -151,32 +149,23 @@ def test_any_host_spends_at_most_the_budget_and_tells_all_once(seed: int) -> Non
     cells = [event.request.cell for event in book.purchase.journal if event.reading is None]
     assert len(cells) == len(set(cells))
     assert book.purchase.tally.readings == sum(cell.value is not None for cell in log.values())
-    _check_shares(book, log)
+    _check_phases(book, log)
     if host.failing == 0 and host.abandoning == 0 and kills == 0:
         assert paid > budget - attempts
 
 
-def _check_shares(book: RepeatPurchase, log: dict[Key, _Recorded]) -> None:
-    """What the log says of its readings, after any kills and failures, is what the estimate may rest on."""
-    scored = {key: cell for key, cell in log.items() if cell.value is not None}
-    if book.sampler.allocation is not Allocation.WEIGHTED:
-        assert not any(cell.share for cell in scored.values())
-        return
-    for item in book.items:
-        own = [cell.share["weight"] for key, cell in scored.items() if key[0] == item]
-        given = [weight for weight in own if weight is not None]
-        assert len(own) - len(given) <= 1, (item, own)
-        assert all(weight >= 0.0 for weight in given), (item, own)
-        assert sum(given) <= 1.0 + 1e-9, (item, own)
-        # only what failed last can have left an item without a held-out reading
-        failed = any(key[0] == item and cell.value is None for key, cell in log.items())
-        assert len(own) - len(given) == 1 or failed or not own
-    known = {
-        (book.sampler.design.items[r.request.cell.item], r.request.cell.epoch + 1): r.request.weight
+def _check_phases(book: RepeatPurchase, log: dict[Key, _Recorded]) -> None:
+    """After any kills and failures, readings are of the phases they were asked in."""
+    told = {
+        (book.sampler.design.items[r.request.cell.item], r.request.cell.epoch + 1): r.request.phase
         for r in book.purchase.journal.readings
-        if r.value is not None
     }
-    assert known == {key: cell.share["weight"] for key, cell in scored.items()}
+    assert told.items() >= {key: cell.phase for key, cell in log.items()}.items()
+    if book.sampler.allocation is not Allocation.PHASED:
+        assert set(told.values()) == {None}
+    elif len(book.items) >= FEWEST_ITEMS:
+        first = [cell.phase for (_, epoch), cell in log.items() if epoch <= book.sampler.fixed_repeats]
+        assert not any(first)
 
 
 def test_a_cell_that_an_operator_has_run_again_is_counted() -> None:

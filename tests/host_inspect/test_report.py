@@ -31,7 +31,13 @@ def reported(*arguments: str | Path) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"sampler": "uniform"}, {"objective": "mean"}, {"hold_out": False}, {"repeat": "judge"}],
+    [
+        {},
+        {"sampler": "uniform"},
+        {"objective": "mean"},
+        {"sampler": "robin", "pilot": 2},
+        {"repeat": "judge"},
+    ],
 )
 def test_the_estimate_is_the_logs_own(
     run: Any, make_task: Any, metrics: Any, diagnostics: Any, options: dict[str, Any]
@@ -73,7 +79,7 @@ def test_models_of_a_folder_and_logs_that_add_up(
     run: Any, make_task: Any, readings: Any, tmp_path: Path
 ) -> None:
     first = run(make_task(), epochs=2)
-    adaptive = run(budgeted(make_task(), budget=60, hold_out=False))
+    adaptive = run(budgeted(make_task(), budget=60, sampler="robin", pilot=2))
     other = run(make_task(), model=get_model("simulated/other", memoize=False), epochs=3)
     found = reported(tmp_path / "logs")
     rows = {row["model"]: row for row in found["leaderboard"]["rows"]}
@@ -116,8 +122,9 @@ def test_samples_that_a_retry_took_over_count_once(task_file: Path, run: Any, tm
     unfinished = open_scores(Path(failed.location))
     assert unfinished is not None
     assert unfinished.purchases is not None
-    (purchase,) = unfinished.purchases  # it does not say how it was allocated
-    assert (purchase.allocation, purchase.fixed_repeats) == (Allocation.ADAPTIVE, 1)
+    (purchase,) = unfinished.purchases
+    assert (purchase.allocation, purchase.fixed_repeats) == (Allocation.PHASED, 2)
+    assert unfinished.phases is not None
 
 
 def test_ordinals_keep_what_may_count_apart() -> None:
@@ -126,12 +133,12 @@ def test_ordinals_keep_what_may_count_apart() -> None:
     assert [both.ordinal(0, e) for e in range(1, 7)] == [0, 1, 5, 6, 7, 8]
     assert [both.ordinal(1, e) for e in range(1, 4)] == [2, 3, 4]
     assert both.purchase == HowBought(Allocation.ADAPTIVE, 5, cost=12)
-    weighted = Bought(HowBought(Allocation.WEIGHTED, 2, cost=5), 5)
-    both = Ordinals([fixed, weighted])
+    phased = Bought(HowBought(Allocation.PHASED, 2, cost=5), 5)
+    both = Ordinals([fixed, phased])
     assert [both.ordinal(1, e) for e in range(1, 6)] == [fixed.epochs + e for e in range(5)]
-    assert both.purchase.allocation is Allocation.WEIGHTED
+    assert both.purchase.allocation is Allocation.PHASED
     nothing = Bought(HowBought(cost=1), 0)
-    assert Ordinals([nothing, weighted]).purchase == HowBought(Allocation.WEIGHTED, 2, cost=6)
+    assert Ordinals([nothing, phased]).purchase == HowBought(Allocation.PHASED, 2, cost=6)
 
 
 def test_the_text_of_messages_is_what_the_user_asked() -> None:

@@ -174,10 +174,10 @@ def test_a_total_is_shared_by_items(
     ("args", "message"),
     [
         (
-            "eval one.py two.py --model a,b --budget 71 --sampler auto --share",
-            "leaves 23 of 71 scores to each run of 'two'",
+            "eval one.py two.py --model a,b --budget 47 --sampler auto --share",
+            "leaves 15 of 47 scores to each run of 'two'",
         ),
-        ("eval one.py two.py --model a,b --budget 71 --sampler auto --share", "Raise --budget to 72 or more"),
+        ("eval one.py two.py --model a,b --budget 47 --sampler auto --share", "Raise --budget to 48 or more"),
         ("eval one.py two.py --budget 90 --epochs 9 --share", "4 items x 9 epochs (--epochs)"),
         ("eval one.py two.py --budget 20x --share", "--budget 20x is none"),
         ("eval one.py --judges a,b --share", "--budget is missing is none"),

@@ -26,7 +26,7 @@ from evalbudget_inspect.demo.story_rating import story_rating
 PRICES = "simulated/*: {call: 0.001, max_output: 60}\n"
 KINDS: dict[str, dict[str, Any]] = {
     "auto": {"budget": 60},
-    "adaptive": {"budget": 60, "sampler": "eb-bernstein", "hold_out": False},
+    "adaptive": {"budget": 60, "sampler": "robin", "pilot": 2},
     "uniform": {"budget": "6x", "sampler": "uniform"},
     "judge again": {"budget": 60, "repeat": "judge"},
     "judges": {"budget": 72, "judges": ("x", "y")},

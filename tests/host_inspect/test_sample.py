@@ -55,7 +55,7 @@ def test_a_budget_below_the_items_reads_a_sample_in_proportion(run: Any, max_sam
     assert len(items) == sum(items.values()) == 40
     assert sum(i % 4 == 3 for i in items) == 10
     ours = entry_of(log)
-    assert (ours["sampler"], ours["chosen"], ours["strata"], ours["spent"]) == ("auto", "sample", "kind", 40)
+    assert (ours["sampler"], ours["strata"], ours["spent"]) == ("sample", "kind", 40)
     text = ours["summary"]["text"]
     assert "40 of 100 items, once each in proportion to kind: a further item tells more than" in text
     assert "one score of each of the 100 items would have averaged" in " ".join(text.split())
@@ -84,10 +84,10 @@ def test_between_one_reading_of_each_and_the_default_every_item_is_read(run: Any
 def test_where_the_budget_pays_the_default_decides(run: Any) -> None:
     """Also where that is known only once the host's limit is."""
     log = run(budgeted(numbers(), budget=60), limit=10)
-    assert entry_of(log)["chosen"] != "sample"
+    assert entry_of(log)["sampler"] == "auto"
     assert len(asked(log)) == 10
     assert sum(asked(log).values()) == 60
-    assert min(asked(log).values()) >= 3
+    assert min(asked(log).values()) >= 2
     assert "full_lower" not in rows_of(log, "graded")
 
 

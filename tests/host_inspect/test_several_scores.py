@@ -60,7 +60,7 @@ def test_one_score_drives_and_each_has_its_estimate(make_task: Any, run: Any) ->
 
     for name, bought in {"depth": depth, "style": style}.items():
         readings = ItemReadings.of_bought(bought, 6)
-        expected = describe_mean(readings, allocation=Allocation.WEIGHTED, fixed_repeats=3, bounds=None).rows
+        expected = describe_mean(readings, allocation=Allocation.PHASED, fixed_repeats=2, bounds=None).rows
         for row in ("estimate", "stderr"):
             assert rows(log, name)[row] == pytest.approx(expected[row])
 

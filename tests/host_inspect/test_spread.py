@@ -112,9 +112,7 @@ def test_a_worker_goes_on_from_what_was_bought(
     assert Path(other.location).read_bytes() == untouched  # it is of a worker that may be running
 
 
-@pytest.mark.parametrize(
-    ("log_format", "logs"), [("eval", None), ("json", None), ("eval", "memory://spread")]
-)
+@pytest.mark.parametrize(("log_format", "logs"), [("json", None), ("eval", "memory://spread")])
 def test_what_only_an_older_log_holds_is_not_bought_again(
     log_format: str, logs: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

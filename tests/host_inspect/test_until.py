@@ -8,11 +8,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
 from tests.host_inspect.race_tasks import attempts, board, model, quiz, run
 from tests.host_inspect.worlds import UNWATCHED
 
 import warm
+from evalbudget.cli.main import cli
 from evalbudget_inspect import race
 
 EVALBUDGET = "import sys; from evalbudget.cli.main import main; sys.argv[0] = 'evalbudget'; main()"
@@ -85,6 +87,6 @@ def test_the_flag_of_eval(tmp_path: Path) -> None:
         (("race", "--budget", "50"), "a race needs two models or settings"),
         (("eval", "--until", "item±1", "--budget", "90"), "add for example --score-range"),
     ):
-        refused = command(more[0], quiz_file, *one, *more[1:])
-        assert refused.returncode == 2, refused.stderr
+        refused = CliRunner().invoke(cli, ["inspect", more[0], quiz_file, *one, *more[1:]])
+        assert refused.exit_code == 2, refused.stderr
         assert told in refused.stderr

@@ -173,7 +173,7 @@ def test_the_recorded_judge_against_the_backtest(
 
     # the same sampler, but for the host's order of the first epoch: dataset order, where a backtest's sampler
     # starts in an order of its own. What is learned does not depend on it, so the counts agree.
-    sampler = Config.of(budget=100, seed=3).make_sampler(Design(items=pool.items))
+    sampler = Config.of(budget=100, seed=3).make_sampler(Design(items=pool.items), budget=100)
     asked: set[tuple[str, int]] = set()
     for _ in range(100):
         (request,) = sampler.ask()

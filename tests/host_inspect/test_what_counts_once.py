@@ -77,7 +77,7 @@ def test_how_samples_were_bought_outlives_another_scoring(tmp_path: Path) -> Non
     again = scoring("again", lambda s: "C" if s.output.completion == "yes" else "I", [accuracy()])
     after = read(scored_again(log, "-scored.eval", again(), action="overwrite"))
     assert after.raters == ("again",)
-    assert before.purchases[0].allocation is Allocation.WEIGHTED
+    assert before.purchases[0].allocation is Allocation.PHASED
     assert after.purchases == before.purchases
     (old,), (new,) = (report(one)["leaderboard"].rows for one in (before, after))
     assert (new.estimate, new.standard_error) == pytest.approx((old.estimate, old.standard_error), abs=1e-12)

@@ -117,10 +117,10 @@ def test_a_score_that_turns_out_to_be_no_number(tmp_path: Path) -> None:
 
 
 def test_budgets_below_the_first_readings(refused: Callable[..., str]) -> None:
-    message = refused("numbers", budget=29, sampler="auto", kind=BudgetError)
-    assert "below the minimum of 30" in message
-    assert "auto reads each of the 10 documents 3 times" in message
-    assert "Raise --budget to 30 or more" in message
+    message = refused("numbers", budget=19, sampler="auto", kind=BudgetError)
+    assert "below the minimum of 20" in message
+    assert "auto reads each of the 10 documents 2 times" in message
+    assert "Raise --budget to 20 or more" in message
     assert "at up to 3 calls" in refused("choice", budget=29, sampler="uniform", kind=BudgetError)
     assert "needs" not in refused("numbers", budget="0.5x", sampler="uniform", kind=BudgetError)
 

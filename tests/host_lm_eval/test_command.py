@@ -44,7 +44,7 @@ def _samples(out: str) -> str:
 def test_tables_and_files_are_the_hosts(capsys: pytest.CaptureFixture[str]) -> None:
     write_task(Path("tasks"), n=12)
     flags = ["--sampler", "eb-bernstein", "--budget", "8x", "--score-range=0..1", "--sampler_seed", "3"]
-    assert run_host(_command("out", *flags, "--sampler-option", "bonus=2")) == 0
+    assert run_host(_command("out", *flags, "--sampler-option", "objective=mse")) == 0
     assert lm_eval.evaluator.evaluate is STOCK
 
     table = capsys.readouterr().out
@@ -63,13 +63,13 @@ def test_tables_and_files_are_the_hosts(capsys: pytest.CaptureFixture[str]) -> N
     assert block["estimates"]["numbers"]["exact_match,none"]["estimate"] == row["exact_match,none"]
     summary = table.split("|\n\n", 1)[1]
     assert summary.startswith("numbers with ")
-    assert f"Estimate {row['exact_match,none']:.2f}" in summary
+    assert f"Estimate {row['exact_match,none']:.3f}" in summary
     assert "Spent     96 of 96 calls" in summary
     assert "document " in summary
     assert max(map(len, summary.splitlines())) <= 80
     assert (block["budget"], block["spent"], block["seed"]) == ("8x", 96, 3)
-    assert block["options"] == {"bonus": 2}
-    assert (block["fixed_repeats"], block["score_range"]) == (3, [0, 1])
+    assert block["options"] == {"objective": "mse"}
+    assert (block["fixed_repeats"], block["score_range"]) == (2, [0, 1])
     assert Path(block["journal"]).parent == Path("out/evalbudget-journals")
     samples = [json.loads(line) for line in _samples("out").splitlines()]
     assert len(samples) == 96
@@ -165,8 +165,8 @@ def test_flags_alone_are_those_of_run() -> None:
         (["--budget", "$20", "--risk", "2"], "--risk is 2; write a chance"),
         (["--budget", "9", "--sampler", "unifrom"], "unknown sampler 'unifrom'. Did you mean 'uniform'"),
         (["--budget", "9", "--sampler", "pulse"], "races models.*evalbudget lm-eval race --arm"),
-        (["--budget", "9", "--sampler_option", "hold_aut=1"], "unknown option of sampler.*'hold_out'"),
-        (["--budget", "9", "--sampler_option", "bonus"], "--sampler_option 'bonus' is not NAME=VALUE"),
+        (["--budget", "9", "--sampler_option", "objektive=mse"], "unknown option of sampler.*'objective'"),
+        (["--budget", "9", "--sampler_option", "mse"], "--sampler_option 'mse' is not NAME=VALUE"),
         (["--budget", "9", "--sampler_option", "objective=best"], "objective 'best'"),
         (["--budget", "9", "--score_range", "1..0"], "not a range"),
         (["--budget", "9", "--in_flight", "0"], "--in_flight is 0"),

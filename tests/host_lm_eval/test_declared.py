@@ -61,13 +61,14 @@ def readings_in(results: dict[str, Any], task: str, key: str = KEY) -> tuple[Ite
         if sample["filter"] == chosen and not math.isnan(sample[metric])
     ]
     documents = sorted({sample["doc_id"] for sample in own})
-    weights = [sample.get("weight") for sample in own]
+    phases = [sample.get("phase") for sample in own]
     found = ItemReadings.of(
         [documents.index(sample["doc_id"]) for sample in own],
         [sample["epoch"] for sample in own],
         [float(sample[metric]) for sample in own],
         n_items=len(documents),
-        weight=[math.nan if weight is None else weight for weight in weights],
+        phase=[math.nan if phase is None else phase for phase in phases],
+        phase_sizes=results["evalbudget"].get("phase_sizes", ()),
     )
     return found, documents
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from lm_eval.evaluator import evaluate
+from lm_eval.utils import env
 from tests.host_lm_eval.worlds import CoinModel, load, numbered, write_task
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
@@ -38,6 +39,24 @@ def test_every_document_once_is_the_stock_run(folder: Path) -> None:
     assert [_stable(record) for record in ours.pop("samples")["numbers"]] == stock.pop("samples")["numbers"]
     assert ours == stock
     assert sorted(ours_lm.calls) == sorted(stock_lm.calls)
+
+
+def test_templates_are_compiled_once_and_not_for_every_score(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled: list[str] = []
+    of_jinja = env.overlay().from_string
+
+    def counted(source: str) -> Any:
+        compiled.append(source)
+        return of_jinja(source)
+
+    monkeypatch.setattr(env, "from_string", counted)
+    with PrimedTasks(CoinModel(), load(folder, "numbers")) as primed:
+        compiled.clear()
+        primed.run(numbered([("numbers", doc) for doc in range(10)] * 3))
+    assert len(compiled) == len(set(compiled)) > 0
+    assert env.from_string is counted
 
 
 def test_repeats_in_any_order_belong_to_their_documents(folder: Path) -> None:

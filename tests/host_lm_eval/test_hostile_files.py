@@ -99,7 +99,7 @@ def test_a_record_after_any_damage(tmp_path: Path, kind: str, write: Callable[[P
 def sample(i: int) -> dict[str, Any]:
     return {
         "doc_id": i, "doc": {"q": 1, "category": "a"}, "filtered_resps": ["1"], "filter": "none",
-        "metrics": ["acc"], "doc_hash": "h", "acc": float(i % 2), "epoch": 0, "weight": 0.5,
+        "metrics": ["acc"], "doc_hash": "h", "acc": float(i % 2), "epoch": 0, "phase": 0,
     }  # fmt: skip
 
 
@@ -112,7 +112,12 @@ OURS = {
     "config": {"model": "hf", "model_args": "pretrained=x"},
     "model_name": "x",
     "configs": {"t": {"metric_list": [{"metric": "acc", "aggregation": "mean"}]}},
-    "evalbudget": {"allocation": "weighted", "fixed_repeats": 1, "judges": {"t": {"fixed_repeats": 1}}},
+    "evalbudget": {
+        "allocation": "phased",
+        "fixed_repeats": 1,
+        "phase_sizes": [2.0],
+        "judges": {"t": {"fixed_repeats": 1}},
+    },
 }
 
 

@@ -44,8 +44,8 @@ def test_the_sampler_pays_judges_and_the_estimate_is_the_panels(
     with budgeted(budget=40, sampler="eb-bernstein", journal=tmp_path / "run.jsonl", in_flight=2):
         found = evaluate(folder, server.chat_args("writer"), output=out)
     said = [(d, e, *map_back(r)) for d, e, r in parsed(out)]
-    weights = weights_of(out)
-    assert len(said) == len(weights) == 40
+    phases = phases_of(out)
+    assert len(said) == len(phases) == 40
     assert sum(server.calls(name) for name in NAMES) == 40  # never above the budget
     assert server.calls("writer") == 40
 
@@ -54,7 +54,7 @@ def test_the_sampler_pays_judges_and_the_estimate_is_the_panels(
     assert sum(score is None for *_, score in said) == 2
     assert caplog.text.count("judge 'b' failed") == 1  # not once a round
     counts = Counter(d for d, *_ in said)
-    assert max(counts.values()) > min(counts.values()) >= 3
+    assert max(counts.values()) > min(counts.values()) >= 4
 
     block = found["evalbudget"]
     assert (block["readings"], block["failed"]) == (38, 2)
@@ -65,7 +65,7 @@ def test_the_sampler_pays_judges_and_the_estimate_is_the_panels(
         [NAMES.index(j) for *_, j, _ in said],
         [math.nan if s is None else s for *_, s in said],
         judges=NAMES,
-        weight=[weights[d, e] for d, e, *_ in said],
+        phase=[phases[d, e] for d, e, *_ in said],
     )
     how = Allocation(block["allocation"])
     estimate = panel_mean(scores, allocation=how, fixed_repeats=block["fixed_repeats"])
@@ -103,11 +103,9 @@ def parsed(out: Path) -> list[tuple[int, int, dict[str, Any]]]:
     return [(r["doc_id"], r["epoch"], json.loads(text)) for r in records for text in r["filtered_resps"][0]]
 
 
-def weights_of(out: Path) -> dict[tuple[int, int], float]:
-    """Of every answer, by document and repeat; nan if it was held out."""
-    return {
-        (r["doc_id"], r["epoch"]): math.nan if r["weight"] is None else r["weight"] for r in samples_in(out)
-    }
+def phases_of(out: Path) -> dict[tuple[int, int], int]:
+    """Of every answer, by document and repeat."""
+    return {(r["doc_id"], r["epoch"]): r["phase"] for r in samples_in(out)}
 
 
 def map_back(reading: dict[str, Any]) -> tuple[str, float | None]:
@@ -156,7 +154,7 @@ def test_refused_before_anything_is_spent(server: Server, judges: list[str], tmp
         folder = write_judged(tmp_path / name, options.pop("judges", judges), n=3, **options)
         with (
             pytest.raises((InvalidInputError, UnknownNameError), match=message),
-            budgeted(budget=26, journal="none"),
+            budgeted(budget=17, journal="none"),
         ):
             evaluate(folder, server.chat_args("writer"))
 
@@ -164,7 +162,7 @@ def test_refused_before_anything_is_spent(server: Server, judges: list[str], tmp
     refused("alone", "at least 2 judges", judges=judges[:1])
     refused("same", "repeats would be identical", generation=GREEDY)  # deterministic judges
     varied = {"rotation": "all", "gen_kwargs": {"temperature": 1}}
-    refused("small", "below the minimum of 27", **varied)  # 3 documents x 3 times x 3 judges
+    refused("small", "below the minimum of 18", **varied)  # 3 documents x 2 times x 3 judges
     assert server.calls() == 0
 
 
@@ -176,22 +174,24 @@ def test_several_judges_of_an_answer_count_each(server: Server, judges: list[str
     assert Counter(s.model for s in server.served) == Counter(writer=9, a=9, b=9, c=9)
     assert found["evalbudget"]["spent"] == 27
 
-    # the scores of an answer have its weight together
+    # the scores of an answer are of its phase
+    folder = write_judged(tmp_path / "more", judges, n=5, rotation="all", gen_kwargs={"temperature": 1})
     out = tmp_path / "out"
-    with budgeted(budget=45, journal="none", vary_seed=True):
+    with budgeted(budget=75, journal="none", vary_seed=True):
         found = evaluate(folder, server.chat_args("writer"), output=out)
     said = [(d, e, *map_back(r)) for d, e, r in parsed(out)]
-    weights = weights_of(out)
-    assert len(said) == 3 * len(weights) == 45
+    phases = phases_of(out)
+    assert len(said) == 3 * len(phases) == 75
+    assert Counter(phases.values()) == {0: 10, 1: 10, 2: 5}
     scores = JudgeScores.of(
         [d for d, *_ in said],
         [e for _, e, *_ in said],
         [NAMES.index(j) for *_, j, _ in said],
         [s for *_, s in said],
         judges=NAMES,
-        weight=[weights[d, e] / 3 for d, e, *_ in said],
+        phase=[phases[d, e] for d, e, *_ in said],
     )
-    estimate = panel_mean(scores, allocation=Allocation.WEIGHTED)
+    estimate = panel_mean(scores, allocation=Allocation.PHASED)
     assert found["results"]["essays"]["judged,panel"] == pytest.approx(estimate.value, abs=1e-12)
     recorded = open_scores(out)
     assert recorded is not None
@@ -200,26 +200,27 @@ def test_several_judges_of_an_answer_count_each(server: Server, judges: list[str
 def test_every_response_of_the_first_answers_counts(
     server: Server, judges: list[str], tmp_path: Path
 ) -> None:
-    folder = write_judged(tmp_path, judges, n=4, repeats=2, gen_kwargs={"temperature": 1})
+    folder = write_judged(tmp_path, judges, n=5, repeats=2, gen_kwargs={"temperature": 1})
     out = tmp_path / "out"
-    with budgeted(budget=40, sampler="eb-bernstein", journal="none", vary_seed=True):
+    with budgeted(budget=50, sampler="eb-bernstein", journal="none", vary_seed=True):
         found = evaluate(folder, server.chat_args("writer"), output=out)
     said = [(d, r["epoch"], *map_back(r)) for d, _, r in parsed(out)]
     columns = [(d, e, NAMES.index(j), s) for d, e, j, s in said]
-    weights = weights_of(out)
-    assert len(said) == 2 * len(weights) == 40
+    phases = phases_of(out)
+    assert len(said) == 2 * len(phases) == 50
+    assert Counter(phases.values()) == {0: 10, 1: 10, 2: 5}
     scores = JudgeScores.of(
         *zip(*columns, strict=True),
         judges=NAMES,
-        weight=[weights[d, e // 2] / 2 for d, e, *_ in columns],  # an answer is two responses
+        phase=[phases[d, e // 2] for d, e, *_ in columns],  # an answer is two responses
     )
-    estimate = panel_mean(scores, allocation=Allocation.WEIGHTED)
+    estimate = panel_mean(scores, allocation=Allocation.PHASED)
     row = found["results"]["essays"]
     assert row["judged,panel"] == pytest.approx(estimate.value, abs=1e-12)
-    again = mean_over_fixed_items(judge_corrected(scores), allocation=Allocation.WEIGHTED, fixed_repeats=6)
+    again = mean_over_fixed_items(judge_corrected(scores), allocation=Allocation.PHASED)
     larger = max(estimate.standard_error, again.standard_error)
     assert row["judged_stderr,panel"] == pytest.approx(larger, abs=1e-12)
     recorded = open_scores(out)
     assert recorded is not None
     assert recorded.purchases is not None
-    assert recorded.purchases[0].fixed_repeats == 6
+    assert recorded.purchases[0].fixed_repeats == 4

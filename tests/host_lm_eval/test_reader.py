@@ -123,7 +123,7 @@ def test_a_group_with_several_models_and_runs(runs: Path) -> None:
     assert recorded.purchases is not None
     assert recorded.epochs is not None
     coin, other = recorded.purchases
-    assert (coin.allocation, coin.fixed_repeats, coin.cost) == (Allocation.WEIGHTED, 1, 70)
+    assert (coin.allocation, coin.fixed_repeats, coin.cost) == (Allocation.PHASED, 1, 70)
     assert (other.allocation, other.cost) == (Allocation.FIXED, 4)
     assert int(recorded.counts[0].sum()) == 70
     assert int(recorded.counts[1].sum()) == 4
@@ -131,7 +131,7 @@ def test_a_group_with_several_models_and_runs(runs: Path) -> None:
     # every score, by hand
     assert np.nansum(recorded.scores) == sum(sample["exact_match"] for sample in samples_in(runs))
     # of both runs, and so of every item, the shares add up to 1
-    assert recorded.weights is not None
+    assert recorded.phases is not None
 
 
 def test_metrics_are_no_panel_of_judges(runs: Path) -> None:

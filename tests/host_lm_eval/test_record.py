@@ -17,7 +17,7 @@ from evalbudget_lm_eval.host.answers import Answered, Asked
 from evalbudget_lm_eval.races.run import _Arm
 from evalbudget_lm_eval.run.record import RACE, RUN, Bought, Kept, Record
 from evalbudget_lm_eval.run.resume import count_cut_off
-from evalbudget_lm_eval.run.rounds import failures_alone
+from evalbudget_lm_eval.run.rounds import failed_alone
 
 
 def cell(doc_id: int, epoch: int = 0) -> Asked:
@@ -176,8 +176,8 @@ def test_only_what_failed_by_itself_speaks_against_a_model_when_a_race_goes_on(t
     kept.fail(cell(18), 0.0, "not asked")
     record.close()
     again = reopened(tmp_path / "r.jsonl")
-    assert failures_alone(again.bought) == 1
-    assert failures_alone(again.bought[:1]) == 0
+    assert len(failed_alone(again.bought)) == 1
+    assert failed_alone(again.bought[:1]) == []
 
 
 @pytest.mark.parametrize("paid", [True, False])

@@ -105,6 +105,24 @@ def test_killed_and_interrupted_runs_go_on_to_exactly_the_budget(tmp_path: Path)
     assert whole["results"] == told["results"]
 
 
+def test_a_run_in_phases_goes_on_in_its_phase_also_with_a_larger_budget(tmp_path: Path) -> None:
+    folder = write_task(tmp_path / "tasks", n=20)
+    with (
+        broken_off(Kept, "hear", at=170),  # in the fourth phase, which would have ended with the budget
+        pytest.raises(KeyboardInterrupt),
+        budgeted(budget=300, journal="j.jsonl"),
+    ):
+        simple_evaluate(folder, CoinModel(seed=1))
+    begun = [event.request for event in journal_of("j.jsonl") if event.reading is None]
+    assert {request.phase for request in begun} == {0, 1, 2, 3}
+    with budgeted(budget=700, journal="j.jsonl"):
+        block = simple_evaluate(folder, CoinModel(seed=2))["evalbudget"]
+    asked = [event.request for event in journal_of("j.jsonl") if event.reading is None]
+    assert asked[: len(begun)] == begun
+    assert len({request.cell for request in asked}) == len(asked) == block["readings"] == 700
+    assert block["phase_sizes"] == [2, 2, 4, 8, 19]
+
+
 def _model(server: Server, **more: Any) -> Any:
     return chat_model(server, max_retries=1, **more)
 
@@ -163,7 +181,7 @@ def test_a_command_that_was_killed_goes_on_to_its_budget(
     command = [sys.executable, "-c", EVALBUDGET, *flags]
     with (tmp_path / "log").open("w") as log:
         files: dict[str, Any] = {"env": environment(), "stdout": log, "stderr": log}
-        fresh = concurrent > 1
+        fresh = number == signal.SIGINT
         process = (
             subprocess.Popen(command, **files) if fresh else warm.Popen(command, host="lm-eval", **files)
         )

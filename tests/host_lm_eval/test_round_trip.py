@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tests.host_lm_eval.judged_worlds import evaluate, write_judged
 from tests.host_lm_eval.money_worlds import GENERATION, PaidServer, luck, price_file
-from tests.host_lm_eval.worlds import write_group, write_task
+from tests.host_lm_eval.worlds import write_group, write_scored, write_task
 
 import evalbudget
 from evalbudget.backtest import RecordedScores
@@ -54,13 +54,14 @@ def means_of(recorded: RecordedScores, *, drawn: bool) -> dict[str | None, Bench
 
 
 def describe_panel(scores: JudgeScores, **how: Any) -> BenchmarkMean:
-    weights = np.full(scores.value.size, np.nan) if scores.weight is None else scores.weight
+    phases = np.full(scores.value.size, np.nan) if scores.phase is None else scores.phase
     places = zip(scores.item, scores.epoch, scores.judge, strict=True)
     calls = [
-        Call(int(item), int(epoch), int(judge), float(value), float(weight))
-        for (item, epoch, judge), value, weight in zip(places, scores.value, weights, strict=True)
+        Call(int(item), int(epoch), int(judge), float(value), float(phase))
+        for (item, epoch, judge), value, phase in zip(places, scores.value, phases, strict=True)
     ]
-    return PanelRows(calls, scores.judges, n_items=scores.n_items, **how).mean
+    sizes = scores.phase_sizes
+    return PanelRows(calls, scores.judges, n_items=scores.n_items, phase_sizes=sizes, **how).mean
 
 
 def check_rows(
@@ -177,6 +178,41 @@ def test_a_budget_in_money(
     recorded = open_scores(out)
     assert recorded is not None
     assert recorded.costs is not None
+
+
+def test_two_runs_of_one_task_in_a_group(tmp_path: Path) -> None:
+    """Phases of the second run come after all of the first one's, also those in which a task got nothing."""
+    folder, out = tmp_path / "tasks", tmp_path / "out"
+    write_task(folder, "one", n=20)
+    write_task(folder, "two", n=12)
+    write_group(folder, "both", ["one", "two"])
+    for seed in (3, 4):
+        with budgeted(sampler="eb-bernstein", budget=200, seed=seed):
+            evaluate(folder, f"model=coin,seed={seed}", "both", output=out, **COIN)
+    recorded = open_scores(out, task="both")
+    assert recorded is not None
+    assert recorded.purchases is not None
+    sizes = recorded.purchases[0].phase_sizes
+    assert len(sizes) == 6
+    assert len(recorded.items) * sum(sizes) == 400
+    one = open_scores(out, task="one")
+    assert one is not None
+    assert Study(one).item_means(0) == pytest.approx(Study(recorded).item_means(0)[of(recorded, "one")])
+
+
+def test_a_document_that_was_given_up_is_missing_and_no_part_of_the_mean(tmp_path: Path) -> None:
+    code = "(results[0] > '4') / (doc['number'] != 5)"
+    folder, out = write_scored(tmp_path / "tasks", "exact_match", code), tmp_path / "out"
+    with budgeted(budget=75, seed=3):
+        found = evaluate(folder, "model=coin,seed=3", "numbers", output=out, **COIN)
+    recorded = open_scores(out)
+    assert recorded is not None
+    assert recorded.declared is not None
+    assert recorded.declared.notes == (
+        "1 document of numbers has no score of coin: given up after failures.",
+    )
+    (row,) = evalbudget.read(out).estimate().rows
+    assert row.estimate == pytest.approx(found["results"]["numbers"]["exact_match,none"], abs=1e-12)
 
 
 def test_scores_that_are_gone_are_said(tmp_path: Path) -> None:

@@ -119,6 +119,20 @@ def test_who_is_down_is_not_asked_and_one_call_finds_out_whether_it_is_back(fold
         assert purse.had == [23, 24, 25]
 
 
+def test_repeats_of_one_document_that_fails_do_not_mean_that_the_model_is_down(folder: Path) -> None:
+    lm, purse = TemplateAPI(4, frozenset({5})), Purse()
+    with PrimedTasks(lm, load(folder)) as primed:
+        rounds = Rounds(primed, Record.open(None, "run", {}).of(), purse)
+        rounds.ask(cells(5, 6))
+        again = [asked for epoch in range(1, 12) for asked in cells(5, epoch=epoch)]
+        rounds.ask([*again, *cells(7, 8)])
+        assert purse.paid == [5] * 12
+        assert (purse.had, purse.rest) == ([6, 7, 8], [])
+        lm.fails = frozenset(range(30))
+        rounds.ask(cells(*range(10, 20)))
+        assert purse.rest == [18, 19]
+
+
 def test_responses_of_an_earlier_run_are_scored_without_asking(folder: Path, tmp_path: Path) -> None:
     record = Record.open(tmp_path / "r.jsonl", "race", {})
     record.of("a").hear(*cells(3), 0, "3")
@@ -132,6 +146,33 @@ def test_responses_of_an_earlier_run_are_scored_without_asking(folder: Path, tmp
         assert purse.had == [3, 4, 9]
         assert primed.numbers("numbers")["exact_match,none"] == {(3, 0): 1.0, (9, 0): 1.0, (4, 1): 0.0}
     record.close()
+
+
+@pytest.mark.parametrize(
+    ("options", "rounds"),
+    [
+        # a phase goes together, and with it one answer to each document for the phase after it
+        ({}, [32, 48 + 40, 40 + 40, 120 + 40, 40]),
+        ({"until": "item±0.1"}, [32, 48, 40, 40, 40, 50, 62, 88]),
+        ({"sampler": "uniform"}, [32, 256, 112]),
+        ({"sampler": "robin-hood", "t0": 3}, [32, 88] + [32] * 8 + [24]),
+        ({"in_flight": 50}, [50] * 8),
+    ],
+    ids=lambda given: " ".join(map(str, given.values())) if isinstance(given, dict) else "",
+)
+def test_a_round_is_as_large_as_what_is_decided_and_never_larger(
+    tmp_path: Path, options: dict[str, Any], rounds: list[int]
+) -> None:
+    sizes: list[int] = []
+
+    class Model(CoinModel):
+        def generate_until(self, requests: list[Any], disable_tqdm: bool = False) -> list[str]:
+            sizes.append(len(requests))
+            return super().generate_until(requests)
+
+    with budgeted(budget=400, score_range="0..1", journal="none", **options):
+        simple_evaluate(write_task(tmp_path / "tasks", n=40), Model())
+    assert sizes == rounds
 
 
 def test_the_rule_of_who_is_down() -> None:
@@ -196,3 +237,19 @@ def test_a_race_that_goes_on_asks_a_dead_model_once_to_see_whether_it_is_back(tm
     assert sum(seed == 3 for seed, _ in Racer.asked) == before + 1
     assert again.of("dead").failed == 9
     assert again.spent <= 80
+
+
+def test_a_document_that_fails_is_not_asked_for_all_repeats_of_a_large_round(tmp_path: Path) -> None:
+    class Model(CoinModel):
+        def _answer(self, prompt: str, kwargs: dict[str, Any]) -> str:
+            if "say 5 " in prompt:
+                self.calls.append(prompt)
+                raise ValueError("no")
+            return super()._answer(prompt, kwargs)
+
+    lm = Model()
+    with budgeted(sampler="uniform", budget=600, journal="none"):
+        block = simple_evaluate(write_task(tmp_path / "tasks", n=30), lm)["evalbudget"]
+    assert block["closed"] == ["numbers:5"]
+    assert sum("say 5 " in prompt for prompt in lm.calls) == 4
+    assert block["readings"] == 600 - block["failed"]

@@ -143,16 +143,11 @@ def test_every_averaged_metric_has_its_estimate(tmp_path: Path) -> None:
     assert row["exact_match,one"] == row["exact_match,two"]
     for chosen in ("one", "two"):
         scored = [
-            Scored(
-                r["doc_id"],
-                r["epoch"],
-                float(r["exact_match"]),
-                math.nan if r["weight"] is None else r["weight"],
-            )
+            Scored(r["doc_id"], r["epoch"], float(r["exact_match"]), r["phase"])
             for r in results["samples"]["numbers"]
             if r["filter"] == chosen
         ]
-        mean = readings_of(scored, range(12)).weighted_means.mean()
+        mean = readings_of(scored, range(12), ()).item_means.mean()
         assert row[f"exact_match,{chosen}"] == pytest.approx(mean, abs=1e-12)
     assert row["exact_match_stderr,one"] == row["exact_match_stderr,two"]
     assert "exact_match_plain_mean,one" in row

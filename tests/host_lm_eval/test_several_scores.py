@@ -43,9 +43,9 @@ def test_one_score_decides_and_both_have_estimates_from_the_same_readings(folder
             [sample["epoch"] for sample in samples],
             [sample["exact_match"] for sample in samples],
             n_items=14,
-            weight=[float("nan") if sample["weight"] is None else sample["weight"] for sample in samples],
+            phase=[sample["phase"] for sample in samples],
         )
-        mean = describe_mean(readings, allocation=Allocation.WEIGHTED, fixed_repeats=0, bounds=(0.0, 1.0))
+        mean = describe_mean(readings, allocation=Allocation.PHASED, fixed_repeats=0, bounds=(0.0, 1.0))
         assert rows[f"exact_match,{name}"] == pytest.approx(mean.rows["estimate"])
         assert rows[f"exact_match_stderr,{name}"] == pytest.approx(mean.rows["stderr"])
 

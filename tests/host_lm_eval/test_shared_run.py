@@ -26,6 +26,7 @@ from tests.host_lm_eval.worlds import (
     write_task,
 )
 
+import evalbudget
 import warm
 from evalbudget.errors import BudgetError, InvalidInputError, JournalError, StoreDownError, StoreError
 from evalbudget.run import SharedPurchase
@@ -93,6 +94,8 @@ def test_two_processes_one_killed_and_run_again(server: Server, tmp_path: Path) 
     assert whole is not None
     assert whole.purchases is not None
     assert whole.purchases[0].allocation.value == blocks[0]["allocation"]
+    (read,) = evalbudget.read(tmp_path / "out").estimate().rows
+    assert read.estimate == pytest.approx(rows[0]["exact_match,none"], abs=1e-12)
     part = next((tmp_path / "out").rglob("samples_*.jsonl"))
     with pytest.raises(InvalidInputError, match="1 of 2 processes bought that shared a budget"):
         open_scores(part)

@@ -225,7 +225,7 @@ def journal_of(path: str | Path) -> Journal:
     first, *lines = map(json.loads, Path(path).read_text().splitlines())
     reader = JournalReader(Header(first["sampler"]["config"], first["sampler"]["design"], first["version"]))
     for line in lines:
-        if not line.keys().isdisjoint(("ask", "tell", "note")):
+        if not line.keys().isdisjoint(("ask", "tell")):
             reader.take(line)
     return reader.journal
 

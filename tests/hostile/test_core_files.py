@@ -35,8 +35,8 @@ from evalbudget.run import JournalFile, read_journal
 
 CSV = b"model,item,rater,repeat,score\na,x,r,0,1.5\na,y,r,0,2\na,y,r,1,\nb,x,r,0,3\n"
 BOUGHT_CSV = (
-    b"item,score,model,epoch,weight,allocation,fixed_repeats,model_cost,one_measure\n"
-    b"x,1,a,0,0.5,weighted,1,9,true\ny,0,a,1,0.5,weighted,1,9,true\nx,1,b,0,,fixed,0,,true\n"
+    b"item,score,model,epoch,phase,allocation,fixed_repeats,model_cost,one_measure\n"
+    b"x,1,a,0,0,phased,1,9,true\ny,0,a,1,1,phased,1,9,true\nx,1,b,0,,fixed,0,,true\n"
 )
 JSON_LINES = b"".join(
     json.dumps({"item": item, "score": score, "model": "a", "repeat": repeat, "cost": 0.5}).encode() + b"\n"
@@ -71,9 +71,11 @@ SCORES: dict[str, Any] = {
     "models": np.array(["a", "b"]),
     "items": np.array(["x", "y", "z"]),
     "raters": np.array(["r", "s"]),
-    "allocation": np.array(["fixed", "adaptive"]),
+    "phases": np.arange(24).reshape(2, 3, 2, 2) % 2.0,
+    "allocation": np.array(["phased", "adaptive"]),
+    "phase_sizes": np.array([[2.0, 2.0], [np.nan, np.nan]]),
 }
-OPTIONAL = ("categories", "reference", "epochs", "weights", "one_generation", "fixed_repeats", "cost", "usd")
+OPTIONAL = ("categories", "reference", "epochs", "one_generation", "fixed_repeats", "cost", "usd")
 FACTORS = {"V": np.ones((4, 2)), "U": np.eye(5, 2), "items": np.array(list("abcd"))}
 
 
@@ -268,7 +270,7 @@ def test_parquet_with_lists_and_with_long_numbers(tmp_path: Path) -> None:
 
 
 def sampler() -> EBBernstein:
-    return EBBernstein(Design.of_items(4), seed=1)
+    return EBBernstein(Design.of_items(5), seed=1)
 
 
 @pytest.mark.claim
@@ -276,18 +278,19 @@ def test_a_journal_after_any_damage(tmp_path: Path) -> None:
     path, damaged = tmp_path / "whole.jsonl", tmp_path / "journal.jsonl"
     asked = sampler()
     with JournalFile.create(path, Header.of(asked, "1")) as file:
-        for value in (0.5, None, 0.25, 1.0, 0.0, 0.75, 0.5, 0.5, 1.0):
+        for value in (0.5, None, 0.25, 1.0, 0.0, 0.75, 0.5, 0.5, 1.0, 0.25, 0.0, 0.5, 1.0):  # two phases
             (request,) = asked.ask()
             reading = Reading(request, value, 1.0, None if value is not None else "refused")
             asked.tell([reading])
             file.append(Event(request))
             file.append(Event(request, reading))
-        file.note("chosen", "rating-kernel")
 
     def go_on(path: Path) -> None:
         journal = read_journal(path)
         assert journal.spent >= 0.0
-        resume(sampler(), journal, path=path)
+        again = sampler()
+        resume(again, journal, path=path)
+        again.ask(20)
 
     check_damage(path.read_bytes(), reader(damaged, go_on), damaged, examples=200)
 

@@ -13,7 +13,7 @@ from tests.claims import binomial_claim, pinned, replications
 from evalbudget import Allocation
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.judges._config import PanelConfig
-from evalbudget.judges._panel import Call, PanelRows, share_weights
+from evalbudget.judges._panel import Call, PanelRows
 from evalbudget.judges.estimates import (
     Bias,
     JudgeScores,
@@ -120,16 +120,16 @@ def test_scores_bought_because_of_others_tell_nothing_of_the_judges_variance() -
         assert errors == biases.standard_error.tolist()
 
 
-def test_weights_count_under_weighted_allocation_only() -> None:
+def test_phases_count_under_phased_allocation_only() -> None:
     item, epoch = np.repeat(np.arange(4), 3), np.tile(np.arange(3), 4)
     value = np.random.default_rng(3).normal(0, 1, 12)
-    given = calls(item, epoch, (item + epoch) % 2, value, np.tile([NAN, 0.5, 0.25], 4))
-    how: dict[str, Any] = {"allocation": Allocation.WEIGHTED, "fixed_repeats": 1}
+    given = calls(item, epoch, (item + epoch) % 2, value, np.array([0.0, 0.0, 1.0] + [0.0, 1.0, 1.0] * 3))
+    how: dict[str, Any] = {"allocation": Allocation.PHASED, "fixed_repeats": 1}
     found = PanelRows(given, AB, **how)
-    *columns, weight = zip(*given, strict=True)
-    scores = JudgeScores.of(*columns, judges=AB, weight=weight)
+    *columns, phase = zip(*given, strict=True)
+    scores = JudgeScores.of(*columns, judges=AB, phase=phase)
     assert found.estimate.value == panel_mean(scores, **how).value
-    bare = [call._replace(weight=NAN) for call in given]
+    bare = [call._replace(phase=NAN) for call in given]
     assert PanelRows(bare, AB).estimate.value == PanelRows(given, AB).estimate.value != found.estimate.value
 
 
@@ -152,19 +152,6 @@ def test_a_failed_call_keeps_its_place_in_a_kept_generation() -> None:
 def test_items_without_a_call_count_where_they_are_known() -> None:
     assert PanelRows(rotated(3), AB).corrected.n_items == 3
     assert PanelRows(rotated(3), AB, n_items=5).corrected.counts.tolist() == [4, 4, 4, 0, 0]
-
-
-def test_scores_of_one_answer_share_its_weight() -> None:
-    given = [
-        Call(0, 0, 0, 1.0, 0.6),
-        Call(0, 1, 1, 2.0, 0.6),
-        Call(0, 2, 0, NAN, 0.4),
-        Call(0, 3, 1, 5.0, 0.4),
-    ]
-    assert [call.weight for call in share_weights(given, epochs=2)] == [0.3, 0.3, 0.4, 0.4]
-    assert [call.weight for call in share_weights(given)] == [0.6, 0.6, 0.4, 0.4]
-    assert math.isnan(share_weights([Call(0, 0, 0, 1.0)])[0].weight)
-    assert share_weights([Call(0, 0, 0, NAN, 0.5)])[0].weight == 0.5
 
 
 def test_the_score_of_an_answer_is_the_mean_of_what_was_read() -> None:

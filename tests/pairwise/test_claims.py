@@ -28,25 +28,25 @@ pytestmark = pytest.mark.claim
 
 MISSED = {
     ("equal", 12, True): (0, 0, 1, 0),
-    ("equal", 12, False): (1, 1, 2, 0),
-    ("equal", 60, True): (0, 0, 3, 0),
-    ("equal", 60, False): (0, 0, 1, 0),
+    ("equal", 12, False): (1, 1, 1, 0),
+    ("equal", 60, True): (0, 0, 1, 0),
+    ("equal", 60, False): (0, 0, 0, 0),
     ("equal, bias and ties", 12, True): (0, 0, 0, 0),
     ("equal, bias and ties", 12, False): (0, 0, 0, 0),
-    ("equal, bias and ties", 60, True): (0, 0, 2, 1),
-    ("equal, bias and ties", 60, False): (0, 0, 1, 0),
+    ("equal, bias and ties", 60, True): (0, 0, 1, 1),
+    ("equal, bias and ties", 60, False): (0, 0, 0, 0),
     ("unequal", 12, True): (0, 0, 0, 0),
     ("unequal", 12, False): (0, 0, 0, 0),
     ("unequal", 60, True): (1, 1, 1, 1),
     ("unequal", 60, False): (0, 0, 1, 0),
     ("far", 12, True): (0, 0, 0, 1),
-    ("far", 12, False): (0, 0, 0, 1),
+    ("far", 12, False): (0, 0, 0, 0),
     ("far", 60, True): (0, 0, 0, 1),
     ("far", 60, False): (0, 0, 0, 0),
     ("six", 12, True): (1, 0, 0, 2),
     ("six", 12, False): (0, 0, 0, 1),
     ("six", 60, True): (0, 1, 0, 1),
-    ("six", 60, False): (0, 1, 1, 3),
+    ("six", 60, False): (0, 1, 0, 2),
 }
 """By world, items and whether items are shown in both orders: misses of the win rate, of the mean against the
 others, of the position bias, and of the strength."""
@@ -56,7 +56,7 @@ others, of the position bias, and of the strength."""
 @pytest.mark.parametrize("n_items", [12, 60])
 @pytest.mark.parametrize("name", WORLDS)
 def test_intervals_cover(name: str, n_items: int, both: bool) -> None:
-    world, runs = WORLDS[name], replications(50, 2000)
+    world, runs = WORLDS[name], replications(25, 2000)
     k = len(world.strength)
     strength = np.array(world.strength)
     truths = (
@@ -163,7 +163,7 @@ def of_two_judges(design: str, n_items: int, seed: int) -> Preferences:
 def test_judges_with_other_biases_prove_no_winner_among_equals(
     design: str, wrong: tuple[int, int], *, in_order: bool
 ) -> None:
-    runs, delta = replications(30, 1000), 0.1
+    runs, delta = replications(15, 1000), 0.1
     failures = sum(
         read_preferences(of_two_judges(design, 120, seed), level=1.0 - delta, in_order=in_order).winner
         is not None

@@ -62,22 +62,22 @@ EQUAL = {
 }
 
 WRONG = {
-    "2, both orders": (1, 2),
+    "2, both orders": (1, 1),
     "2, one order each": (0, 0),
     "2, the same items": (0, 0),
-    "5, both orders": (1, 6),
+    "5, both orders": (1, 3),
     "5, one order each": (0, 0),
-    "5, some in one order": (0, 3),
+    "5, some in one order": (0, 2),
     "50, one order each": (0, 4),
-    "50, one vote each": (0, 1),
-    "200, three votes each": (0, 1),
+    "50, one vote each": (0, 0),
+    "200, three votes each": (0, 0),
 }
 """Runs that named a winner, and runs whose ranks told two equal models apart."""
 
 
 @pytest.mark.parametrize("name", EQUAL)
 def test_no_panel_proves_a_winner_or_ranks_among_equals(name: str) -> None:
-    runs, delta = replications(40, 1000), 0.1
+    runs, delta = replications(20, 1000), 0.1
     winners = ranked = 0
     for seed in range(runs):
         found = EQUAL[name].preferences([seed, 2])

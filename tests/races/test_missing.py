@@ -87,7 +87,7 @@ def raced(
 def test_a_model_whose_wrong_answers_fail_is_not_proved_the_best(
     of_wrong: float, for_good: bool, chances: tuple[float, float]
 ) -> None:
-    runs = replications(12, 2000)
+    runs = replications(6, 2000)
     ended = (raced(seed, chances, items=60, of_wrong=of_wrong, for_good=for_good) for seed in range(runs))
     wrong = sum(each.wrong for each in ended)
     binomial_claim(wrong, runs, at_most=0.05)

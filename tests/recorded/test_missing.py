@@ -41,7 +41,7 @@ def test_some_failed_repeats_are_a_share_of_the_item() -> None:
     recorded = RecordedScores(scores, ("m",), ("q",), ("r",), failed=np.array([[[2]]]))
     assert missing_shares(recorded).tolist() == [[0.5]]
     assert missing_answers(recorded).tolist() == [2]
-    asked_again = replace(recorded, purchases=(HowBought(Allocation.WEIGHTED),))
+    asked_again = replace(recorded, purchases=(HowBought(Allocation.PHASED),))
     assert missing_shares(asked_again).tolist() == [[0.0]]
 
 

@@ -182,7 +182,10 @@ def test_purchases_and_epochs_survive_the_file_and_follow_the_selection(
     epochs = np.arange(small.scores.size).reshape(small.scores.shape)
     bought = replace(
         small,
-        purchases=(HowBought(Allocation.ADAPTIVE, 2, cost=99.0), HowBought(usd=1.25)),
+        purchases=(
+            HowBought(Allocation.ADAPTIVE, 2, cost=99.0),
+            HowBought(usd=1.25, phase_sizes=(2.0, 1.75)),
+        ),
         epochs=epochs,
     )
     bought.save(tmp_path / "bought.npz")
@@ -191,7 +194,7 @@ def test_purchases_and_epochs_survive_the_file_and_follow_the_selection(
     assert again.epochs is not None
     assert (again.epochs == epochs).all()
     part = again.select(model="b", rater="s").part(items=np.array([1, 4, 6]))
-    assert part.purchases == (HowBought(usd=1.25),)
+    assert part.purchases == (HowBought(usd=1.25, phase_sizes=(2.0, 1.75)),)
     assert part.epochs is not None
     kept = [int(name.split()[1]) for name in part.items]
     assert (part.epochs == epochs[1:, kept, 1:]).all()
@@ -204,6 +207,8 @@ def test_purchases_and_epochs_that_do_not_fit_are_refused(small: RecordedScores,
         replace(small, epochs=np.zeros(2, dtype=np.int64))
     with pytest.raises(InvalidInputError, match="fixed_repeats of a purchase is -1"):
         HowBought(fixed_repeats=-1)
+    with pytest.raises(InvalidInputError, match=r"phase_sizes of a purchase are \(2.0, inf\)"):
+        HowBought(phase_sizes=(2.0, float("inf")))
     np.savez(tmp_path / "x.npz", scores=np.ones((1, 2, 1, 1)), allocation=np.array(["adaptve"]))
     with pytest.raises(UnknownNameError, match=r"allocation in .*x.npz: 'adaptve'. Did you mean 'adaptive'"):
         RecordedScores.load(tmp_path / "x.npz")

@@ -7,7 +7,17 @@ import pytest
 from tests.claims import binomial_claim, pinned, replications
 from tests.repeats.estimates.worlds import of
 
-from evalbudget.repeats._plain_epochs import PlainEpochs, median_worst_error, plain_epochs
+from evalbudget import Design, Reading
+from evalbudget.repeats._objective import Objective
+from evalbudget.repeats._plain_epochs import (
+    PlainEpochs,
+    median_worst_error,
+    plain_epochs,
+    plain_epochs_of_mean,
+)
+from evalbudget.repeats.estimates import ItemReadings
+from evalbudget.repeats.phases._spread import of_two_values
+from evalbudget.repeats.samplers import Auto
 
 
 def test_after_plain_epochs_it_is_their_number() -> None:
@@ -50,6 +60,32 @@ def test_one_epoch_too_many_by_rounding_is_still_as_good() -> None:
     assert not PlainEpochs(per_item=10, readings=120, bought=105).as_good
 
 
+def test_of_the_mean_it_follows_from_the_shares_of_readings() -> None:
+    """Two readings of each of two items, then three of one and one of the other; phases count alike."""
+    item, phase = [0] * 5 + [1] * 3, [0, 0, 1, 1, 1, 0, 0, 1]
+    value = [0.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0, 1.0]
+    found = plain_epochs_of_mean(
+        ItemReadings.of(item, [0, 1, 2, 3, 4, 0, 1, 2], value, n_items=2, phase=phase)
+    )
+    spread = of_two_values(np.array([5, 3]), np.array([3, 2]))
+    assert spread is not None
+    squared = np.array([2 / 16 + 3 / 36, 2 / 16 + 1 / 4])
+    epochs = spread.variance.sum() / (spread.variance @ squared)
+    assert found == PlainEpochs(round(epochs), int(2 * epochs), 8, Objective.MEAN)
+    assert found.as_good
+
+
+def test_of_the_mean_of_equally_many_readings_it_is_their_number() -> None:
+    passed = ItemReadings.of([0, 0, 1, 1], [0, 1, 0, 1], [0.0, 1.0, 1.0, 1.0], n_items=2, phase=[0] * 4)
+    assert plain_epochs_of_mean(passed) == PlainEpochs(2, 4, 4, Objective.MEAN)
+    assert plain_epochs_of_mean(passed.where(passed.item > 0)) is None
+
+
+def test_two_percent_of_the_mean_are_no_gain() -> None:
+    assert PlainEpochs(10, 1020, 1000, Objective.MEAN).as_good
+    assert not PlainEpochs(10, 1021, 1000, Objective.MEAN).as_good
+
+
 def test_where_nothing_varies_or_an_item_was_never_read_it_is_unknown() -> None:
     assert plain_epochs(of([np.ones(3), np.zeros(4)])) is None
     assert plain_epochs(of([[1.0, 2.0], []])) is None
@@ -83,6 +119,26 @@ def test_it_seldom_promises_much_more_than_is_true() -> None:
     pinned(over, 2)
     assert 0.95 < np.median(ratios) < 1.1
     binomial_claim(over, worlds, at_most=0.1)
+
+
+@pytest.mark.claim
+def test_of_the_mean_it_promises_what_is_true() -> None:
+    """100 items that pass with chances from Beta(.3, .3), 20 readings each on average."""
+    ratios = []
+    for world in range(replications(8, 200)):
+        rng = np.random.default_rng(world)
+        chance = rng.beta(0.3, 0.3, 100)
+        sampler, bought = Auto(Design.of_items(100), seed=world, budget=2000), list[Reading]()
+        for _ in range(2000):
+            (request,) = sampler.ask()
+            bought.append(Reading(request, float(rng.random() < chance[request.cell.item])))
+            sampler.tell(bought[-1:])
+        readings = ItemReadings.of_bought(bought, 100)
+        found, V = plain_epochs_of_mean(readings), chance * (1 - chance)
+        assert found is not None
+        true = V.sum() / (V @ np.bincount(readings.item, readings.shares**2))
+        ratios.append(found.readings / 100 / true)
+    assert 0.98 < np.mean(ratios) < 1.03
 
 
 def _true_epochs(variances: np.ndarray, n: np.ndarray) -> float:

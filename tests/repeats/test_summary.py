@@ -90,6 +90,16 @@ def test_what_was_bought() -> None:
     assert "Failed 3 calls: TimeoutError" in _text(_summary(_noisy(), failures={"TimeoutError": 3}))
 
 
+@pytest.mark.parametrize(("more", "alike"), [([], True), ([6.0], True), ([6.0, 6.0], False)])
+def test_that_the_default_was_as_plain_epochs_are_is_said(more: list[float], alike: bool) -> None:
+    items = [[4.0, 5.0, 6.0, *more], [7.0, 7.0, 8.0]]
+    plain = of(items)
+    phased = ItemReadings.of(plain.item, plain.epoch, plain.value, phase=np.zeros(plain.item.size))
+    found = _summary(items, table=phased)
+    assert ("items, all asked equally often; all count" in _text(found)) == found.alike == alike
+    assert not _summary(items).alike
+
+
 def test_items_known_least_well_come_first() -> None:
     items = [*_noisy(6), *_noisy(3, 2, within=3.0)]
     found = _summary(items)
@@ -133,6 +143,13 @@ def test_what_plain_epochs_would_have_needed() -> None:
     wasted = _summary([rng.normal(5, 1, n).tolist() for n in [6, 60, 6, 60, 6, 60]])
     assert "Plain epochs would have done as well or better" in _text(wasted)
     assert _summary(_noisy()).plain is None  # it is plain epochs
+
+
+def test_on_two_values_bought_in_phases_plain_epochs_are_compared_by_the_mean() -> None:
+    table = ItemReadings.of([0, 0, 1, 1], [0, 1, 0, 1], [0.0, 1.0, 1.0, 1.0], n_items=2, phase=[0] * 4)
+    found = _summary([[0.0, 1.0], [1.0, 1.0]], table=table)
+    equal = "as well or better: about 2 per item (4 scores) for as small an error of the mean of these items."
+    assert equal in _text(found)
 
 
 @pytest.mark.parametrize(

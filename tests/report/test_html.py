@@ -162,8 +162,8 @@ def test_where_the_budget_went() -> None:
     epochs = np.broadcast_to(np.arange(6), x.shape)
     spent = report(recorded(x, purchases=purchases, epochs=epochs)).to_dict()["spent"]
     rows = {row.pop("model"): row for row in spent["models"]}
-    assert rows["m0"] == {"counted": 80, "held_out": 160, "failed": 60, "usd": 1.5}
-    assert rows["m1"] == {"counted": 236, "held_out": 0, "failed": 4, "usd": None}
+    assert rows["m0"] == {"counted": 80, "not_counted": 160, "failed": 60, "usd": 1.5}
+    assert rows["m1"] == {"counted": 236, "not_counted": 0, "failed": 4, "usd": None}
     assert spent["judges"] == []
     assert "spent" not in report(recorded(x)).to_dict()
     read = Page(page(report(recorded(x, purchases=purchases, epochs=epochs))))

@@ -68,7 +68,7 @@ def test_verdicts_say_whose_answers_keep_them_open() -> None:
 def test_readings_that_were_asked_again_are_not_missing() -> None:
     scores = of(np.ones((2, 30)))
     failed = np.full((2, 30, 1), 2, dtype=np.int64)
-    again = replace(scores, failed=failed, purchases=(HowBought(Allocation.WEIGHTED, 1),) * 2)
+    again = replace(scores, failed=failed, purchases=(HowBought(Allocation.PHASED, 2),) * 2)
     assert not any("missing" in note for note in board(again).notes)
     assert any(
         "60 of m0's and 60 of m1's answers" in note for note in board(replace(scores, failed=failed)).notes

@@ -316,6 +316,6 @@ def test_a_journal_of_another_sampler_is_refused() -> None:
         anyio.run(lambda: drive(EBBernstein(DESIGN, seed=2), Host(), budget=60, journal=journal))
 
 
-def test_a_budget_below_the_warmup_names_the_minimum() -> None:
-    with pytest.raises(BudgetError, match="give 15 or more"):
+def test_a_budget_below_one_reading_of_each_item_names_the_minimum() -> None:
+    with pytest.raises(BudgetError, match="give 5 or more"):
         anyio.run(lambda: drive(EBBernstein(DESIGN), Host(), budget=3))

@@ -171,16 +171,3 @@ def test_two_writers_are_refused(path: Path) -> None:
     with JournalFile.open(path), pytest.raises(JournalError, match="another process"):
         JournalFile.open(path)
     JournalFile.open(path).close()
-
-
-def test_a_note_is_kept_once_and_does_not_disturb_the_events(path: Path, journal: Journal) -> None:
-    with JournalFile.open(path) as file:
-        file.note("chosen", "rating-kernel")
-        file.note("chosen", "rating-kernel")
-        file.append(
-            Event(Request(len({e.request.id for e in journal}), Cell(item=1, epoch=99)), adopted=True)
-        )
-    assert path.read_text().count('"note"') == 1
-    found = read_journal(path)
-    assert found.notes == {"chosen": "rating-kernel"}
-    assert found.events[:-1] == journal.events

@@ -59,6 +59,6 @@ def test_a_journal_by_its_path_is_begun_and_continued(tmp_path: Path) -> None:
     with JournalFile.open(path) as file:
         readings = ItemReadings.of_bought(file.journal.readings, 5)
     assert readings.value.size == 100
-    assert not readings.lost_weights
+    assert readings.knows_phases
     with pytest.raises(JournalError, match="another configuration"):
         anyio.run(lambda: drive(EBBernstein(DESIGN, seed=1), answer, budget=200, journal=path))

@@ -99,13 +99,11 @@ def test_a_budget_pays_as_many_equal_readings_as_it_was_made_of(cost: float) -> 
     assert seen.affordable(600 * cost) == 600
 
 
-def test_what_is_not_looked_at_is_left_out_of_the_mean() -> None:
-    seen, own = MeanCost(), MeanCost()
+def test_a_budget_pays_as_many_as_there_are_of_the_mean() -> None:
+    seen = MeanCost()
     for cost in (1.0, 2.0, 6.0):
         seen.add(cost)
     assert seen.affordable(30.0) == 10
-    own.add(6.0)
-    assert seen.affordable(30.0, own) == 20
 
 
 def test_a_budget_pays_any_number_of_readings_that_cost_nothing() -> None:

@@ -10,12 +10,27 @@ import pytest
 
 from evalbudget import Cell, Design, Sampler
 from evalbudget.hooks._plugins import plugins
-from evalbudget.repeats.samplers import EBBernstein, RatingKernel, RepeatSampler, Robin, RobinHood, Uniform
+from evalbudget.repeats.samplers import (
+    Auto,
+    EBBernstein,
+    RatingKernel,
+    RepeatSampler,
+    Robin,
+    RobinHood,
+    Uniform,
+)
 from evalbudget.testing import SamplerContract
 
 
 class OnRatings(RatingKernel):
     """Rounds what it is told, so that levels come again."""
+
+    def _learn(self, cell: Cell, value: float) -> None:
+        super()._learn(cell, float(round(3 * value)))
+
+
+class AutoOnRatings(Auto):
+    """The same of the default."""
 
     def _learn(self, cell: Cell, value: float) -> None:
         super()._learn(cell, float(round(3 * value)))
@@ -31,7 +46,7 @@ def robin_without_variance(design: Design, seed: int) -> Sampler:
 
 def eb_bernstein_with_item_weights(design: Design, seed: int) -> Sampler:
     weights = [float(1 + i % 3) for i in range(design.n_items)]
-    return EBBernstein(design, objective="mean", weights=weights, hold_out=False, seed=seed)
+    return EBBernstein(design, objective="mean", weights=weights, seed=seed)
 
 
 CASES: dict[str, Callable[..., Sampler]] = {
@@ -42,20 +57,16 @@ CASES: dict[str, Callable[..., Sampler]] = {
     "robin-hood": RobinHood,
     "robin-hood, short warm-up": partial(RobinHood, t0=3),
     "eb-bernstein": EBBernstein,
-    "eb-bernstein beyond a budget": partial(EBBernstein, budget=60),
-    "eb-bernstein, adaptive": partial(EBBernstein, hold_out=False),
     "eb-bernstein, mse": partial(EBBernstein, objective="mse"),
-    "eb-bernstein, mse, adaptive": partial(EBBernstein, objective="mse", hold_out=False),
     "eb-bernstein, mean": partial(EBBernstein, objective="mean", warmup=5),
     "eb-bernstein, mean with weights": eb_bernstein_with_item_weights,
-    "eb-bernstein, no bonus": partial(EBBernstein, bonus=0.0, hold_out=False),
-    "rating-kernel": partial(OnRatings, hold_out=False),
-    "rating-kernel, held out": partial(OnRatings, hold_out=True),
+    "rating-kernel": OnRatings,
     "rating-kernel, budget": partial(OnRatings, budget=90, objective="mean"),
+    "rating-kernel, beyond a budget": partial(OnRatings, budget=60),
     "rating-kernel, mse": partial(OnRatings, objective="mse"),
-    "rating-kernel, mean": partial(OnRatings, objective="mean", hold_out=False, warmup=2),
-    "rating-kernel, new levels all the time": partial(RatingKernel, hold_out=True),
-    "rating-kernel, many levels": partial(RatingKernel, warmup=6, hold_out=False),
+    "rating-kernel, many levels": RatingKernel,
+    "auto on ratings": AutoOnRatings,
+    "auto, too small a budget for phases": partial(AutoOnRatings, budget=11),
 }
 
 
@@ -68,6 +79,24 @@ class TestOptions(SamplerContract):
 
     def make(self, design: Design, seed: int) -> Sampler:
         return self._make(design, seed=seed)
+
+
+class Until(Auto):
+    """Runs until items are known, which takes scores in a range."""
+
+    def __init__(self, design: Design, *, seed: int) -> None:
+        super().__init__(design, seed=seed)
+        self.stop_when_known(0.01, (-4.0, 4.0))
+
+    def _learn(self, cell: Cell, value: float) -> None:
+        super()._learn(cell, min(4.0, max(-4.0, value)))
+
+
+class TestUntil(SamplerContract):
+    n_requests = 120
+
+    def make(self, design: Design, seed: int) -> Sampler:
+        return Until(design, seed=seed)
 
 
 REPEATS = [name for name, cls in plugins().samplers.items() if issubclass(cls, RepeatSampler)]

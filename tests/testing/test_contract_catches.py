@@ -5,13 +5,16 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from evalbudget import Allocation, Cell, Design
 from evalbudget.errors import EvalbudgetError
-from evalbudget.repeats.samplers import EBBernstein, RobinHood, Uniform
+from evalbudget.repeats.phases._plan import Readings
+from evalbudget.repeats.samplers import Auto, RobinHood, Uniform
 from evalbudget.sampler import Eligible
 from evalbudget.testing import SamplerContract
 
@@ -64,58 +67,27 @@ class ForgetsFailures(Uniform):
         return None if failed and not self._pending else super()._next(eligible)
 
 
-class Weighted(EBBernstein):
-    """Broken in one place each, below."""
+class LooksAtItsOwnPhase(Auto):
+    """Plans the rest of a phase with what its head brought."""
 
-    def __init__(self, design: Design, *, seed: int) -> None:
-        super().__init__(design, seed=seed)
-
-
-class WeighsTooMuch(Weighted):
-    def _weight(self, cell: Cell) -> float | None:
-        weight = super()._weight(cell)
-        return None if weight is None else 0.4
+    def _readings(self) -> Readings:
+        found = super()._readings()
+        return replace(found, phase=np.maximum(found.phase - 1, 0))
 
 
-class HoldsOutTwice(Weighted):
-    def _weight(self, cell: Cell) -> float | None:
-        weight = super()._weight(cell)
-        return None if cell.epoch == 7 else weight
-
-
-class LooksAtWhatIsHeldOut(Weighted):
-    def holds_out(self, cell: Cell) -> bool:
-        return False
-
-
-class WeighsByWhatCameBack(Weighted):
-    """Weights that depend on the order of completion."""
-
-    last = 0.5
-
-    def _learn(self, cell: Cell, value: float) -> None:
-        super()._learn(cell, value)
-        self.last = 0.01 if value < 0.0 else 0.005
-
-    def _weight(self, cell: Cell) -> float | None:
-        weight = super()._weight(cell)
-        return None if weight is None else weight * self.last
-
-
-class ForgetsWeights(Weighted):
-    """An adopted cell gets another weight than the one that was recorded."""
-
-    def assume_weight(self, cell: Cell, weight: float | None) -> None:
-        if weight is not None:
-            super().assume_weight(cell, weight / 2)
-
-
-class WeighsWithoutSaying(Weighted):
+class PhasesWithoutSaying(Auto):
     allocation = Allocation.ADAPTIVE
 
-    def __init__(self, design: Design, *, seed: int) -> None:
-        super().__init__(design, seed=seed)
-        self.allocation = Allocation.ADAPTIVE
+
+class SaysPhasesAndHasNone(Uniform):
+    allocation = Allocation.PHASED
+
+
+class ForgetsPhases(Auto):
+    """An adopted cell gets another phase than the one that was recorded."""
+
+    def assume_phase(self, cell: Cell, phase: int) -> None:
+        super().assume_phase(cell, phase + 1)
 
 
 @pytest.mark.parametrize(
@@ -130,12 +102,10 @@ class WeighsWithoutSaying(Weighted):
         (NeverCloses, lambda c: c.test_a_cell_that_always_fails_closes_and_is_reported()),
         (NeverCloses, lambda c: c.test_when_everything_fails_it_stops_with_a_reason(1)),
         (ForgetsFailures, lambda c: c.test_a_failure_is_asked_again()),
-        (WeighsTooMuch, lambda c: c.test_weights_of_an_item_leave_something_to_one_held_out_reading(0)),
-        (HoldsOutTwice, lambda c: c.test_weights_of_an_item_leave_something_to_one_held_out_reading(0)),
-        (WeighsWithoutSaying, lambda c: c.test_weights_of_an_item_leave_something_to_one_held_out_reading(0)),
-        (LooksAtWhatIsHeldOut, lambda c: c.test_held_out_scores_change_no_decision()),
-        (WeighsByWhatCameBack, lambda c: c.test_order_of_completion_does_not_change_what_is_learned(1)),
-        (ForgetsWeights, lambda c: c.test_resumed_after_eligible_and_adopted_requests()),
+        (LooksAtItsOwnPhase, lambda c: c.test_scores_of_a_phase_decide_nothing_in_it(1)),
+        (PhasesWithoutSaying, SamplerContract.test_a_phase_is_given_where_counts_depend_on_phases),
+        (SaysPhasesAndHasNone, SamplerContract.test_a_phase_is_given_where_counts_depend_on_phases),
+        (ForgetsPhases, lambda c: c.test_resumed_after_eligible_and_adopted_requests()),
     ],
 )
 def test_broken_samplers_fail(sampler: type[Any], test: Callable[[SamplerContract], None]) -> None:

@@ -10,7 +10,7 @@ __all__ = ["COLUMNS", "Column", "Kind"]
 
 _MODEL = Column("model", Kind.TEXT, "that answered")
 _WHO = Column("rater", Kind.TEXT, "judge or metric; `panel`: several judges")
-_ALLOCATION = Column("allocation", Kind.TEXT, "fixed, weighted or adaptive repeats")
+_ALLOCATION = Column("allocation", Kind.TEXT, "fixed, phased or adaptive repeats")
 _SCORES = Column("readings", Kind.WHOLE, "scores recorded")
 
 _ITEMS = (

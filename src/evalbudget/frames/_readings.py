@@ -62,7 +62,7 @@ def readings(recorded: RecordedScores) -> dict[str, Values]:
         "digest": _named([digest or None for digest in told.digests], item),
         "cluster": clusters,
         "epoch": repeat if recorded.epochs is None else recorded.epochs[rows],
-        "weight": taken(recorded.weights),
+        "phase": taken(recorded.phases),
         "allocation": _named(kinds, model),
         "fixed_repeats": of_models[model, 0],
         "model_cost": of_models[model, 1],

@@ -3,5 +3,4 @@ from ._config import PanelConfig as PanelConfig
 from ._config import check_seed as check_seed
 from ._panel import Call as Call
 from ._panel import PanelRows as PanelRows
-from ._panel import share_weights as share_weights
 from ._split import split_entries as split_entries

@@ -38,14 +38,14 @@ class Call(NamedTuple):
         epoch: from 0.
         judge: index into the panel.
         score: nan if there is none.
-        weight: fixed before it was seen; nan if it was held out, or if none was fixed.
+        phase: in which the answer was bought; nan if there were none, or it is not known.
     """
 
     item: int
     epoch: int
     judge: int
     score: float
-    weight: float = math.nan
+    phase: float = math.nan
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +63,7 @@ class PanelRows:
         bounds: the smallest and the largest possible score, declared or known from the scorer.
         level: of the intervals.
         clusters: number of each item's cluster, shape (n_items,); None where items are independent.
+        phase_sizes: answers per item in each phase of the run that these are a part of; empty: by the calls.
 
     Raises:
         InvalidInputError: on reading: no judges or one twice, an index out of range, or a judge's two scores
@@ -80,6 +81,7 @@ class PanelRows:
     bounds: tuple[float, float] | None = None
     level: float = LEVEL
     clusters: IntArray | None = None
+    phase_sizes: Sequence[float] = ()
 
     @cached_property
     def scores(self) -> JudgeScores:
@@ -119,7 +121,7 @@ class PanelRows:
             )
         if self.clusters is None or not scores.value.size:
             return found
-        means = self.corrected.weighted_means[cases]
+        means = self.corrected.item_means[cases]
         return between_clusters(found, clustered_mean(means, labels), clustered_mean(means, cases))
 
     @property
@@ -176,9 +178,16 @@ class PanelRows:
         return component_rows(self.fixed, one_generation=self.kept)
 
     def _of(self, calls: Sequence[Call]) -> JudgeScores:
-        item, epoch, judge, value, weight = zip(*calls, strict=True) if calls else ((), (), (), (), ())
+        item, epoch, judge, value, phase = zip(*calls, strict=True) if calls else ((), (), (), (), ())
         return JudgeScores.of(
-            item, epoch, judge, value, judges=self.judges, n_items=self.n_items, weight=weight
+            item,
+            epoch,
+            judge,
+            value,
+            judges=self.judges,
+            n_items=self.n_items,
+            phase=phase,
+            phase_sizes=self.phase_sizes,
         )
 
 
@@ -190,16 +199,3 @@ def _renumbered(calls: Iterable[Call]) -> list[Call]:
         found.append(call._replace(epoch=again[call.item, call.judge]))
         again[call.item, call.judge] += 1
     return found
-
-
-def share_weights(calls: Sequence[Call], *, epochs: int = 1) -> list[Call]:
-    """Calls whose answers have one weight together: each score has an equal part of its answer's.
-
-    Args:
-        calls: each with the weight of the whole answer.
-        epochs: that make up an answer.
-    """
-    scored = Counter((call.item, call.epoch // epochs) for call in calls if not math.isnan(call.score))
-    return [
-        call._replace(weight=call.weight / max(scored[call.item, call.epoch // epochs], 1)) for call in calls
-    ]

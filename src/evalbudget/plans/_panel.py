@@ -72,7 +72,7 @@ def plan_panel(
         )
     except EvalbudgetError as ex:
         raise InvalidInferenceError(f"{source}: {ex}") from ex
-    clusters = clusters_of(recorded, judge_corrected(scores).weighted_means, source)
+    clusters = clusters_of(recorded, judge_corrected(scores).item_means, source)
     recorded_prices = None
     if not judge_prices and not generation_price:
         recorded_prices = _recorded_prices(recorded, model, found)

@@ -11,10 +11,9 @@ import numpy as np
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.recorded._how_bought import HowBought
-from evalbudget.recorded._scores import RecordedScores
+from evalbudget.recorded._scores import RecordedScores, check_phases
 from evalbudget.sampler import Allocation
 from evalbudget.statistics._bounds import FloatArray, IntArray
-from evalbudget.statistics._reading_weights import item_shares
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +40,7 @@ class Ordinals:
     """Numbers the epochs of several logs of one model such that what may count for the mean can be told.
 
     If one of them was allocated adaptively, epochs that were bought whatever the scores come first. Else
-    there is nothing to tell apart: if one has weights, all have (see :meth:`LogColumns.recorded`).
+    there is nothing to tell apart: if one has phases, all have (see :meth:`LogColumns.recorded`).
 
     Args:
         logs: in order.
@@ -59,15 +58,17 @@ class Ordinals:
         allocation = Allocation.FIXED
         if self._adaptive:
             allocation = Allocation.ADAPTIVE
-        elif Allocation.WEIGHTED in kinds:
-            allocation = Allocation.WEIGHTED
+        elif Allocation.PHASED in kinds:
+            allocation = Allocation.PHASED
         costs = [log.purchase.cost for log in logs]
         dollars = [log.purchase.usd for log in logs]
+        sizes = [log.purchase.phase_sizes for log in logs]
         self.purchase = HowBought(
             allocation,
             sum(fixed) if self._adaptive else next((f for f in fixed if f), 0),
             cost=sum(c for c in costs if c is not None),
             usd=None if None in dollars else sum(d for d in dollars if d is not None),
+            phase_sizes=tuple(size for own in sizes for size in own) if all(sizes) else (),
         )
         """Of all logs together."""
 
@@ -93,10 +94,9 @@ class LogColumns:
         generations: labels of the answers scored; those of one answer stand at one place among the repeats.
         logs: where the reading stands.
         epochs: from 1, as it is numbered there.
-        weights: ``Request.weight``; nan if it was held out, or if the log does not say.
+        phases: ``Request.phase``; nan where there were none, or the log does not say.
         costs: what each reading cost in dollars, nan where it is not known; empty where none is.
         again: for readers that number scores of one answer.
-        shared: the scores of an answer have its weight together, as those of judges; else each has it.
     """
 
     items: list[str] = field(default_factory=list)
@@ -107,10 +107,9 @@ class LogColumns:
     generations: list[object] = field(default_factory=list)
     logs: list[str] = field(default_factory=list)
     epochs: list[int] = field(default_factory=list)
-    weights: list[float] = field(default_factory=list)
+    phases: list[float] = field(default_factory=list)
     costs: list[float] = field(default_factory=list)
     again: dict[tuple[str, str, str], int] = field(default_factory=dict)
-    shared: bool = False
 
     def recorded(self, bought: Mapping[str, Mapping[str, Bought]]) -> RecordedScores:
         """As an array, with those of one generation, and no others, at the same place among repeats.
@@ -140,10 +139,10 @@ class LogColumns:
         ]
         purchases = tuple(ordinals[model].purchase for model in recorded.models)
         told = any(p.allocation is not Allocation.FIXED for p in purchases)
-        weights: FloatArray | None = None
-        if any(p.allocation is Allocation.WEIGHTED for p in purchases):
-            weights = np.full(scores.shape, np.nan)
-            weights[model_of, item_of, rater_of, place] = self._shares(model_of, item_of)
+        phases: FloatArray | None = None
+        if any(p.allocation is Allocation.PHASED for p in purchases):
+            phases = np.full(scores.shape, np.nan)
+            phases[model_of, item_of, rater_of, place] = self._phases_in_turn(model_of, bought)
         costs: FloatArray | None = None
         if np.isfinite(self.costs).any():
             costs = np.full(scores.shape, np.nan)
@@ -153,7 +152,7 @@ class LogColumns:
             scores=scores,
             purchases=purchases,
             epochs=epochs if told else None,
-            weights=weights,
+            phases=phases,
             costs=costs,
             failed=self._failed(model_of, item_of, rater_of, recorded.scores.shape[:3]),
         )
@@ -170,29 +169,28 @@ class LogColumns:
         np.add.at(failed, (model_of, item_of, rater_of), np.isnan(np.array(self.scores, dtype=np.float64)))
         return failed
 
-    def _shares(self, model_of: Sequence[int], item_of: Sequence[int]) -> FloatArray:
-        """Of each reading in its item's mean; a model's logs weigh what they have of its readings."""
-        log_of = _positions(self.logs, list(dict.fromkeys(self.logs)))
-        source = np.array(model_of) * (max(log_of) + 1) + np.array(log_of)
-        scored = ~np.isnan(np.array(self.scores, dtype=np.float64))
-        shares: FloatArray = np.full(len(self.scores), np.nan)
-        epoch, item = np.array(self.epochs), np.array(item_of)
-        weight = np.array(self.weights, dtype=np.float64)
-        if ((weight < 0.0) | (weight > 1.0)).any():
-            raise InvalidInputError("a weight is not between 0 and 1")
-        by_source = np.flatnonzero(scored)
-        by_source = by_source[np.argsort(source[by_source], kind="stable")]
-        for rows in np.split(by_source, np.flatnonzero(np.diff(source[by_source])) + 1):
-            answers, first, answer = np.unique(
-                np.array([item[rows], epoch[rows]]), axis=1, return_index=True, return_inverse=True
-            )
-            if not rows.size:
-                continue
-            told = weight[rows[first]]
-            own = item_shares(answers[0], None if np.isnan(told).all() else told, int(item.max()) + 1)
-            own = own / np.bincount(answer.ravel()) if self.shared else own
-            shares[rows] = own[answer.ravel()] * len(first)
-        return shares
+    def _phases_in_turn(
+        self, model_of: Sequence[int], bought: Mapping[str, Mapping[str, Bought]]
+    ) -> FloatArray:
+        """Of each reading; those of a model's second log come after all of the first one's, and so on.
+
+        A log of plain epochs is one phase.
+        """
+        plain = [
+            bought[model][log].purchase.allocation is Allocation.FIXED
+            for model, log in zip(self.models, self.logs, strict=True)
+        ]
+        phase = np.where(plain, 0.0, np.array(self.phases, dtype=np.float64))
+        check_phases(phase)
+        model, log = np.array(model_of), np.array(_positions(self.logs, list(dict.fromkeys(self.logs))))
+        after: dict[int, float] = {}
+        for m, source in dict.fromkeys(zip(model.tolist(), log.tolist(), strict=True)):
+            rows = np.flatnonzero((model == m) & (log == source) & ~np.isnan(phase))
+            if rows.size:
+                phase[rows] += after.get(m, 0.0)
+                own = bought[self.models[rows[0]]][self.logs[rows[0]]].purchase.phase_sizes
+                after[m] = max(float(phase[rows].max()) + 1.0, after.get(m, 0.0) + len(own))
+        return phase
 
 
 @contextmanager

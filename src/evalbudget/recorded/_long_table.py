@@ -124,14 +124,14 @@ class LongTable:
         )
         purchases = self._purchases(places, texts)
         told = purchases is not None and any(p.allocation is not Allocation.FIXED for p in purchases)
-        weighted = purchases is not None and any(p.allocation is Allocation.WEIGHTED for p in purchases)
+        phased = purchases is not None and any(p.allocation is Allocation.PHASED for p in purchases)
         return RecordedScores(
             places.array(self.numbers["score"]),
             *places.names,
             categories=self._categories(places, texts),
             purchases=purchases,
             epochs=self._epochs(places) if told else None,
-            weights=self._weights(places) if weighted else None,
+            phases=self._phases(places) if phased else None,
             costs=places.array(costs) if np.isfinite(costs).any() else None,
             failed=self._failed(places),
             declared=self._declared(places, texts),
@@ -303,13 +303,14 @@ class LongTable:
         epochs[places.index] = values.astype(np.int64)
         return epochs
 
-    def _weights(self, places: Places) -> FloatArray | None:
-        values = self._needed("weight")
-        if (values < 0.0).any():
-            row = int(np.flatnonzero(values < 0.0)[0])
+    def _phases(self, places: Places) -> FloatArray | None:
+        values = self._needed("phase")
+        wrong = (values < 0.0) | (np.isfinite(values) & (values != np.floor(values)))
+        if wrong.any():
+            row = int(np.flatnonzero(wrong)[0])
             raise InvalidInputError(
-                f"{self.where(row)}: weight {_shown(values[row])!r} is below 0; give 0 or more, and leave it "
-                "missing where the reading was held out"
+                f"{self.where(row)}: phase {_shown(values[row])} is not a whole number from 0; give the "
+                "phase in which the reading was bought"
             )
         return places.array(values) if np.isfinite(values).any() else None
 

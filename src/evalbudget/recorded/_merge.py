@@ -36,7 +36,7 @@ def merge(recordings: _Recordings, notes: Sequence[str] = ()) -> RecordedScores:
     repeats = max(part.scores.shape[3] for part in parts)
     scores: FloatArray = np.full((len(models), len(items), len(raters), repeats), np.nan)
     epochs: IntArray = np.zeros(scores.shape, dtype=np.int64) + np.arange(repeats)
-    weights: FloatArray = np.full(scores.shape, np.nan)
+    phases: FloatArray = np.full(scores.shape, np.nan)
     costs: FloatArray = np.full(scores.shape, np.nan)
     failed: IntArray = np.zeros(scores.shape[:3], dtype=np.int64)
     references = max(0 if part.reference is None else part.reference.shape[2] for part in parts)
@@ -51,8 +51,8 @@ def merge(recordings: _Recordings, notes: Sequence[str] = ()) -> RecordedScores:
         scores[place] = part.scores
         if part.epochs is not None:
             epochs[place] = part.epochs
-        if part.weights is not None:
-            weights[place] = part.weights
+        if part.phases is not None:
+            phases[place] = part.phases
         if part.costs is not None:
             costs[place] = part.costs
         if part.failed is not None:
@@ -71,7 +71,7 @@ def merge(recordings: _Recordings, notes: Sequence[str] = ()) -> RecordedScores:
         reference=reference if references else None,
         purchases=tuple(purchase for purchases in bought for purchase in purchases),
         epochs=epochs if any(part.epochs is not None for part in parts) else None,
-        weights=weights if any(part.weights is not None for part in parts) else None,
+        phases=phases if any(part.phases is not None for part in parts) else None,
         costs=costs if any(part.costs is not None for part in parts) else None,
         failed=failed if any(part.failed is not None for part in parts) else None,
         declared=_declared(recordings, models, items, raters, notes),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -21,6 +22,7 @@ from evalbudget.recorded._race_record import RaceRecord
 from evalbudget.recorded._task_name import TaskName
 from evalbudget.sampler import Allocation
 from evalbudget.statistics._means import mean_of_known
+from evalbudget.statistics._phase_means import MOST_PHASES
 
 if TYPE_CHECKING:
     from evalbudget.repeats.estimates import Strata
@@ -54,8 +56,8 @@ class RecordedScores:
         epochs: optional, shape of ``scores``: the ordinal, from 0, of each reading among its item's, which
             says what may count for the mean where the allocation is not FIXED. None: the place among the
             repeats.
-        weights: optional, shape of ``scores``: share of each reading in its item's mean, where the allocation
-            is WEIGHTED; NaN for held-out readings and where nothing was recorded. None: equal shares.
+        phases: optional, shape of ``scores``: phase in which each reading was bought, where the allocation
+            is PHASED; NaN where nothing was recorded, or it is not known. None: there are none.
         costs: optional, shape of ``scores``: what each reading cost in dollars, 0 or more, those that failed
             included; NaN where it is not known.
         failed: optional, shape (models, items, raters): readings that were asked and came back without a
@@ -84,7 +86,7 @@ class RecordedScores:
     reference: FloatArray | None = None
     purchases: tuple[HowBought, ...] | None = None
     epochs: IntArray | None = None
-    weights: FloatArray | None = None
+    phases: FloatArray | None = None
     costs: FloatArray | None = None
     failed: IntArray | None = None
     declared: Declared | None = None
@@ -136,13 +138,14 @@ class RecordedScores:
                     f"per score, {scores.shape}"
                 )
             object.__setattr__(self, "epochs", epochs.astype(np.int64))
-        if self.weights is not None:
-            weights = _floats("weights", self.weights)
-            if weights.shape != scores.shape:
+        if self.phases is not None:
+            phases = _floats("phases", self.phases)
+            if phases.shape != scores.shape:
                 raise InvalidInputError(
-                    f"weights has shape {weights.shape}; give one per score, {scores.shape}"
+                    f"phases has shape {phases.shape}; give one per score, {scores.shape}"
                 )
-            object.__setattr__(self, "weights", weights)
+            check_phases(phases)
+            object.__setattr__(self, "phases", phases)
         if self.costs is not None:
             costs = _floats("costs", self.costs)
             if costs.shape != scores.shape:
@@ -172,9 +175,9 @@ class RecordedScores:
         """Read an ``.npz`` file in the recorded-scores layout.
 
         It holds ``scores`` and, each optional, ``models``, ``items``, ``raters`` (numbers are the names where
-        they are missing), ``categories``, ``reference``, ``epochs``, ``weights``, ``costs``,
+        they are missing), ``categories``, ``reference``, ``epochs``, ``phases``, ``costs``,
         ``one_generation``, ``one_measure`` and, one entry per model, ``allocation``, ``fixed_repeats``,
-        ``cost`` and ``usd``. Nothing is ever unpickled.
+        ``cost``, ``usd`` and ``phase_sizes``. Nothing is ever unpickled.
 
         Raises:
             InvalidInputError: the file is missing, broken, or holds something else.
@@ -205,7 +208,7 @@ class RecordedScores:
                 reference=arrays.get("reference"),
                 purchases=_purchases(arrays),
                 epochs=arrays.get("epochs"),
-                weights=arrays.get("weights"),
+                phases=arrays.get("phases"),
                 costs=arrays.get("costs"),
                 failed=arrays.get("failed"),
                 declared=_declared(arrays, tuple(names.values())),
@@ -234,8 +237,8 @@ class RecordedScores:
             arrays["reference"] = self.reference
         if self.epochs is not None:
             arrays["epochs"] = self.epochs
-        if self.weights is not None:
-            arrays["weights"] = self.weights
+        if self.phases is not None:
+            arrays["phases"] = self.phases
         if self.costs is not None:
             arrays["costs"] = self.costs
         if self.failed is not None:
@@ -248,6 +251,9 @@ class RecordedScores:
             for name in ("cost", "usd"):
                 known = [getattr(p, name) for p in self.purchases]
                 arrays[name] = np.asarray([np.nan if value is None else value for value in known])
+            sizes = [p.phase_sizes for p in self.purchases]
+            if any(sizes):
+                arrays["phase_sizes"] = np.array(list(zip_longest(*sizes, fillvalue=np.nan))).T
         if self.one_generation:
             arrays["one_generation"] = np.array(True)
         if not self.one_measure:
@@ -334,6 +340,7 @@ class RecordedScores:
         chosen = zip(self.scores.shape, (models, items, raters), strict=False)
         numbers = [np.arange(n)[wanted].tolist() for n, wanted in chosen]
         whole = numbers[1] == list(range(len(self.items)))  # some of a sample's items are no random sample
+        purchases = self.purchases if whole or self.phases is None else self._with_phase_sizes()
         return replace(
             self,
             scores=cut(self.scores),
@@ -343,14 +350,26 @@ class RecordedScores:
             categories=None if self.categories is None else named(self.categories, items),
             texts=None if self.texts is None else named(self.texts, items),
             reference=None if self.reference is None else self.reference[models][:, items],
-            purchases=None if self.purchases is None else named(self.purchases, models),
+            purchases=None if purchases is None else named(purchases, models),
             epochs=None if self.epochs is None else cut(self.epochs),
-            weights=None if self.weights is None else cut(self.weights),
+            phases=None if self.phases is None else cut(self.phases),
             costs=None if self.costs is None else cut(self.costs),
             failed=None if self.failed is None else cut(self.failed),
             declared=None if self.declared is None else self.declared.part(*numbers),
             strata=None if self.strata is None or not whole else self.strata,
         )
+
+    def _with_phase_sizes(self) -> tuple[HowBought, ...] | None:
+        """How they were bought, such that some items are folded over phases as in the whole run."""
+        assert self.phases is not None
+        if self.purchases is None:
+            return None
+        known = ~np.isnan(self.scores) & ~np.isnan(self.phases)
+        found = []
+        for purchase, phases, there in zip(self.purchases, self.phases, known, strict=True):
+            sizes = np.bincount(phases[there].astype(np.int64)) / len(self.items)
+            found.append(replace(purchase, phase_sizes=purchase.phase_sizes or tuple(sizes.tolist())))
+        return tuple(found)
 
     def as_panel(self) -> RecordedScores:
         """The same scores, if their raters may be averaged.
@@ -409,6 +428,21 @@ def _declared(arrays: Mapping[str, NDArray[Any]], names: tuple[tuple[str, ...], 
     )
 
 
+def check_phases(phases: FloatArray) -> None:
+    """Refuse what numbers no phase; NaN where there is none.
+
+    Raises:
+        InvalidInputError: there is such a number.
+    """
+    known = phases[~np.isnan(phases)]
+    wrong = known[(known < 0.0) | (known >= MOST_PHASES) | (known != np.floor(known))]
+    if wrong.size:
+        raise InvalidInputError(
+            f"phase {wrong[0]:g} is not a whole number from 0 to {MOST_PHASES - 1}; give the phase in which "
+            "each reading was bought, and NaN where there is none"
+        )
+
+
 def _purchases(arrays: Mapping[str, NDArray[Any]]) -> tuple[HowBought, ...] | None:
     if "allocation" not in arrays:
         return None
@@ -426,11 +460,20 @@ def _purchases(arrays: Mapping[str, NDArray[Any]]) -> tuple[HowBought, ...] | No
     for name in names:
         if name not in list(Allocation):
             raise UnknownNameError("allocation", name, [a.value for a in Allocation])
+    sizes = _floats("phase_sizes", arrays.get("phase_sizes", np.empty((n, 0))))
+    if sizes.ndim != 2 or len(sizes) != n:
+        raise InvalidInputError(f"phase_sizes has shape {sizes.shape}; it must be ({n} models, phases)")
     return tuple(
         HowBought(
-            Allocation(name), int(fixed), None if np.isnan(cost) else cost, None if np.isnan(usd) else usd
+            Allocation(name),
+            int(fixed),
+            None if np.isnan(cost) else cost,
+            None if np.isnan(usd) else usd,
+            tuple(own[~np.isnan(own)].tolist()),
         )
-        for name, fixed, cost, usd in zip(names, *(c.tolist() for c in columns.values()), strict=True)
+        for name, own, fixed, cost, usd in zip(
+            names, sizes, *(c.tolist() for c in columns.values()), strict=True
+        )
     )
 
 

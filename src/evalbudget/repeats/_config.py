@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 DEFAULT_SAMPLER = "auto"
 DEFAULT_SAMPLER_OF_PANELS = "uniform"
 _TOLD = {
-    "weights": "a weight of every score that was fixed before it was seen, and sampler {sampler!r} has none; "
-    "use --sampler auto",
+    "phases": "scores bought in phases that decide nothing about themselves, and sampler {sampler!r} has "
+    "none; use --sampler auto",
     "even repeats": "every item asked equally often, and sampler {sampler!r} goes by scores; use --sampler "
     "uniform",
     "score range": "the smallest and the largest possible score; declare them, for example --score-range "
@@ -120,7 +120,7 @@ class RepeatConfig(RunConfig):
             return None
         try:
             return replace(self, sampler=Sample.name, options={})
-        except EvalbudgetError:  # an estimator that needs weights, for example
+        except EvalbudgetError:  # an estimator that needs phases, for example
             return None
 
     def _check_estimators(self) -> None:
@@ -173,9 +173,8 @@ class RepeatConfig(RunConfig):
             raise InvalidInputError(
                 f"--until {self.until} ends a run by its scores, and the estimate of sampler "
                 f"{self.sampler!r} is for "
-                "numbers of repeats that do not depend on them; use --sampler auto, whose estimate is "
-                "unbiased "
-                "whenever a run ends"
+                "numbers of repeats that do not depend on them; use --sampler auto, or drop "
+                "--until"
             )
 
     def _check_without_budget(self) -> None:

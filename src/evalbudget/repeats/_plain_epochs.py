@@ -1,4 +1,4 @@
-"""What plain epochs would have cost for a worst item whose error is as small."""
+"""What plain epochs would have cost for an error as small, of the worst item or of the benchmark mean."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from evalbudget.repeats._objective import Objective
 from evalbudget.repeats.estimates import ItemReadings
+from evalbudget.repeats.phases._spread import of_two_values
 from evalbudget.statistics._bounds import FloatArray
 
 _POINTS = 40
@@ -20,6 +22,7 @@ _SURELY = 10.0
 """Standard errors that no item of any benchmark exceeds."""
 _HALVINGS = 40
 _TINY = 1e-300
+_NO_GAIN = 1.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,18 +30,22 @@ class PlainEpochs:
     """Asking every item equally often, against what was bought.
 
     Attributes:
-        per_item: epochs of every item after which the worst item's error is as small.
+        per_item: epochs of every item after which the error is as small.
         readings: that many of all items.
         bought: readings of this run.
+        error: whether of the worst item or of the benchmark mean.
     """
 
     per_item: int
     readings: int
     bought: int
+    error: Objective = Objective.WORST_ITEM
 
     @property
     def as_good(self) -> bool:
-        """Plain epochs would have needed no more, but for the last of them."""
+        """Plain epochs would have needed no more, but for the last of them, or 2% where the mean is meant."""
+        if self.error is Objective.MEAN:
+            return self.readings <= _NO_GAIN * self.bought
         return self.readings < self.bought + self.readings // max(self.per_item, 1)
 
 
@@ -75,6 +82,29 @@ def plain_epochs(readings: ItemReadings) -> PlainEpochs | None:
     once = median_worst_error(variances, chance, np.ones_like(n))
     per_item = math.ceil((once / median_worst_error(variances, chance, n)) ** 2 * (1 - _ROUNDING))
     return PlainEpochs(per_item, per_item * readings.n_items, int(moments.n.sum()))
+
+
+def plain_epochs_of_mean(readings: ItemReadings) -> PlainEpochs | None:
+    r"""Epochs after which the mean of these items is as certain as by its estimate over phases.
+
+    With the posterior means V_i of :func:`~evalbudget.repeats.phases._spread.of_two_values` and the shares
+    s_ij that readings have in their items' means it is
+    :math:`\sum_i V_i / \sum_i V_i \sum_j s_{ij}^2`. In simulated runs on 100 items it was 0 to 2% more than
+    with the true variances (``tests/repeats/test_plain.py``).
+
+    Args:
+        readings: of all items, with their phases; their scores have two values.
+
+    Returns:
+        None where it is unknown: an item was never read, or nothing varies.
+    """
+    n, upper = readings.counts, readings.value == readings.value.max()
+    spread = of_two_values(n, np.bincount(readings.item[upper], minlength=readings.n_items))
+    if spread is None or not n.all():
+        return None
+    V, squared = spread.variance, np.bincount(readings.item, readings.shares**2)
+    epochs = float(V.sum() / (V @ squared)) * (1.0 + _ROUNDING)
+    return PlainEpochs(round(epochs), int(epochs * readings.n_items), int(n.sum()), error=Objective.MEAN)
 
 
 def median_worst_error(variances: FloatArray, chance: FloatArray, n: FloatArray) -> float:

@@ -14,11 +14,11 @@ from evalbudget.exit_codes import ExitCode
 from evalbudget.repeats._advice import next_steps
 from evalbudget.repeats._failing_items import FailingItems
 from evalbudget.repeats._mean_rows import whole_counts
+from evalbudget.repeats._objective import Objective
 from evalbudget.repeats._outcome import Outcome
-from evalbudget.repeats._plain_epochs import PlainEpochs, plain_epochs
+from evalbudget.repeats._plain_epochs import PlainEpochs, plain_epochs, plain_epochs_of_mean
 from evalbudget.repeats._sample_in_words import sample_in_words
 from evalbudget.repeats._wording import WIDTH, count, decimals, padded, shortened, wrapped
-from evalbudget.repeats.estimates import ItemReadings
 from evalbudget.run import USED_UP, BillRow
 from evalbudget.shown import shown
 
@@ -81,6 +81,7 @@ class Summary:
         with_them: what the estimate would be if they scored the lowest, and the highest; None where there are
             none, or strata weigh.
         cached: readings of answers that came out of the host's cache.
+        alike: a sampler that goes by scores asked all items equally often, as plain epochs would have.
     """
 
     task: str
@@ -114,6 +115,7 @@ class Summary:
     without_score: int = 0
     with_them: tuple[float, float] | None = None
     cached: int = 0
+    alike: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """As JSON values; counts are whole numbers."""
@@ -223,12 +225,13 @@ class Summary:
         counted = "; all count for the estimate" if self.readings else ""
         if self.counted < self.readings:
             counted = f"; {self.counted:,} of them count for the estimate"
+        alike = ", all asked equally often" if self.alike else ""
         shared = f", of {self.processes:,} processes" if self.processes > 1 else ""
         pairs = [
             ("Spent", spent),
             ("Paid to", self._paid_to()),
             ("Stopped", self.stop_reason),
-            ("Readings", f"{self.readings:,} of {count(self.items, 'item')}{shared}{counted}"),
+            ("Readings", f"{self.readings:,} of {count(self.items, 'item')}{shared}{alike}{counted}"),
             ("Cached", self._cached()),
             *(("Beside", sentence) for sentence in self.beside),
         ]
@@ -335,7 +338,7 @@ def summarize(outcome: Outcome) -> Summary:
         least_known=()
         if outcome.drawn and outcome.table.counts.max(initial=0) < 2
         else _least_known(outcome),
-        plain=plain_epochs(outcome.table) if _uneven(outcome.table) else None,
+        plain=_plain(outcome),
         next_steps=tuple(
             next_steps(
                 outcome.mean,
@@ -357,11 +360,17 @@ def summarize(outcome: Outcome) -> Summary:
         without_score=outcome.without_score,
         with_them=outcome.with_them,
         cached=outcome.cached,
+        alike=outcome.table.knows_phases and bool(np.ptp(outcome.table.counts) <= 1),
     )
 
 
-def _uneven(table: ItemReadings) -> bool:
-    return table.n_items > 0 and int(np.ptp(table.counts)) > 1
+def _plain(outcome: Outcome) -> PlainEpochs | None:
+    table = outcome.table
+    if not table.value.size:
+        return None
+    if table.knows_phases and not outcome.judges and np.unique(table.value).size == 2:
+        return plain_epochs_of_mean(table)
+    return plain_epochs(table) if np.ptp(table.counts) > 1 else None
 
 
 def _least_known(outcome: Outcome) -> tuple[ItemLine, ...]:
@@ -378,12 +387,14 @@ def _least_known(outcome: Outcome) -> tuple[ItemLine, ...]:
 
 
 def _compared(plain: PlainEpochs, unit: str) -> str:
+    what = "worst item" if plain.error is Objective.WORST_ITEM else "mean of these items"
     epochs = f"about {plain.per_item:,} per item ({plain.readings:,} {unit})"
+    aim = f"for as small an error of the {what}"
     if plain.as_good:
-        return f"Plain epochs would have done as well or better: {epochs} for as small a worst error."
+        return f"Plain epochs would have done as well or better: {epochs} {aim}."
     return (
-        f"Plain epochs would have needed {epochs} for as small an error of the worst item as after these "
-        f"{plain.bought:,}, if scores vary as they did here."
+        f"Plain epochs would have needed {epochs} {aim} as after these {plain.bought:,}, if scores vary as "
+        "they did here."
     )
 
 

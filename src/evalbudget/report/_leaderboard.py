@@ -31,7 +31,7 @@ from evalbudget.tables import NotedTable
 
 ALLOCATIONS = {
     Allocation.FIXED: "planned",
-    Allocation.WEIGHTED: "adaptive, with weights fixed before each reading",
+    Allocation.PHASED: "adaptive, in phases",
     Allocation.ADAPTIVE: "adaptive",
 }
 """How readings were allocated, in words."""
@@ -306,9 +306,9 @@ def _notes(study: Study, m: int, row: Standing) -> list[str]:
             f"{study.purchase(m).fixed_repeats} of each item; the others were bought because of the scores, "
             "and would bias the mean."
         )
-    elif row.allocation == Allocation.WEIGHTED.value:
+    elif row.allocation == Allocation.PHASED.value:
         notes.append(
-            f"{row.model}: adaptive repeats; all readings count, weighted so that the mean is unbiased."
+            f"{row.model}: adaptive repeats; all readings count, and the mean over phases is unbiased."
         )
     if study.means[m].standard_error <= NOTHING and study.bounds is not None and row.items > 1:
         low, high = study.bounds

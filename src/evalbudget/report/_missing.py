@@ -66,7 +66,7 @@ def without_missing(
     filled[..., n:][np.arange(more) < lost[..., None]] = worst
     grown: dict[str, Any] = {
         name: _grown(table, more, otherwise)
-        for name, otherwise in (("epochs", 0), ("weights", np.nan), ("costs", np.nan))
+        for name, otherwise in (("epochs", 0), ("phases", np.nan), ("costs", np.nan))
         if (table := getattr(recorded, name)) is not None
     }
     return replace(recorded, scores=filled, failed=None, declared=complete, **grown)

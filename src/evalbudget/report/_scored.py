@@ -93,9 +93,8 @@ class Scored:
             judges=self.raters,
             n_items=len(self.recorded.items),
             cost=purchase.cost,
-            weight=None
-            if self.recorded.weights is None
-            else self.recorded.weights[model, item, judge, place],
+            phase=None if self.recorded.phases is None else self.recorded.phases[model, item, judge, place],
+            phase_sizes=purchase.phase_sizes,
         )
 
     def fixed_scores(self, model: int) -> JudgeScores:
@@ -221,11 +220,11 @@ class Scored:
         if self.is_panel:
             adaptive = self.purchase(model).allocation is Allocation.ADAPTIVE
             scores = self.fixed_scores(model) if adaptive else self.scores(model)
-            return judge_corrected(scores).weighted_means
+            return judge_corrected(scores).item_means
         readings, purchase = readings_of(self.scores(model)), self.purchase(model)
         if purchase.allocation is Allocation.ADAPTIVE:
             return readings.first(purchase.fixed_repeats).moments.mean
-        return readings.weighted_means
+        return readings.item_means
 
     def counted(self, model: int) -> int:
         """Readings behind a model's mean."""
@@ -256,7 +255,7 @@ class Scored:
             reference=None,
             purchases=None,
             epochs=None,
-            weights=None,
+            phases=None,
             costs=None,
             failed=None,
             declared=None,
@@ -280,5 +279,6 @@ def readings_of(scores: JudgeScores) -> ItemReadings:
         scores.value,
         n_items=scores.n_items,
         cost=scores.cost,
-        weight=scores.weight,
+        phase=scores.phase,
+        phase_sizes=scores.phase_sizes,
     )

@@ -22,14 +22,14 @@ class SpentOnModel:
     Attributes:
         model: name.
         counted: readings behind its estimate.
-        held_out: readings that do not count for it, since they were bought because of earlier scores.
+        not_counted: readings that do not count for it, since they were bought because of earlier scores.
         failed: paid for, without a score; None where the scores do not say what was paid for.
         usd: dollars paid; None where unknown.
     """
 
     model: str
     counted: int
-    held_out: int
+    not_counted: int
     failed: int | None
     usd: float | None
 
@@ -82,7 +82,7 @@ class Spent(Section):
     def label(self) -> str:
         """What the columns mean."""
         return (
-            "Counted: readings behind the estimate. Held out: bought because of earlier scores, so they "
+            "Counted: readings behind the estimate. Not counted: bought because of earlier scores, so they "
             "would bias the mean. Failed: paid for, without a score."
         )
 
@@ -101,13 +101,13 @@ class Spent(Section):
 
     def _models(self, rows: tuple[SpentOnModel, ...], *, total: bool) -> NotedTable:
         dollars = any(row.usd is not None for row in rows)
-        columns = ["model", "counted", "held out", "failed", *(["usd"] if dollars else [])]
+        columns = ["model", "counted", "not counted", "failed", *(["usd"] if dollars else [])]
         table = new_table("where the budget went", self.label, columns)
         for row in rows:
             table.add_row(
                 name_cell(row.model),
                 f"{row.counted:,}",
-                f"{row.held_out:,}",
+                f"{row.not_counted:,}",
                 MISSING if row.failed is None else f"{row.failed:,}",
                 *([_dollars(row.usd)] if dollars else []),
             )
@@ -117,7 +117,7 @@ class Spent(Section):
             table.add_row(
                 "all",
                 f"{sum(row.counted for row in rows):,}",
-                f"{sum(row.held_out for row in rows):,}",
+                f"{sum(row.not_counted for row in rows):,}",
                 f"{sum(failed):,}" if len(failed) == len(rows) else MISSING,
                 *([_dollars(sum(paid) if len(paid) == len(rows) else None)] if dollars else []),
             )

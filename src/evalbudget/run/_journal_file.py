@@ -5,7 +5,6 @@ r"""A journal as a file: one JSON object per line, appended and flushed as thing
     {"evalbudget": "journal", "format": 1, "version": "0.1.0", "design": "9f...", "config": {...}}
     {"ask": 0, "cell": [0, 7, 0, 0]}
     {"tell": 0, "value": 0.5, "cost": 1.0}
-    {"note": "chosen", "value": "rating-kernel"}
 
 A process that is killed leaves at most one line without its ``\n``; that line is dropped on reading. Every
 other flaw is an error that names file and line.
@@ -68,16 +67,6 @@ class JournalFile:
         """
         self._write(_event_to_dict(event))
         self.journal.append(event)
-
-    def note(self, name: str, value: str) -> None:
-        """Record what the sampler settled, once.
-
-        Raises:
-            JournalError: the file cannot be written.
-        """
-        if self.journal.notes.get(name) != value:
-            self._write({"note": name, "value": value})
-            self.journal.notes[name] = value
 
     def close(self) -> None:
         """Let the file go."""
@@ -143,8 +132,6 @@ class JournalReader:
         """
         if "ask" in entry:
             self.journal.append(self._ask(entry))
-        elif "note" in entry:
-            self.journal.notes[str(entry["note"])] = str(entry["value"])
         else:
             self.journal.append(self._tell(entry))
 
@@ -169,8 +156,7 @@ class JournalReader:
             raise InvalidInputError(
                 f"request {entry['ask']!r} follows {len(self._asked)} others; lines are missing"
             )
-        shares = (_share(entry, "propensity"), _share(entry, "weight"))
-        request = Request(entry["ask"], Cell(*cell), *shares)
+        request = Request(entry["ask"], Cell(*cell), _share(entry, "propensity"), entry.get("phase"))
         self._asked.append(request)
         return Event(request, adopted=entry.get("adopted", False), restricted=entry.get("restricted", False))
 
@@ -193,8 +179,8 @@ def _event_to_dict(event: Event) -> dict[str, Any]:
     entry = {"ask": request.id, "cell": list(request.cell)}
     if request.propensity is not None:
         entry["propensity"] = request.propensity
-    if request.weight is not None:
-        entry["weight"] = request.weight
+    if request.phase is not None:
+        entry["phase"] = request.phase
     for flag in ("adopted", "restricted"):
         if getattr(event, flag):
             entry[flag] = True

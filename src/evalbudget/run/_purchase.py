@@ -134,7 +134,6 @@ class Purchase:
         self.ledger = Ledger(budget)
         record = Journal() if journal is None else journal
         self._append = record.append
-        self._file = record if isinstance(record, JournalFile) else None
         self.journal = record.journal if isinstance(record, JournalFile) else record
         if self.journal.header is None:
             self.journal.header = Header.of(sampler, __version__)
@@ -152,9 +151,6 @@ class Purchase:
     def ask(self, n: int = 1, *, eligible: Eligible | None = None) -> Sequence[Request]:
         """Up to n requests, whether or not they can be paid; :meth:`promise` each before it is sent."""
         requests = self.sampler.ask(n, eligible=eligible)
-        chosen = getattr(self.sampler, "chosen", None)
-        if self._file is not None and chosen is not None:
-            self._file.note("chosen", chosen)
         for request in requests:
             self._append(Event(request, restricted=eligible is not None))
         return requests

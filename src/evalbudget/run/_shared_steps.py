@@ -33,7 +33,7 @@ class Kind(StrEnum):
 def asked(worker: int, request: Request, cost: float, *, restricted: bool) -> Step:
     """A request was handed out."""
     body: dict[str, Any] = {"cell": list(request.cell)}
-    for name in ("propensity", "weight"):
+    for name in ("propensity", "phase"):
         if getattr(request, name) is not None:
             body[name] = getattr(request, name)
     body |= {"restricted": True} if restricted else {}
@@ -51,7 +51,7 @@ def asked_request(step: Step) -> Request:
     """That an ask is about."""
     assert step.request is not None
     cell = Cell(*step.body["cell"])
-    return Request(step.request, cell, step.body.get("propensity"), step.body.get("weight"))
+    return Request(step.request, cell, step.body.get("propensity"), step.body.get("phase"))
 
 
 def reading_of(step: Step, request: Request) -> Reading:

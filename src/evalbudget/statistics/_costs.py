@@ -95,17 +95,11 @@ class MeanCost:
         self._n += 1
         self._total += round(cost * _FINEST)
 
-    def affordable(self, budget: float, without: MeanCost | None = None) -> int | None:
-        """How many readings of this cost the budget pays; None as long as nothing is known.
-
-        Args:
-            budget: money.
-            without: readings among these that are not looked at.
-        """
-        n, total = self._n, self._total
-        if without is not None:
-            n, total = n - without._n, total - without._total
-        return None if total <= 0 else int(min(budget * n / (total / _FINEST), _MOST) + 1e-6)
+    def affordable(self, budget: float) -> int | None:
+        """How many readings of this cost the budget pays, in money; None as long as nothing is known."""
+        if self._total <= 0:
+            return None
+        return int(min(budget * self._n / (self._total / _FINEST), _MOST) + 1e-6)
 
 
 def model_effects(model: IntArray, item: IntArray, cost: FloatArray, n_models: int) -> FloatArray:

@@ -282,52 +282,34 @@ class SamplerContract:
                 assert sampler.stop_reason
                 break
 
-    # weights
+    # phases
 
-    @pytest.mark.parametrize("seed", range(4))
-    def test_weights_of_an_item_leave_something_to_one_held_out_reading(self, seed: int) -> None:
-        """Under WEIGHTED: one held-out reading at a time, and weights that never sum to more than 1."""
-        rng = random.Random(seed)
-        sampler = self.fresh(seed=seed)
-        held: dict[int, Cell] = {}
-        given: dict[int, dict[Cell, float]] = {}
-        left: list[Request] = []
-        while sampler.asked < self.n_requests:
-            asked = sampler.ask(rng.randrange(1, 12))
-            for cell, weight in ((request.cell, request.weight) for request in asked):
-                if sampler.allocation is not Allocation.WEIGHTED:
-                    assert weight is None, "only Allocation.WEIGHTED has weights"
-                elif weight is None:
-                    assert cell.item not in held, f"item {cell.item} has a second held-out reading"
-                    held[cell.item] = cell
-                else:
-                    assert cell.item in held, f"the first reading of item {cell.item} must be held out"
-                    given.setdefault(cell.item, {})[cell] = weight
-                    assert weight >= 0.0
-                    assert math.fsum(given[cell.item].values()) <= 1.0
-            left += asked
-            if not left:
-                break
-            rng.shuffle(left)
-            for _ in range(max(len(left) - 5, 0 if asked else 1)):
-                request = left.pop()
-                value = self.score_or_failure(request.cell)
-                sampler.tell([Reading(request, value)])
-                if value is None and held.get(request.cell.item) == request.cell:
-                    del held[request.cell.item]
-                elif value is None and request.weight is not None:
-                    del given[request.cell.item][request.cell]
+    def test_a_phase_is_given_where_counts_depend_on_phases(self) -> None:
+        sampler = self.fresh()
+        asked = [event.request for event in self.play(sampler, self.n_requests, score=self.score_or_failure)]
+        phased = sampler.allocation is Allocation.PHASED
+        assert all((request.phase is not None) is phased for request in asked)
 
-    def test_held_out_scores_change_no_decision(self) -> None:
-        """Under WEIGHTED: whatever the held-out readings score, the same is asked, with the same weights."""
-        if self.fresh().allocation is not Allocation.WEIGHTED:
-            pytest.skip("holds nothing out")
-        seen = self.play(self.fresh(), self.n_requests).readings
-        held = {reading.request.cell for reading in seen if reading.request.weight is None}
-        assert held
-        assert self._decisions(
-            lambda c: self.score(c._replace(epoch=c.epoch + 1000)) if c in held else self.score(c)
-        ) == [reading.request for reading in seen]
+    @pytest.mark.parametrize("concurrency", [1, 5])
+    def test_scores_of_a_phase_decide_nothing_in_it(self, concurrency: int) -> None:
+        """Under PHASED: whatever a phase's readings score, the same is asked in it and in those before."""
+        if self.fresh().allocation is not Allocation.PHASED:
+            pytest.skip("has no phases")
+        seen = self.play(self.fresh(), self.n_requests, concurrency=concurrency)
+        phase = {event.request.cell: event.request.phase or 0 for event in seen}
+        assert max(phase.values()) > 1, "n_requests must be enough for several phases"
+        for number in range(max(phase.values()) + 1):
+
+            def other(cell: Cell, number: int = number) -> float:
+                moved = phase.get(cell, number) >= number
+                return self.score(cell._replace(epoch=cell.epoch + 1000 * moved))
+
+            again = self.play(self.fresh(), self.n_requests, concurrency=concurrency, score=other)
+            first, second = (
+                [e.request for e in run if e.reading is None and (e.request.phase or 0) <= number]
+                for run in (seen, again)
+            )
+            assert [(r.cell, r.phase) for r in first] == [(r.cell, r.phase) for r in second]
 
     # costs
 
@@ -386,17 +368,6 @@ class SamplerContract:
         with pytest.raises(JournalError, match="costs"):
             resume(self.fresh(), journal)
 
-    def test_costs_of_held_out_readings_change_no_decision(self) -> None:
-        """Under WEIGHTED: a cost may tell of the score, and those of held-out readings must not be seen."""
-        if self.fresh().allocation is not Allocation.WEIGHTED:
-            pytest.skip("holds nothing out")
-        seen = self.play(self.weighing(), self.n_requests, cost=self.cost).readings
-        held = {reading.request.cell for reading in seen if reading.request.weight is None}
-        again = self.play(
-            self.weighing(), self.n_requests, cost=lambda c: 1e6 if c in held else self.cost(c)
-        ).readings
-        assert [reading.request for reading in again] == [reading.request for reading in seen]
-
     def test_costs_are_weighed_from_the_start_or_not_at_all(self) -> None:
         assert self.weighing().config["costs"] is True
         assert "costs" not in self.fresh().config
@@ -423,7 +394,7 @@ class SamplerContract:
         sampler = self.fresh()
         cell = Cell(item=self.n_items - 1)
         request = sampler.adopt(cell)
-        assert request == Request(0, cell, request.propensity, request.weight)
+        assert request == Request(0, cell, request.propensity, request.phase)
         assert sampler.pending == (request,)
         sampler.tell([Reading(request, 0.5)])
         journal = self.play(sampler, self.n_requests)

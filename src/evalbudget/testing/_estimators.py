@@ -28,13 +28,13 @@ class EstimatorContract:
     repeats: ClassVar[int] = 4
 
     def readings(self, seed: int = 0, spread: float = 1.0) -> ItemReadings:
-        """Scores from 0 to 10, of every item equally many, with weights."""
+        """Scores from 0 to 10, of every item equally many, in one phase."""
         rng = np.random.default_rng(seed)
         item = np.repeat(np.arange(self.n_items), self.repeats)
         epoch = np.tile(np.arange(self.repeats), self.n_items)
         score = 5.0 + spread * (rng.standard_normal(self.n_items)[item] + rng.standard_normal(item.size))
-        weight = np.full(item.size, 1.0 / self.repeats)
-        return ItemReadings.of(item, epoch, np.clip(score, *_BOUNDS), n_items=self.n_items, weight=weight)
+        phase = np.zeros(item.size)
+        return ItemReadings.of(item, epoch, np.clip(score, *_BOUNDS), n_items=self.n_items, phase=phase)
 
     def estimate(self, readings: ItemReadings) -> Estimate:
         """What it says of readings whose range is known."""
@@ -58,7 +58,7 @@ class EstimatorContract:
         readings = self.readings()
         turned = self.n_items - 1 - readings.item
         other = ItemReadings.of(
-            turned, readings.epoch, readings.value, n_items=self.n_items, weight=readings.weight
+            turned, readings.epoch, readings.value, n_items=self.n_items, phase=readings.phase
         )
         one, two = self.estimate(readings), self.estimate(other)
         assert math.isclose(one.value, two.value, rel_tol=1e-9)
@@ -74,5 +74,5 @@ class EstimatorContract:
 
     def test_equal_scores_and_few_items_are_no_error(self) -> None:
         self.estimate(self.readings(spread=0.0)).confidence_interval()
-        few = ItemReadings.of([0, 1], [0, 0], [1.0, 2.0], n_items=3, weight=[1.0, 1.0])
+        few = ItemReadings.of([0, 1], [0, 0], [1.0, 2.0], n_items=3, phase=[0.0, 0.0])
         self.estimate(few).confidence_interval()

@@ -42,27 +42,26 @@ def bought(sampler: RepeatSampler, schedule: Cyclic, draw: Draw) -> JudgeScores:
     for _ in range(TIMES * N):
         (request,) = sampler.ask(1)
         _, item, epoch, judge = request.cell
-        weight = np.nan if request.weight is None else request.weight
-        rows.append((item, epoch, judge, draw(item, judge), weight))
+        phase = np.nan if request.phase is None else request.phase
+        rows.append((item, epoch, judge, draw(item, judge), phase))
         sampler.tell([Reading(request, rows[-1][3])])
-    item_, epoch_, judge_, value_, weight_ = zip(*rows, strict=True)
-    told = weight_ if sampler.allocation is Allocation.WEIGHTED else None
-    return JudgeScores.of(item_, epoch_, judge_, value_, judges=JUDGES, n_items=N, weight=told)
+    item_, epoch_, judge_, value_, phase_ = zip(*rows, strict=True)
+    told = phase_ if sampler.allocation is Allocation.PHASED else None
+    return JudgeScores.of(item_, epoch_, judge_, value_, judges=JUDGES, n_items=N, phase=told)
 
 
 @pytest.mark.parametrize(
-    ("world", "name", "hold_out", "expected"),
+    ("world", "name", "options", "expected"),
     [
-        pytest.param(mostly_pass, "eb-bernstein", True, 3, id="bernoulli-weighted"),
-        pytest.param(mostly_pass, "eb-bernstein", False, 5, id="bernoulli-adaptive"),
-        pytest.param(ratings, "auto", True, 6, id="ratings-weighted"),
-        pytest.param(ratings, "rating-kernel", False, 4, id="ratings-adaptive"),
+        pytest.param(mostly_pass, "eb-bernstein", {}, 5, id="bernoulli-phased"),
+        pytest.param(mostly_pass, "robin-hood", {"t0": 3}, 5, id="bernoulli-adaptive"),
+        pytest.param(ratings, "auto", {}, 7, id="ratings-phased"),
     ],
 )
 def test_the_panel_mean_after_adaptive_repeats(
     world: Callable[[np.random.Generator], tuple[FloatArray, Draw]],
     name: str,
-    hold_out: bool,
+    options: dict[str, float],
     expected: int,
 ) -> None:
     # the population of items is what is covered, so its mean is the truth
@@ -73,7 +72,7 @@ def test_the_panel_mean_after_adaptive_repeats(
         rng = np.random.default_rng(seed)
         truth, draw = world(rng)
         design = Design(items=tuple(map(str, range(N))), raters=JUDGES)
-        sampler = plugins().sampler(name)(design, hold_out=hold_out, seed=seed)
+        sampler = plugins().sampler(name)(design, seed=seed, **options)
         assert isinstance(sampler, RepeatSampler)
         scores = bought(sampler, Cyclic(design.items, JUDGES, epochs=TIMES, seed=seed), draw)
         estimate = panel_mean(scores, allocation=sampler.allocation, fixed_repeats=sampler.fixed_repeats)
@@ -96,7 +95,7 @@ def test_counting_all_adaptive_scores_is_biased() -> None:
     for seed in range(replications(90, 1000)):
         truth, draw = mostly_pass(np.random.default_rng(seed))
         design = Design(items=tuple(map(str, range(N))), raters=JUDGES)
-        sampler = plugins().sampler("eb-bernstein")(design, hold_out=False, seed=seed, objective="mean")
+        sampler = plugins().sampler("robin-hood")(design, t0=3, seed=seed)
         assert isinstance(sampler, RepeatSampler)
         scores = bought(sampler, Cyclic(design.items, JUDGES, epochs=TIMES, seed=seed), draw)
         errors.append(panel_mean(scores, allocation=Allocation.FIXED).value - truth.mean())

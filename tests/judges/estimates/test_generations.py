@@ -40,12 +40,12 @@ def test_the_error_of_repeats_is_that_of_answers() -> None:
     assert np.mean(printed) == pytest.approx(truth, rel=0.05)
 
 
-def test_weights_that_were_lost_leave_the_first_readings() -> None:
+def test_phases_that_were_lost_leave_the_first_readings() -> None:
     rng = np.random.default_rng(0)
     item, epoch = np.repeat(np.arange(5), 4), np.tile(np.arange(4), 5)
     value = rng.normal(0.0, 1.0, 20)
-    bare = ItemReadings.of(item, epoch, value, weight=np.full(20, np.nan))
-    found = mean_over_fixed_items(bare, allocation=Allocation.WEIGHTED, fixed_repeats=3)
+    bare = ItemReadings.of(item, epoch, value, phase=np.full(20, np.nan))
+    found = mean_over_fixed_items(bare, allocation=Allocation.PHASED, fixed_repeats=3)
     first = mean_over_fixed_items(
         ItemReadings.of(item, epoch, value), allocation=Allocation.ADAPTIVE, fixed_repeats=3
     )

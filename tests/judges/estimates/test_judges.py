@@ -25,6 +25,7 @@ from evalbudget.judges.estimates._mixed import MixedFit
 from evalbudget.judges.schedules import All, Cyclic, Priced, Single
 from evalbudget.sampler import Allocation
 from evalbudget.statistics._judge_effects import judge_effects
+from evalbudget.statistics._phase_means import item_shares
 from references.anova import variance_components_literal
 
 
@@ -181,7 +182,7 @@ def test_biases_among_very_different_items_are_least_squares_within_them() -> No
     assert np.allclose(judge_biases(s).value, judge_effects(s.item, s.judge, s.value, 5), atol=1e-3)
 
 
-@pytest.mark.parametrize("allocation", [Allocation.FIXED, Allocation.WEIGHTED])
+@pytest.mark.parametrize("allocation", [Allocation.FIXED, Allocation.PHASED])
 def test_error_of_an_uneven_panel_mean_against_matrices(allocation: Allocation) -> None:
     s = scored(Panel().table(13, 4, np.random.default_rng(6)), Cyclic(items(13), NAMES, epochs=4))
     s = s.where((np.arange(s.value.size) % 3 != 0) | (s.judge == 2))
@@ -189,21 +190,15 @@ def test_error_of_an_uneven_panel_mean_against_matrices(allocation: Allocation) 
     X, V, inverse = dense(s, rho)
     in_item = (s.item == np.arange(13)[:, None]).astype(float)
     weight = 1.0 / (13 * s.per_item[s.item])
-    if allocation is Allocation.WEIGHTED:
-        shares = []
-        for n in s.per_item:  # the second of each item is held out, the others have 1/8, 1/4 ...
-            given = [1 / 8, *(1 / 2**k for k in range(2, n))][: n - 1] if n > 1 else []
-            shares += [*given[:1], 1 - sum(given), *given[1:]] if n > 1 else [1.0]
-        weight = np.array(shares) / 13
-        starts = np.cumsum(s.per_item) - s.per_item
-        told = 13 * weight
-        told[[start + (n > 1) for start, n in zip(starts, s.per_item, strict=True)]] = np.nan
-        shuffled = np.random.default_rng(7).permutation(s.value.size)  # of() sorts weights with the scores
+    if allocation is Allocation.PHASED:
+        phase = (s.epoch >= 2).astype(float)
+        weight = item_shares(s.item, phase, 13) / 13
+        shuffled = np.random.default_rng(7).permutation(s.value.size)  # of() sorts phases with the scores
         s = JudgeScores.of(
             *(column[shuffled] for column in (s.item, s.epoch, s.judge, s.value)),
             judges=s.judges,
             n_items=13,
-            weight=told[shuffled],
+            phase=phase[shuffled],
         )
         assert panel_mean(s, allocation=Allocation.FIXED).value != panel_mean(s, allocation=allocation).value
     levels = inverse @ X.T @ np.linalg.inv(V)

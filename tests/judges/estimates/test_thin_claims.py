@@ -46,17 +46,17 @@ def test_panel_mean_covers_where_judges_share_no_items(
 @pytest.mark.parametrize(
     ("n", "K", "calls", "noisy", "expected"),
     [
-        (100, 2, 101, False, 3),
-        (100, 5, 110, False, 6),
-        (30, 5, 60, False, 10),
-        (50, 20, 200, False, 2),
-        (25, 10, 100, True, 6),
+        (100, 2, 101, False, 1),
+        (100, 5, 110, False, 3),
+        (30, 5, 60, False, 6),
+        (50, 20, 200, False, 1),
+        (25, 10, 100, True, 3),
     ],
 )
 def test_all_biases_are_covered_at_once_on_few_scores(
     n: int, K: int, calls: int, noisy: bool, expected: int
 ) -> None:
-    R, rng, failed = replications(100, 1500), np.random.default_rng([41, n, K]), 0
+    R, rng, failed = replications(50, 1500), np.random.default_rng([41, n, K]), 0
     for _ in range(R):
         s, gamma = thin(world(K), n, calls, rng)
         if noisy:  # judges of very different precision
@@ -160,7 +160,7 @@ KEPT = {"item + generation": 1.2, "item x judge + residual": 0.4}
 def test_components_are_the_sums_they_are_called(
     draw: Callable[[np.random.Generator], JudgeScores], one_generation: bool, expected: dict[str, float]
 ) -> None:
-    R, rng = replications(100, 2000), np.random.default_rng(43)
+    R, rng = replications(50, 2000), np.random.default_rng(43)
     found = []
     for _ in range(R):
         components = variance_components(draw(rng), one_generation=one_generation).components[:-1]

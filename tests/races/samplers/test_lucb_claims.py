@@ -58,7 +58,7 @@ def errors(cls: type[LUCB], passed: tuple[int, ...], margin: float, R: int) -> i
 )
 def test_wrong_with_probability_delta_at_most(world: str, margin: float) -> None:
     # 60 races find an error rate of .34 nineteen times in twenty
-    R = replications(60, 3000)
+    R = replications(30, 3000)
     wrong = errors(LUCB, WORLDS[world], margin, R)
     binomial_claim(wrong, R, at_most=DELTA)
     pinned(wrong, 0)

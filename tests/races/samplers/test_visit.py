@@ -203,15 +203,15 @@ def test_options_out_of_range_are_refused(options: dict[str, float], told: str) 
 @pytest.mark.parametrize(
     ("world", "fixed", "anytime"),
     [
-        ("whole", 5, 0),
-        ("none", 0, 1),
-        ("permuted", 2, 0),
-        ("inverted", 1, 0),
-        ("five models", 7, 1),
+        ("whole", 1, 0),
+        ("none", 0, 0),
+        ("permuted", 1, 0),
+        ("inverted", 0, 0),
+        ("five models", 3, 0),
     ],
 )
 def test_intervals_hold_the_mean(world: str, fixed: int, anytime: int) -> None:
-    R = replications(120, 2000)
+    R = replications(60, 2000)
     scores = answers(np.random.default_rng(20).normal(0.5, 1.0, R), 21)
     scores[np.random.default_rng(22).random(scores.shape) < 0.03] = np.nan
     truth = np.nanmean(scores, axis=1)

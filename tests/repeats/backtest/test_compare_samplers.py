@@ -18,11 +18,12 @@ from evalbudget.errors import BudgetError, InvalidInputError, SamplerError, Unkn
 from evalbudget.repeats.backtest._pool import Draws, Pool
 from evalbudget.repeats.samplers import EBBernstein, RobinHood, Uniform
 from evalbudget.sampler import Eligible, Sampler
+from evalbudget.statistics._phase_means import phase_means
 
 Change = dict[str, Any]
 
 TOLD: dict[tuple[str, str, int, int, int], float] = {}
-WEIGHTS: dict[tuple[int, int], float | None] = {}
+PHASES: dict[tuple[int, int], int | None] = {}
 
 
 def keep(sampler: Sampler, cell: Cell, value: float) -> None:
@@ -59,10 +60,9 @@ class SpyOnBernstein(EBBernstein):
 
     name = "spy-bernstein"
 
-    def _weight(self, cell: Cell) -> float | None:
-        weight = super()._weight(cell)
-        WEIGHTS[cell.item, cell.epoch] = weight
-        return weight
+    def _phase_of(self, cell: Cell) -> int | None:
+        PHASES[cell.item, cell.epoch] = phase = super()._phase_of(cell)
+        return phase
 
     def _learn(self, cell: Cell, value: float) -> None:
         keep(self, cell, value)
@@ -89,7 +89,7 @@ class Planner(Uniform):
 def _fresh_spies() -> None:
     Spy.built.clear()
     TOLD.clear()
-    WEIGHTS.clear()
+    PHASES.clear()
 
 
 def coin_flips(n_items: int) -> RecordedScores:
@@ -144,36 +144,21 @@ def test_the_printed_mean_is_not_biased_where_the_plain_mean_would_be() -> None:
     scores = np.zeros((1, 300, 1, 10))
     scores[..., 0] = 1.0  # mostly fail: an item looks unanimous after three readings
     recorded = RecordedScores(scores, ("m",), tuple(str(i) for i in range(300)), ("r",))
-    options = {"eb-bernstein": {"bonus": 0.0}}
-    row = backtest(recorded, ["eb-bernstein"], ["6x"], 40, sampler_options=options, workers=1).rows[0]
+    row = backtest(recorded, ["eb-bernstein"], ["6x"], 40, workers=1).rows[0]
     assert abs(row.mean_bias.mean) < 3 * row.mean_bias.stderr
 
 
-def test_error_of_the_mean_is_that_of_the_weighted_estimate_against_brute_force(
-    small: RecordedScores,
-) -> None:
+def test_error_of_the_mean_is_that_of_the_estimate_over_phases(small: RecordedScores) -> None:
     arguments: Change = {"objective": "mean", "model": "b", "rater": "s", "workers": 1}
     row = backtest(small, [SpyOnBernstein], [131], [2], **arguments).rows[0]
-    given: dict[int, list[tuple[float, float]]] = {item: [] for item in range(12)}
-    held: dict[int, float] = {}
-    for (_, _, _, item, epoch), value in TOLD.items():
-        weight = WEIGHTS[item, epoch]
-        if weight is None:
-            assert item not in held
-            held[item] = value
-        else:
-            given[item].append((weight, value))
-    assert len({len(told) for told in given.values()}) > 1
+    told = [(item, float(PHASES[item, epoch] or 0), value) for (_, _, _, item, epoch), value in TOLD.items()]
+    items, phases, values = (np.array(column) for column in zip(*told, strict=True))
+    assert len(set(np.bincount(items).tolist())) > 1
     truth = np.nanmean(small.scores[1, :, 1].astype(float), axis=1).mean()
-    of_weights = np.mean(
-        [
-            (1 - sum(w for w, _ in told)) * held[item] + sum(w * x for w, x in told)
-            for item, told in given.items()
-        ]
-    )
-    plain = np.mean([np.mean([held[item], *(x for _, x in told)]) for item, told in given.items()])
-    assert row.mean_bias.mean == pytest.approx(of_weights - truth, abs=1e-12)
-    assert row.mean_error.mean == pytest.approx(abs(of_weights - truth), abs=1e-12)
+    over_phases = phase_means(items, phases, values, 12).mean.mean()
+    plain = (np.bincount(items, values) / np.bincount(items)).mean()
+    assert row.mean_bias.mean == pytest.approx(over_phases - truth, abs=1e-12)
+    assert row.mean_error.mean == pytest.approx(abs(over_phases - truth), abs=1e-12)
     assert row.mean_bias.mean != pytest.approx(plain - truth, abs=1e-6)
 
 
@@ -345,7 +330,11 @@ def test_table_fits_80_columns_and_prints_itself(result: BacktestResult) -> None
             "sampler in sampler_options 'robin'",
         ),
         ({"sampler_options": {"uniform": {"seed": 3}}}, InvalidInputError, "which the backtest sets itself"),
-        ({"sampler_options": {"eb-bernstein": {"warmup": 1}}}, InvalidInputError, "warmup=1"),
+        (
+            {"sampler_options": {"eb-bernstein": {"objective": "meen"}}},
+            UnknownNameError,
+            "Did you mean 'mean'",
+        ),
     ],
 )
 def test_bad_arguments(small: RecordedScores, change: Change, error: type[Exception], message: str) -> None:

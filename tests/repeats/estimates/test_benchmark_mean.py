@@ -63,44 +63,24 @@ def test_sampled_items_against_scipy() -> None:
     assert found.random == {Random.ITEMS, Random.REPEATS}
 
 
-def weighted_rows(seed: int) -> tuple[ItemReadings, list[list[float]], list[list[float]]]:
-    """Five items of 3 to 7 readings, the held-out one anywhere; scores and shares per item."""
+def phased_rows(seed: int) -> tuple[ItemReadings, list[list[float]]]:
+    """Five items of 3 to 7 readings: two in the first phase, the others in the second."""
     rng = np.random.default_rng(seed)
-    rows, shares = [], []
-    told: list[float] = []
-    for i, n in enumerate((3, 6, 4, 7, 3)):
-        rows.append((rng.normal(size=n) * (1 + i)).tolist())
-        parts = rng.random(n)
-        shares.append((parts / parts.sum()).tolist())
-        weight = list(shares[-1])
-        weight[int(rng.integers(n))] = math.nan
-        told += weight
+    rows = [(rng.normal(size=n) * (1 + i)).tolist() for i, n in enumerate((3, 6, 4, 7, 3))]
     plain = of(rows)
-    return ItemReadings.of(plain.item, plain.epoch, plain.value, weight=told), rows, shares
-
-
-def test_one_reading_that_weighs_nearly_all_leaves_a_degree_of_freedom() -> None:
-    rows, weight = [[0.0, 1.0], [1.0, 0.0]], [math.nan, 1e-9, math.nan, 1e-9]
-    plain = of(rows)
-    readings = ItemReadings.of(plain.item, plain.epoch, plain.value, weight=weight)
-    found = mean_over_fixed_items(readings, allocation=Allocation.WEIGHTED, fixed_repeats=2)
-    half = found.confidence_interval(0.95).half_width
-    assert half == pytest.approx(stats.t.ppf(0.975, 2) * found.standard_error, rel=1e-6)
+    phase = (plain.epoch >= 2).astype(float)
+    return ItemReadings.of(plain.item, plain.epoch, plain.value, phase=phase), rows
 
 
 @pytest.mark.parametrize("score", [0.1, 0.3, 0.7, 1.0])
 @pytest.mark.parametrize("K", [3, 10, 40])
 def test_equal_scores_are_no_spread_however_they_round(score: float, K: int) -> None:
-    """Item means that are the same score, added up with other weights: no t interval."""
+    """Item means that are the same score, added up over other phases: no t interval."""
     rng = np.random.default_rng(K)
-    rows = [[score] * int(n) for n in rng.integers(3, 30, K)]
-    told = []
-    for row in rows:
-        parts = rng.random(len(row))
-        told += [math.nan, *(parts[1:] / parts.sum())]
-    plain = of(rows)
-    readings = ItemReadings.of(plain.item, plain.epoch, plain.value, weight=told)
-    options: dict[str, Any] = {"allocation": Allocation.WEIGHTED, "fixed_repeats": 2, "bounds": (0.0, 1.0)}
+    plain = of([[score] * int(n) for n in rng.integers(3, 30, K)])
+    phase = np.floor(plain.epoch / 3.0)
+    readings = ItemReadings.of(plain.item, plain.epoch, plain.value, phase=phase)
+    options: dict[str, Any] = {"allocation": Allocation.PHASED, "fixed_repeats": 2, "bounds": (0.0, 1.0)}
     found = mean_over_sampled_items(readings, **options)
     bet = betting_intervals(np.full(K, score), [K], 0.95, bounds=(0.0, 1.0))
     expected = exact_share(K, K, 0.95) if score == 1.0 else (bet.low[0], bet.high[0])
@@ -109,85 +89,67 @@ def test_equal_scores_are_no_spread_however_they_round(score: float, K: int) -> 
     assert found.standard_error == 0.0
 
 
-def test_a_second_scorers_weights_count_only_if_they_are_a_samplers() -> None:
-    """Where the driving scorer gave no score its weight was given again: the copies add up to more than 1."""
+def test_where_a_phase_is_not_known_only_the_first_readings_count() -> None:
     rows = [[0.0, 1.0, 1.0, 1.0], [1.0, 0.0, 0.0, 1.0], [1.0, 1.0, 0.0, 0.0]]
     plain = of(rows)
-
-    def mean(weight: list[float]) -> float:
-        readings = ItemReadings.of(plain.item, plain.epoch, plain.value, weight=weight * 3)
-        found = mean_over_fixed_items(readings, allocation=Allocation.WEIGHTED, fixed_repeats=2)
-        assert readings.lost_weights == ("weighted" not in found.method)
-        return found.value
-
-    assert mean([math.nan, 0.2, 0.3, 0.4]) == pytest.approx((0.9 + 0.5 + 0.3) / 3)
-    assert mean([math.nan, math.nan, 0.3, 0.5]) == pytest.approx((0.9 + 0.6 + 0.2) / 3)
-    for none in ([math.nan, 0.5, 0.5, 0.4], [math.nan] * 4):
-        assert mean(none) == pytest.approx((0.5 + 0.5 + 1.0) / 3)  # the first two readings of each
+    phase = np.where(plain.epoch == 3, np.nan, 0.0)
+    for unknown in (None, phase):
+        readings = ItemReadings.of(plain.item, plain.epoch, plain.value, phase=unknown)
+        found = mean_over_fixed_items(readings, allocation=Allocation.PHASED, fixed_repeats=2)
+        assert found.value == pytest.approx((0.5 + 0.5 + 1.0) / 3)
 
 
-@pytest.mark.parametrize("fixed", [2, 3])
-def test_weighted_against_brute_force(fixed: int) -> None:
-    readings, rows, shares = weighted_rows(3)
-    found = mean_over_fixed_items(readings, allocation=Allocation.WEIGHTED, fixed_repeats=fixed)
-    K = len(rows)
-    means = [sum(w * x for w, x in zip(ws, xs, strict=True)) for ws, xs in zip(shares, rows, strict=True)]
-    # how far the pool's m is known, of what was bought whatever the scores
-    s2 = [float(np.var(row[:fixed], ddof=1)) for row in rows]
-    nu = fixed - 1
-    m = sum(s2) / K
-    spread = sum((s - m) ** 2 for s in s2) / (K - 1) / K
-    parts, degrees = [], []
-    for row, ws in zip(rows, shares, strict=True):
-        n, middle = len(row), float(np.mean(row))
-        own = sum(w * w * (x - middle) ** 2 for w, x in zip(ws, row, strict=True)) * n / (n - 1)
-        parts.append(own / K**2)
-        # Q = x' M diag(w^2) M x with the centring matrix M: 2 (E Q)^2 / Var Q for normal x
-        form = (np.eye(n) - 1 / n) @ np.diag(np.square(ws)) @ (np.eye(n) - 1 / n)
-        degrees.append(np.trace(form) ** 2 / np.trace(form @ form))
-    variance = sum(parts)
-    df = variance**2 / sum(p * p / d for p, d in zip(parts, degrees, strict=True))
-    most = min(2 * m**2 / spread, K * nu)
+def test_phases_by_hand() -> None:
+    readings, rows = phased_rows(3)
+    K, N = 5, 2.0
+    r = (sum(map(len, rows)) - 2 * K) / K
+    g = r / (N + r)
+    means, variances = [], []
+    for row in rows:
+        first, later = np.array(row[:2]), np.array(row[2:])
+        means.append((1 - g) * first.mean() + g * later.mean())
+        more = np.var(row) * len(row) - first.var() * 2
+        variances.append((1 - g) ** 2 * first.var(ddof=1) / 2 + g**2 * more / later.size**2)
+    error = np.sqrt(sum(variances)) / K
+    found = mean_over_fixed_items(readings, allocation=Allocation.PHASED)
     assert found.value == pytest.approx(np.mean(means))
-    assert found.standard_error == pytest.approx(variance**0.5)
-    half = stats.t.ppf(0.975, max(1, min(df, most))) * variance**0.5
+    assert found.standard_error == pytest.approx(error)
+    parts, more = np.array(variances), np.array([len(row) - 1 for row in rows])
+    half = stats.t.ppf(0.975, parts.sum() ** 2 / (parts**2 / more).sum()) * error
     assert found.confidence_interval(0.95).half_width == pytest.approx(half)
     assert found.details["readings_unused"] == 0
     assert found.n == 23
-    assert "weighted" in found.method
-    sampled = mean_over_sampled_items(readings, allocation=Allocation.WEIGHTED, fixed_repeats=fixed)
+    assert "phases" in found.method
+    sampled = mean_over_sampled_items(readings, allocation=Allocation.PHASED)
     assert sampled.value == pytest.approx(np.mean(means))
     assert sampled.standard_error == pytest.approx(stats.sem(means))
 
 
-def test_weights_count_under_weighted_only() -> None:
-    readings, rows, _ = weighted_rows(4)
+def test_one_phase_of_few_items_has_the_degrees_of_their_readings() -> None:
+    rng = np.random.default_rng(5)
+    rows = [rng.normal(size=50).tolist(), rng.normal(size=50).tolist()]
+    plain = of(rows)
+    phased = ItemReadings.of(plain.item, plain.epoch, plain.value, phase=np.zeros(100))
+    one, other = (
+        mean_over_fixed_items(each, allocation=allocation).confidence_interval(0.95)
+        for each, allocation in ((phased, Allocation.PHASED), (plain, Allocation.FIXED))
+    )
+    assert (one.low, one.high) == pytest.approx((other.low, other.high))
+    assert one.half_width == pytest.approx(
+        stats.ttest_ind(*rows, equal_var=False).confidence_interval().high / 2
+        - np.mean(rows[0]) / 2
+        + np.mean(rows[1]) / 2
+    )
+
+
+def test_phases_count_under_phased_only() -> None:
+    readings, rows = phased_rows(4)
     plain = mean_over_fixed_items(readings, allocation=Allocation.FIXED)
     assert plain.value == pytest.approx(np.mean([np.mean(row) for row in rows]))
     other = mean_over_fixed_items(of(rows), allocation=Allocation.FIXED)
     assert plain.standard_error == other.standard_error
     first = mean_over_fixed_items(readings, allocation=Allocation.ADAPTIVE, fixed_repeats=3)
     assert first.value == pytest.approx(np.mean([np.mean(row[:3]) for row in rows]))
-
-
-def test_degrees_of_the_pools_variance_by_its_spread() -> None:
-    """The first readings know the pool's variance by 4.6 degrees, though an item has 51 in all."""
-    rng = np.random.default_rng(1)
-    rows = [[0.0, 1.0 if i < 2 else 0.0, *rng.normal(size=50)] for i in range(20)]
-    found = mean_over_fixed_items(of(rows), allocation=Allocation.WEIGHTED, fixed_repeats=2)
-    s2 = [0.5] * 2 + [0.0] * 18
-    degrees = 2 * np.mean(s2) ** 2 * 20 / np.var(s2, ddof=1)
-    half = stats.t.ppf(0.975, degrees) * found.standard_error
-    assert 4 < degrees < 5
-    assert found.confidence_interval(0.95).half_width == pytest.approx(half)
-
-
-def test_where_the_first_readings_agree_the_later_ones_give_the_pools_variance() -> None:
-    rows = [[1.0, 1.0, 0.0, 1.0], [1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 0.5, 1.0]]
-    found = mean_over_fixed_items(of(rows), allocation=Allocation.WEIGHTED, fixed_repeats=2)
-    same = mean_over_fixed_items(of(rows), allocation=Allocation.WEIGHTED, fixed_repeats=4)
-    assert found.standard_error == same.standard_error > 0
-    assert found.confidence_interval(0.95).half_width == same.confidence_interval(0.95).half_width > 0
 
 
 @pytest.mark.parametrize("estimator", BOTH)

@@ -32,7 +32,7 @@ ALLOCATIONS = {"uniform": worlds.uniform, "adaptive": worlds.adaptive}
 
 BUY = {
     Allocation.FIXED: worlds.uniform,
-    Allocation.WEIGHTED: worlds.weighted,
+    Allocation.PHASED: worlds.phased,
     Allocation.ADAPTIVE: worlds.adaptive,
 }
 
@@ -128,8 +128,8 @@ def test_fixed_items_after_uniform_allocation(K: int, n: int) -> None:
 @pytest.mark.parametrize(
     ("allocation", "K", "expected"),
     [
-        (Allocation.WEIGHTED, 20, 3),
-        (Allocation.WEIGHTED, 300, 9),
+        (Allocation.PHASED, 20, 9),
+        (Allocation.PHASED, 300, 4),
         (Allocation.ADAPTIVE, 20, 1),
         (Allocation.ADAPTIVE, 300, 4),
     ],

@@ -82,11 +82,11 @@ def test_one_that_fails_loses_nothing_else(caplog: pytest.LogCaptureFixture) -> 
 @pytest.mark.parametrize(
     ("needs", "allocation", "bounds", "missing"),
     [
-        ({Need.WEIGHTS}, Allocation.WEIGHTED, None, None),
-        ({Need.WEIGHTS}, Allocation.ADAPTIVE, None, Need.WEIGHTS),
-        ({Need.WEIGHTS}, Allocation.FIXED, None, Need.WEIGHTS),
+        ({Need.PHASES}, Allocation.PHASED, None, None),
+        ({Need.PHASES}, Allocation.ADAPTIVE, None, Need.PHASES),
+        ({Need.PHASES}, Allocation.FIXED, None, Need.PHASES),
         ({Need.EVEN}, Allocation.FIXED, None, None),
-        ({Need.EVEN}, Allocation.WEIGHTED, None, Need.EVEN),
+        ({Need.EVEN}, Allocation.PHASED, None, Need.EVEN),
         ({Need.RANGE, Need.EVEN}, Allocation.FIXED, (0.0, 1.0), None),
         ({Need.RANGE, Need.EVEN}, Allocation.FIXED, None, Need.RANGE),
         (set(), Allocation.ADAPTIVE, None, None),

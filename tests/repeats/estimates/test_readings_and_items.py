@@ -54,14 +54,14 @@ def test_subsets() -> None:
     assert readings.where(readings.epoch % 2 == 1).value.tolist() == [2, 4]
     assert readings.where(readings.epoch % 2 == 1).counts.tolist() == [2, 0]
     assert readings.cost == readings.first(2).cost == 9.0
-    assert readings.weight is None
-    weighted = ItemReadings.of([1, 0, 0], [0, 1, 0], [5, 2, 1], weight=[np.nan, 0.25, np.nan], cost=9.0)
-    assert weighted.weight is not None
-    assert weighted.weight.tolist()[1] == 0.25  # sorted with the scores
-    (kept,) = np.asarray(weighted.where(weighted.epoch == 1).weight).tolist()
-    assert kept == 0.25
-    assert weighted.unweighted().weight is None
-    assert weighted.unweighted().cost == 9.0
+    assert readings.phase is None
+    phased = ItemReadings.of([1, 0, 0], [0, 1, 0], [5, 2, 1], phase=[0.0, 1.0, 0.0], cost=9.0)
+    assert phased.phase is not None
+    assert phased.phase.tolist() == [0.0, 1.0, 0.0]  # sorted with the scores
+    (kept,) = np.asarray(phased.where(phased.epoch == 1).phase).tolist()
+    assert kept == 1.0
+    assert phased.without_phases().phase is None
+    assert phased.without_phases().cost == 9.0
 
 
 def test_unusable_readings_are_named() -> None:
@@ -171,52 +171,12 @@ def test_betting_against_kernel_and_labels() -> None:
         betting(of(rows.tolist()))
 
 
-def literal_shares(weights: list[float]) -> list[float]:
-    """Of one item's readings; nan is held out."""
-    given = [w for w in weights if w == w]
-    held = len(weights) - len(given)
-    if held:
-        return [(1 - sum(given)) / held if w != w else w for w in weights]
-    return [w / sum(given) for w in weights]
-
-
-@settings(max_examples=100, deadline=None)
-@given(st.lists(st.lists(st.integers(1, 9), max_size=5), min_size=1, max_size=5), st.data())
-def test_shares_and_weighted_means_against_brute_force(parts: list[list[int]], data: st.DataObject) -> None:
-    rows = [[p / (sum(row) + 1) for p in row] for row in parts]  # what is left is the held-out reading's
-    for row in rows:
-        if row and data.draw(st.booleans()):
-            row.insert(data.draw(st.integers(0, len(row))), float("nan"))
-    item = [i for i, row in enumerate(rows) for _ in row]
-    epoch = [e for row in rows for e in range(len(row))]
-    weight = [w for row in rows for w in row]
-    value = [float((7 * i + 3 * e) % 5) for i, e in zip(item, epoch, strict=True)]
-    order = data.draw(st.permutations(range(len(item))))
-    readings = ItemReadings.of(
-        *([column[k] for k in order] for column in (item, epoch, value)),
-        n_items=len(rows),
-        weight=[weight[k] for k in order],
-    )
-    expected = [share for row in rows for share in literal_shares(row)]
-    np.testing.assert_allclose(readings.shares, expected, rtol=1e-12)
-    for i, row in enumerate(rows):
-        mean = sum(
-            share * v
-            for share, v in zip(
-                literal_shares(row), [v for v, at in zip(value, item, strict=True) if at == i], strict=True
-            )
-        )
-        assert (
-            readings.weighted_means[i] == pytest.approx(mean) if row else np.isnan(readings.weighted_means[i])
-        )
-
-
-def test_without_weights_readings_share_alike() -> None:
+def test_without_phases_readings_share_alike() -> None:
     readings = of([[1, 2, 6], [], [5]])
     assert readings.shares.tolist() == [1 / 3, 1 / 3, 1 / 3, 1]
-    assert readings.weighted_means.tolist()[::2] == [3, 5]
-    with pytest.raises(InvalidInputError, match=r"weight has shape \(1,\) and value \(2,\)"):
-        ItemReadings.of([0, 0], [0, 1], [1.0, 2.0], weight=[0.5])
+    assert readings.item_means.tolist()[::2] == [3, 5]
+    with pytest.raises(InvalidInputError, match=r"phase has shape \(1,\) and value \(2,\)"):
+        ItemReadings.of([0, 0], [0, 1], [1.0, 2.0], phase=[0.0])
 
 
 def test_eb_wilson_of_ratings_against_formula() -> None:

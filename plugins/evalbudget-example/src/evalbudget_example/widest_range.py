@@ -3,10 +3,10 @@
 from math import inf
 
 from evalbudget import Cell, Design
-from evalbudget.repeats.samplers import RepeatSampler
+from evalbudget.repeats.samplers import UrgencySampler
 
 
-class WidestRange(RepeatSampler):
+class WidestRange(UrgencySampler):
     """Three readings each, then the item with the largest (highest - lowest score) / readings."""
 
     name = "widest-range"

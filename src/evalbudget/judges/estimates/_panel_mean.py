@@ -15,7 +15,7 @@ from evalbudget.repeats.estimates._readings import ItemReadings
 from evalbudget.sampler import Allocation
 from evalbudget.statistics._bounds import FloatArray
 from evalbudget.statistics._clustered_mean import ClusteredMean, summed_errors
-from evalbudget.statistics._reading_weights import are_of_one_sampler, item_shares
+from evalbudget.statistics._phase_means import item_shares
 from evalbudget.statistics._shrinkage import t_quantile
 
 
@@ -49,8 +49,8 @@ def panel_mean(
     taken for a sample of all judges, s_gamma^2/K is added and t has K - 1 degrees of freedom at most.
 
     How many scores an item has must not depend on the scores, unless ``allocation`` says how it does: after
-    ADAPTIVE allocation only the first ``fixed_repeats`` epochs count; after WEIGHTED all scores count, r_i
-    being the mean weighted as fixed before each score. Failures may differ between judges.
+    ADAPTIVE allocation only the first ``fixed_repeats`` epochs count; after PHASED all scores count, r_i
+    being folded over phases (:mod:`evalbudget.statistics._phase_means`). Failures may differ between judges.
 
     Judges without scores are left out: the target says so, and ``details["judges_silent"]`` counts them.
 
@@ -68,7 +68,7 @@ def panel_mean(
         InvalidInferenceError: ``judges_random`` with scores of a single judge; or allocation is ADAPTIVE and
             ``fixed_repeats`` is below 1.
     """
-    if allocation is Allocation.WEIGHTED and not _has_weights(scores):
+    if allocation is Allocation.PHASED and not scores.knows_phases:
         allocation = Allocation.ADAPTIVE  # a log that was scored again has the scores alone
     used, how_used = _usable(scores, allocation, fixed_repeats)
     panel = used.scoring_panel()
@@ -144,7 +144,13 @@ def judge_corrected(scores: JudgeScores) -> ItemReadings:
     if panel.value.size and np.bincount(panel.generation).max() > 1:
         epoch = np.arange(panel.item.size) - (np.cumsum(panel.per_item) - panel.per_item)[panel.item]
     return ItemReadings.of(
-        panel.item, epoch, value, n_items=scores.n_items, cost=scores.cost, weight=panel.weight
+        panel.item,
+        epoch,
+        value,
+        n_items=scores.n_items,
+        cost=scores.cost,
+        phase=panel.phase,
+        phase_sizes=panel.phase_sizes,
     )
 
 
@@ -163,7 +169,8 @@ def judge_corrected_generations(scores: JudgeScores) -> ItemReadings:
         np.bincount(panel.generation, corrected.value) / np.bincount(panel.generation),
         n_items=scores.n_items,
         cost=scores.cost,
-        weight=None if panel.weight is None else np.bincount(panel.generation, panel.weight),
+        phase=None if panel.phase is None else panel.phase[first],
+        phase_sizes=panel.phase_sizes,
     )
 
 
@@ -191,24 +198,16 @@ def judge_mean_over_sampled_items(scores: JudgeScores) -> Estimate:
     )
 
 
-def _has_weights(scores: JudgeScores) -> bool:
-    """Whether the weights are a sampler's; several judges' scores of a generation have one together."""
-    if scores.weight is None:
-        return False
-    first = np.flatnonzero(np.diff(scores.generation, prepend=-1))
-    return are_of_one_sampler(scores.item[first], scores.weight[first], scores.n_items)
-
-
 def _usable(scores: JudgeScores, allocation: Allocation, fixed_repeats: int) -> tuple[JudgeScores, str]:
     if allocation is Allocation.FIXED:
         return scores, ""
-    if allocation is Allocation.WEIGHTED:
-        return scores, ", weighted as fixed before each score"
+    if allocation is Allocation.PHASED:
+        return scores, ", folded over phases"
     if fixed_repeats < 1:
         raise InvalidInferenceError(
             "scores were allocated adaptively, so the mean of all of them is biased, and fixed_repeats is "
-            f"{fixed_repeats}; pass the sampler's fixed_repeats (its warm-up), or use a sampler that holds "
-            "readings out (hold_out)"
+            f"{fixed_repeats}; pass the sampler's fixed_repeats (its warm-up), or use a sampler that buys "
+            "in phases, such as auto"
         )
     how = f", first {fixed_repeats} scores of each (the others were bought because of the scores)"
     return scores.where(scores.epoch < fixed_repeats), how
@@ -216,8 +215,9 @@ def _usable(scores: JudgeScores, allocation: Allocation, fixed_repeats: int) -> 
 
 def _item_weights(panel: JudgeScores, allocation: Allocation) -> FloatArray:
     """Weight of every score in the mean over items of their means."""
-    weight = panel.weight if allocation is Allocation.WEIGHTED else None
-    return item_shares(panel.item, weight, panel.n_items) / np.count_nonzero(panel.per_item)
+    phase = panel.phase if allocation is Allocation.PHASED else None
+    shares = item_shares(panel.item, phase, panel.n_items, panel.phase_sizes)
+    return shares / np.count_nonzero(panel.per_item)
 
 
 def _estimate(

@@ -26,8 +26,9 @@ class JudgeScores:
         value: the score, same shape; failed ones are absent.
         failed: calls that gave no score, per judge, shape (K,).
         cost: of all calls, the failed ones included, in units of the budget.
-        weight: ``Request.weight`` of each score, shape (n_scores,), nan for held-out ones; None: the scores
-            of an item weigh the same.
+        phase: ``Request.phase`` of each score, shape (n_scores,), nan where unknown; None: the scores of an
+            item weigh the same.
+        phase_sizes: readings per item in each phase of the run that these are a part of; empty: of these.
     """
 
     judges: tuple[str, ...]
@@ -38,7 +39,8 @@ class JudgeScores:
     value: FloatArray
     failed: IntArray
     cost: float
-    weight: FloatArray | None = None
+    phase: FloatArray | None = None
+    phase_sizes: Sequence[float] = ()
 
     @classmethod
     def of(
@@ -51,7 +53,8 @@ class JudgeScores:
         judges: Sequence[str],
         n_items: int | None = None,
         cost: float | None = None,
-        weight: ArrayLike | None = None,
+        phase: ArrayLike | None = None,
+        phase_sizes: Sequence[float] = (),
     ) -> JudgeScores:
         """Sort scores that came in any order.
 
@@ -63,7 +66,8 @@ class JudgeScores:
             judges: names of the panel, unique.
             n_items: size of the benchmark; None: the largest index seen, plus one.
             cost: of everything bought; None: one unit per call, failures included.
-            weight: ``Request.weight`` of each call, same shape; nan for held-out ones.
+            phase: ``Request.phase`` of each call, same shape; nan where unknown.
+            phase_sizes: readings per item in each phase of the run that these are a part of.
 
         Raises:
             InvalidInputError: shapes differ, an index is out of range, a score is infinite, a judge is listed
@@ -102,7 +106,7 @@ class JudgeScores:
         failed = np.bincount(k[~scored], minlength=len(names))
         order = np.flatnonzero(scored)[np.lexsort((k[scored], j[scored], i[scored]))]
         i, j, k, v = i[order], j[order], k[order], v[order]
-        w = None if weight is None else np.asarray(weight, dtype=np.float64)[order]
+        p = None if phase is None else np.asarray(phase, dtype=np.float64)[order]
         same = np.flatnonzero((np.diff(i) == 0) & (np.diff(j) == 0) & (np.diff(k) == 0))
         if same.size:
             at = int(same[0])
@@ -110,7 +114,7 @@ class JudgeScores:
                 f"judge {names[k[at]]!r} scores item {i[at]}, epoch {j[at]} twice; average repeated "
                 "judgements of one generation, or number them as epochs of their own"
             )
-        return cls(names, size, i, j, k, v, failed, paid, w)
+        return cls(names, size, i, j, k, v, failed, paid, p, phase_sizes)
 
     @classmethod
     def from_table(cls, table: ArrayLike, *, judges: Sequence[str], cost: float | None = None) -> JudgeScores:
@@ -180,8 +184,13 @@ class JudgeScores:
             epoch=self.epoch[keep],
             judge=self.judge[keep],
             value=self.value[keep],
-            weight=None if self.weight is None else self.weight[keep],
+            phase=None if self.phase is None else self.phase[keep],
         )
+
+    @property
+    def knows_phases(self) -> bool:
+        """Whether it is known of each score in which phase its answer was bought."""
+        return self.phase is not None and not np.isnan(self.phase).any()
 
     def with_values(self, value: FloatArray) -> JudgeScores:
         """The same calls with other scores."""
@@ -217,5 +226,5 @@ class JudgeScores:
             epoch=self.epoch[at],
             judge=self.judge[at],
             value=self.value[at],
-            weight=None if self.weight is None else self.weight[at],
+            phase=None if self.phase is None else self.phase[at],
         )

@@ -78,7 +78,7 @@ class ReplayStage:
         items: list[int] = []
         epochs: list[int] = []
         scores: list[float] = []
-        weights: list[float] = []
+        phases: list[float] = []
         seconds: list[float] = []
         asked, going = 0, True
         for budget in budgets:
@@ -95,13 +95,13 @@ class ReplayStage:
                     items.append(item)
                     epochs.append(epoch)
                     scores.append(value)
-                    weights.append(nan if request.weight is None else request.weight)
+                    phases.append(nan if request.phase is None else request.phase)
                     readings.append(Reading(request, value))
                 tell(readings)
                 asked += len(requests)
                 going = bool(requests)
             seconds.append(perf_counter() - started)
-        columns = (np.array(items), np.array(epochs), np.array(scores), np.array(weights))
+        columns = (np.array(items), np.array(epochs), np.array(scores), np.array(phases))
         return tuple(
             _outcome(pool, sampler, [column[:budget] for column in columns], elapsed)
             for budget, elapsed in zip(budgets, seconds, strict=True)
@@ -123,7 +123,7 @@ class ReplayStage:
                 value = draws.further(item, epoch)
                 cost = draws.costs[item][epoch]
                 purse.pay(cost)
-                bought.append((item, epoch, value, nan if request.weight is None else request.weight))
+                bought.append((item, epoch, value, nan if request.phase is None else request.phase))
                 readings.append(Reading(request, value, cost))
             sampler.tell(readings)
         seconds = perf_counter() - started
@@ -136,9 +136,9 @@ class ReplayStage:
 
 def _outcome(pool: Pool, sampler: Sampler, columns: list[np.ndarray[Any, Any]], seconds: float) -> Outcome:
     k = len(pool.items)
-    item, epoch, value, weight = columns
-    weighted = sampler.allocation is Allocation.WEIGHTED
-    readings = ItemReadings.of(item, epoch, value, n_items=k, weight=weight if weighted else None)
+    item, epoch, value, phase = columns
+    phased = sampler.allocation is Allocation.PHASED
+    readings = ItemReadings.of(item, epoch, value, n_items=k, phase=phase if phased else None)
     unread = int((readings.counts == 0).sum())
     if unread:
         raise BudgetError(

@@ -22,7 +22,6 @@ class Outcome:
         sampler: that chose the repeats.
         calls: judge calls.
         items: how many.
-        chosen: the sampler that ``auto`` chose; None for other samplers.
         worst_item_error: max_i abs(estimate_i - true_i) of this run.
         expected_worst_item_error: its mean over 100 simulated runs with the same judge's variances.
         estimate: of the benchmark mean.
@@ -36,7 +35,6 @@ class Outcome:
     sampler: str
     calls: int
     items: int
-    chosen: str | None
     worst_item_error: float
     expected_worst_item_error: float
     estimate: float
@@ -48,12 +46,7 @@ class Outcome:
 
 
 def against_truth(
-    sampler: str,
-    readings: ItemReadings,
-    *,
-    truth: NDArray[np.float64],
-    sd: NDArray[np.float64],
-    chosen: str | None = None,
+    sampler: str, readings: ItemReadings, *, truth: NDArray[np.float64], sd: NDArray[np.float64]
 ) -> Outcome:
     """Compare one run with the truth, and with other runs of its sampler on the same items.
 
@@ -62,17 +55,15 @@ def against_truth(
         readings: of a run in which no call failed.
         truth: true score of each item, shape (n_items,).
         sd: standard deviation of a single score of each item, shape (n_items,).
-        chosen: the sampler that ``auto`` chose.
     """
-    calls, mean = int(readings.value.size), float(readings.weighted_means.mean())
-    estimates = eb_wilson(readings.unweighted())
+    calls, mean = int(readings.value.size), float(readings.item_means.mean())
+    estimates = eb_wilson(readings.without_phases())
     bounds = estimates.confidence_intervals(0.95)
     expected, expected_mean = _expected_errors(sampler, sd, calls)
     return Outcome(
         sampler=sampler,
         calls=calls,
         items=readings.n_items,
-        chosen=chosen,
         worst_item_error=float(np.abs(estimates.value - truth).max()),
         expected_worst_item_error=expected,
         estimate=mean,
@@ -95,14 +86,15 @@ def _expected_errors(sampler: str, sd: NDArray[np.float64], calls: int) -> tuple
         for draw in rng.standard_normal(calls).tolist():
             (request,) = chooser.ask(1)
             item, value = request.cell.item, draw * float(sd[request.cell.item])
-            weight = np.nan if request.weight is None else request.weight
-            bought.append((item, request.cell.epoch, value, weight))
+            phase = np.nan if request.phase is None else request.phase
+            bought.append((item, request.cell.epoch, value, phase))
             chooser.tell([Reading(request, value)])
-        *columns, weights = zip(*bought, strict=True)
-        weighted = chooser.allocation is Allocation.WEIGHTED
-        readings = ItemReadings.of(*columns, n_items=sd.size, weight=weights if weighted else None)
+        *columns, phases = zip(*bought, strict=True)
+        readings = ItemReadings.of(
+            *columns, n_items=sd.size, phase=phases if chooser.allocation is Allocation.PHASED else None
+        )
         worst.append(float(np.abs(readings.moments.mean).max()))  # every true score is 0
-        mean.append(abs(float(readings.weighted_means.mean())))
+        mean.append(abs(float(readings.item_means.mean())))
     return float(np.mean(worst)), float(np.mean(mean))
 
 

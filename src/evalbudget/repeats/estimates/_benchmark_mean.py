@@ -8,9 +8,8 @@ Both need to know how the readings were allocated. If an item's count depends on
 biased, and on skewed scales the bias of the benchmark mean reaches several standard errors:
 
 - ``FIXED``: all readings count.
-- ``WEIGHTED``: every reading counts with the weight that was fixed before it was seen, and what is left of an
-  item's share falls to its held-out reading, which steered nothing; see
-  ``evalbudget.repeats.samplers._unbiased_weights``. The mean is unbiased.
+- ``PHASED``: counts depend on earlier phases only, and phases are folded so that the mean is unbiased; see
+  ``evalbudget.statistics._phase_means``.
 - ``ADAPTIVE``: only the first ``fixed_repeats`` readings of each item, bought whatever the scores, count.
 """
 
@@ -24,7 +23,7 @@ from numpy.typing import ArrayLike
 
 from evalbudget.errors import InvalidInferenceError
 from evalbudget.estimate import ConfidenceInterval, Coverage, Estimate, Random, Validity
-from evalbudget.repeats.estimates._readings import ItemMoments, ItemReadings
+from evalbudget.repeats.estimates._readings import ItemReadings
 from evalbudget.repeats.estimates._unvaried import ROUNDING, is_at_end, unvaried_interval
 from evalbudget.sampler import Allocation
 from evalbudget.statistics._bounds import FloatArray, IntArray, Scale
@@ -46,23 +45,14 @@ def mean_over_fixed_items(
     .. math:: \hat\theta = \frac1K \sum_i \bar x_i, \quad
               \widehat{\mathrm{Var}} = \frac1{K^2} \sum_i \frac{s_i^2}{n_i}
 
-    Under ``WEIGHTED``, with the shares w_ik of an item's readings,
+    Under ``PHASED`` xbar_i is the item's mean m_i folded over phases, and its part of the variance A_i; see
+    :mod:`evalbudget.statistics._phase_means`.
 
-    .. math:: \hat\theta = \frac1K \sum_i \sum_k w_{ik} x_{ik}, \quad
-              \widehat{\mathrm{Var}} = \frac1{K^2} \sum_i \frac{n_i}{n_i - 1}
-              \sum_k w_{ik}^2 (x_{ik} - \bar x_i)^2 ,
-
-    which with equal shares is the above. Items whose first scores happen to agree are asked seldom, so s_i^2
-    is too small where readings weigh most; but there the held-out reading, which no decision saw, weighs more
-    than the others, and every deviation counts with its reading's own weight.
-
-    Student's t interval with Satterthwaite's degrees of freedom, of which item i has (n_i - 1)/n_i (sum
-    w^2)^2 / sum w^4 (n_i - 1 with equal shares); under ``WEIGHTED`` no more than the mean m of the K items'
-    s^2 shows by their spread, 2 m^2 K / Var(s^2): on skewed scores a few items hold most of what is known
-    of the variance. An item with a single reading takes the mean variance of those with several;
-    ``details["single"]`` counts them. Items without any reading are left out, the target says so and
-    ``details["items_missing"]`` counts them. Measured coverage at 95%: .92-1.0 (5 to 500 items, 2 to 5
-    repeats; normal scores, ratings, Bernoulli), but .76 and .91 with 3 and 5 items that nearly always pass.
+    Student's t interval with Satterthwaite's degrees of freedom, of which item i has n_i - 1. An item with a
+    single reading takes the mean variance of those with several; ``details["single"]`` counts them. Items
+    without any reading are left out, the target says so and ``details["items_missing"]`` counts them.
+    Measured coverage at 95%: .92-1.0 (5 to 500 items, 2 to 5 repeats; normal scores, ratings, Bernoulli), but
+    .76 and .91 with 3 and 5 items that nearly always pass.
 
     Defined for any readings: nothing read gives nan; a standard error is nan while no item has two readings.
     When readings of the same item never differ the standard error is 0 and no interval is claimed (nan),
@@ -96,14 +86,12 @@ def mean_over_fixed_items(
     used = _Used.of(readings, allocation, fixed_repeats)
     if bounds is not None:
         Scale(float(bounds[0]), float(bounds[1])).to_unit(readings.value)
-    parts, degrees = used.parts()
-    variance = float(parts.sum()) if parts.size else float("nan")
+    variance, degrees = used.variance()
     error = float(np.sqrt(variance))
 
     def interval(level: float) -> ConfidenceInterval:
         if variance > 0.0:
-            df = min(variance**2 / float((parts**2 / degrees).sum()), used.most_degrees)
-            return _around(used.value, float(t_quantile(level, df)) * error)
+            return _around(used.value, float(t_quantile(level, degrees)) * error)
         if bounds is None or not used.n.size:
             return _around(used.value, float("nan"))
         hoeffding = 0.5 * float(used.w2.sum()) / used.n.size**2
@@ -141,7 +129,7 @@ def mean_over_sampled_items(
               \widehat{\mathrm{Var}} = \frac1{K (K-1)} \sum_i (\bar x_i - \hat\theta)^2
 
     with a t interval on K - 1 degrees of freedom; the spread of item means contains the repeats' noise. One
-    reading per item is enough. Under ``WEIGHTED`` xbar_i is the item's weighted mean. Measured coverage at
+    reading per item is enough. Under ``PHASED`` xbar_i is the item's mean over phases. Measured coverage at
     95%: .925 or more, but .88-.93 with 10 to 50 items that nearly always pass; so skewed a population needs
     more items.
 
@@ -202,10 +190,8 @@ class _Used:
     n: IntArray
     w2: FloatArray
     """Sum of the item's squared shares."""
-    w4: FloatArray
-    """Sum of their squares."""
-    deviations: FloatArray
-    """Sum of squared shares times squared deviations from the plain mean of the item's readings."""
+    own: FloatArray
+    """Estimated variance of the item's mean; nan where nothing shows it."""
     items: IntArray
     item_means: FloatArray
     value: float
@@ -213,45 +199,34 @@ class _Used:
     how: str
     n_bought: int
     cost: float
-    most_degrees: float
-    """No interval may rest on more degrees of freedom than this."""
+    phased: bool
 
     @classmethod
     def of(cls, readings: ItemReadings, allocation: Allocation, fixed_repeats: int) -> _Used:
-        used, how, most_degrees = readings, "", np.inf
-        if allocation is Allocation.WEIGHTED and readings.lost_weights:
+        phased, how = allocation is Allocation.PHASED and readings.knows_phases, ""
+        used = readings if phased else readings.without_phases()
+        if phased:
+            how = ", folded over phases"
+        elif allocation is Allocation.PHASED:
             allocation = Allocation.ADAPTIVE  # a log that was scored again has the scores alone
-        if allocation is Allocation.WEIGHTED:
-            how = ", weighted as fixed before each reading"
-            most_degrees = _degrees_of_mean(readings.first(max(fixed_repeats, 2)).moments)
-            if not most_degrees:
-                most_degrees = _degrees_of_mean(readings.moments)
-        else:
-            used = readings.unweighted()
         if allocation is Allocation.ADAPTIVE:
             if fixed_repeats < 1:
                 raise InvalidInferenceError(
                     "readings were allocated adaptively, so the mean of all of them is biased, and "
                     f"fixed_repeats is {fixed_repeats}; pass the sampler's fixed_repeats (its warm-up), "
-                    "or use a sampler that holds readings out (hold_out)"
+                    "or a sampler that buys in phases, such as auto"
                 )
             used = used.first(fixed_repeats)
             how = f", first {fixed_repeats} readings of each (the others were bought because of the scores)"
         moments = used.moments
         read = moments.n > 0
         K = int(read.sum())
-        item_means = used.weighted_means[read]
-        squared = used.shares**2
-        deviation = used.value - moments.mean[used.item]
-
-        def summed(terms: FloatArray) -> FloatArray:
-            return np.asarray(np.bincount(used.item, terms, used.n_items)[read], dtype=np.float64)
-
+        item_means = used.item_means[read]
+        own = used.folded.variance if phased else moments.variance / np.maximum(moments.n, 1)
         return cls(
             n=moments.n[read],
-            w2=summed(squared),
-            w4=summed(squared**2),
-            deviations=summed(squared * deviation**2),
+            w2=np.asarray(np.bincount(used.item, used.shares**2, used.n_items)[read]),
+            own=own[read],
             items=np.flatnonzero(read),
             item_means=item_means,
             value=float(item_means.mean()) if K else float("nan"),
@@ -259,19 +234,21 @@ class _Used:
             how=how,
             n_bought=int(readings.value.size),
             cost=readings.cost,
-            most_degrees=most_degrees,
+            phased=phased,
         )
 
-    def parts(self) -> tuple[FloatArray, FloatArray]:
-        """What each item with several readings adds to the variance of the mean; its degrees of freedom."""
-        several = self.n > 1
-        n, w2 = self.n[several], self.w2[several]
-        own = self.deviations[several] * n / (n - 1)
-        if own.size:  # an item with a single reading takes the mean variance of the others
-            own = own + float(self.w2[~several].sum()) / own.size * own / w2
-        # 2 (E Q)^2 / Var Q of Q = sum of w^2 (x - mean)^2, x normal; n - 1 where all weigh the same
-        squared = self.w4[several] * n * (n - 2) + w2**2
-        return own / self.n.size**2, np.asarray(w2**2 * (n - 1) ** 2 / squared)
+    def variance(self) -> tuple[float, float]:
+        """Of the mean, and its degrees of freedom; nan where nothing shows it."""
+        K = self.n.size
+        known = self.n > 1
+        if not known.any():
+            return float("nan"), 1.0
+        own, n = self.own[known], self.n[known]
+        # an item with a single reading takes the mean variance of the others
+        parts = (own + float((~known).sum()) / own.size * own * n) / K**2
+        variance = float(parts.sum())
+        degrees = variance**2 / float((parts**2 / (n - 1)).sum()) if variance > 0.0 else 1.0
+        return float(self.own.sum()) / K**2 if self.phased else variance, degrees
 
     @property
     def items_named(self) -> str:
@@ -309,18 +286,6 @@ class _Used:
                 "readings_unused": float(self.n_bought - n),
             },
         )
-
-
-def _degrees_of_mean(moments: ItemMoments) -> float:
-    """Degrees of freedom of the mean of the items' s^2, by how they spread; 0 where none varies."""
-    several = moments.n > 1
-    s2 = moments.variance[several]
-    if not s2.size or not s2.max() > 0.0:
-        return 0.0
-    total = float((moments.n[several] - 1).sum())
-    spread = float(s2.var(ddof=1)) / s2.size if s2.size > 1 else 0.0
-    shown = 2.0 * float(s2.mean()) ** 2 / spread if spread > 0.0 else np.inf
-    return max(1.0, min(shown, total))
 
 
 def _around(value: float, half: float) -> ConfidenceInterval:

@@ -38,8 +38,8 @@ _OURS = (
 class Need(StrEnum):
     """What an estimator rests on, and not every run has."""
 
-    WEIGHTS = "weights"
-    """Of each reading a weight that was fixed before its score was seen."""
+    PHASES = "phases"
+    """Of each reading the phase it was bought in, which no score of that phase decided on."""
     EVEN = "even repeats"
     """How often an item is asked does not depend on scores: equally often, as far as the budget goes."""
     RANGE = "score range"
@@ -87,7 +87,7 @@ class Estimator(ABC):
             score_range: that is declared.
         """
         has = {Need.RANGE} if score_range is not None else set()
-        has |= {Allocation.WEIGHTED: {Need.WEIGHTS}, Allocation.FIXED: {Need.EVEN}}.get(allocation, set())
+        has |= {Allocation.PHASED: {Need.PHASES}, Allocation.FIXED: {Need.EVEN}}.get(allocation, set())
         return min(cls.needs - has, default=None)
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from evalbudget.design import Reading
 from evalbudget.errors import InvalidInputError
 from evalbudget.statistics._bounds import FloatArray, IntArray
-from evalbudget.statistics._reading_weights import are_of_one_sampler, item_shares
+from evalbudget.statistics._phase_means import PhaseMeans, item_shares, phase_means
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +46,9 @@ class ItemReadings:
         epoch: ordinal of the repeat, same shape, ascending within the item.
         value: the score, same shape; failed readings are absent.
         cost: of all readings, the failed ones included, in units of the budget.
-        weight: ``Request.weight`` of each reading, same shape; nan for held-out ones. None: no weights were
-            fixed, and the readings of an item weigh the same.
+        phase: ``Request.phase`` of each reading, same shape; nan where unknown. None: there were none, and
+            the readings of an item weigh the same.
+        phase_sizes: readings per item in each phase of the run that these are a part of; empty: of these.
     """
 
     n_items: int
@@ -55,7 +56,8 @@ class ItemReadings:
     epoch: IntArray
     value: FloatArray
     cost: float
-    weight: FloatArray | None = None
+    phase: FloatArray | None = None
+    phase_sizes: Sequence[float] = ()
 
     @classmethod
     def of(
@@ -66,7 +68,8 @@ class ItemReadings:
         *,
         n_items: int | None = None,
         cost: float | None = None,
-        weight: ArrayLike | None = None,
+        phase: ArrayLike | None = None,
+        phase_sizes: Sequence[float] = (),
     ) -> ItemReadings:
         """Sort readings that came in any order.
 
@@ -76,7 +79,8 @@ class ItemReadings:
             value: the score, same shape; leave failed readings out.
             n_items: size of the benchmark; None: the largest index seen, plus one.
             cost: of everything bought, failures included; None: one unit per reading.
-            weight: ``Request.weight`` of each reading, same shape; nan for held-out ones.
+            phase: ``Request.phase`` of each reading, same shape; nan where unknown.
+            phase_sizes: readings per item in each phase of the run that these are a part of.
 
         Raises:
             InvalidInputError: shapes differ, an index is out of range, a score is not finite, or an item has
@@ -100,21 +104,21 @@ class ItemReadings:
             raise InvalidInputError(
                 f"item {i[at]}, epoch {e[at]} has score {v[at]}; leave failed readings out"
             )
-        w = None if weight is None else np.asarray(weight, dtype=np.float64)
-        if w is not None and w.shape != v.shape:
-            raise InvalidInputError(f"weight has shape {w.shape} and value {v.shape}; give one per reading")
+        p = None if phase is None else np.asarray(phase, dtype=np.float64)
+        if p is not None and p.shape != v.shape:
+            raise InvalidInputError(f"phase has shape {p.shape} and value {v.shape}; give one per reading")
         key = i * (int(e.max(initial=0)) + 1) + e
         if (np.diff(key) <= 0).any():
             order = np.argsort(key, kind="stable")
             i, e, v, key = i[order], e[order], v[order], key[order]
-            w = None if w is None else w[order]
+            p = None if p is None else p[order]
             twice = np.flatnonzero(np.diff(key) == 0)
             if twice.size:
                 raise InvalidInputError(
                     f"item {i[twice[0]]} has epoch {e[twice[0]]} twice; "
                     "number the repeats of an item 0, 1, 2 ..."
                 )
-        return cls(size, i, e, v, float(v.size) if cost is None else float(cost), w)
+        return cls(size, i, e, v, float(v.size) if cost is None else float(cost), p, phase_sizes)
 
     @cached_property
     def counts(self) -> IntArray:
@@ -137,14 +141,17 @@ class ItemReadings:
 
     def where(self, keep: NDArray[np.bool_]) -> ItemReadings:
         """The readings marked True, shape (n_readings,), of the same benchmark at the same cost."""
-        weight = None if self.weight is None else self.weight[keep]
-        return ItemReadings(
-            self.n_items, self.item[keep], self.epoch[keep], self.value[keep], self.cost, weight
+        return replace(
+            self,
+            item=self.item[keep],
+            epoch=self.epoch[keep],
+            value=self.value[keep],
+            phase=None if self.phase is None else self.phase[keep],
         )
 
     @classmethod
     def of_bought(cls, bought: Iterable[Reading], n_items: int) -> ItemReadings:
-        """What was bought of one model, with the weights that were fixed for it; failures are left out.
+        """What was bought of one model, with the phases it was bought in; failures are left out.
 
         Args:
             bought: as in :attr:`~evalbudget.journal.Journal.readings`.
@@ -156,23 +163,16 @@ class ItemReadings:
             [request.cell.epoch for request, _ in scored],
             [value for _, value in scored],
             n_items=n_items,
-            weight=[np.nan if request.weight is None else request.weight for request, _ in scored],
+            phase=[np.nan if request.phase is None else request.phase for request, _ in scored],
         )
 
     @property
-    def lost_weights(self) -> bool:
-        """Whether the weights are not those that one sampler gave.
+    def knows_phases(self) -> bool:
+        """Whether the phase of each reading is known; a log scored again does not say."""
+        return self.phase is not None and not np.isnan(self.phase).any()
 
-        What they leave of an item's share falls to what is held out. A log that was scored again says nothing
-        of weights; and those of a second scorer that scored what the first one did not may add up to more
-        than the share, since a reading without a score gives its weight back.
-        """
-        if self.weight is None:
-            return False
-        return not are_of_one_sampler(self.item, self.weight, self.n_items)
-
-    def unweighted(self) -> ItemReadings:
-        """The same readings without the weights that were fixed for them."""
+    def without_phases(self) -> ItemReadings:
+        """The same readings, those of an item weighing the same."""
         return ItemReadings(self.n_items, self.item, self.epoch, self.value, self.cost)
 
     def first(self, repeats: int) -> ItemReadings:
@@ -181,15 +181,16 @@ class ItemReadings:
 
     @cached_property
     def shares(self) -> FloatArray:
-        r"""Share of each reading in its item's mean, shape (n_readings,); those of an item sum to 1.
-
-        Readings with a weight have it; what they leave of 1 falls to the held-out reading. An item whose
-        held-out reading failed shares its 1 out in proportion to the weights.
-        """
-        return item_shares(self.item, self.weight, self.n_items)
+        """Share of each reading in its item's mean, shape (n_readings,); those of an item sum to 1."""
+        return item_shares(self.item, self.phase, self.n_items, self.phase_sizes)
 
     @cached_property
-    def weighted_means(self) -> FloatArray:
-        """Sum of shares times scores, shape (n_items,); nan where nothing was read."""
-        total = np.bincount(self.item, self.shares * self.value, self.n_items)
-        return np.asarray(np.where(self.counts > 0, total, np.nan))
+    def folded(self) -> PhaseMeans:
+        """Items' means over phases; all phases must be known."""
+        assert self.phase is not None
+        return phase_means(self.item, self.phase, self.value, self.n_items, self.phase_sizes)
+
+    @cached_property
+    def item_means(self) -> FloatArray:
+        """Mean of each item, over phases where they are known; nan where nothing was read."""
+        return self.folded.mean if self.knows_phases else self.moments.mean

@@ -68,7 +68,7 @@ def mean_over_stratified_items(
     """
     if bounds is not None:
         Scale(float(bounds[0]), float(bounds[1])).to_unit(readings.value)
-    means = readings.unweighted().weighted_means
+    means = readings.moments.mean
     drawn = _Drawn.of(means, strata)
     in_proportion = drawn.n * drawn.sizes.sum() / np.maximum(drawn.sizes, 1.0)
     cases = math.floor(in_proportion.min(initial=drawn.score.size))

@@ -9,12 +9,12 @@ import numpy as np
 
 from evalbudget.design import Design
 from evalbudget.errors import InvalidInputError
-from evalbudget.repeats.samplers._base import RepeatSampler
-from evalbudget.repeats.samplers._objective import Objective
+from evalbudget.repeats._objective import Objective
+from evalbudget.repeats.samplers._urgency import UrgencySampler
 from evalbudget.sampler import Allocation, SamplerOptions
 
 
-class Robin(RepeatSampler):
+class Robin(UrgencySampler):
     r"""Known variances: one reading each, then :math:`\arg\max_i \sigma_i^2 / n_i`.
 
     Without ``variances`` the first ``pilot`` readings of each item estimate them, once and for all.
@@ -24,7 +24,7 @@ class Robin(RepeatSampler):
         pilot: readings of each item in the pilot, at least 2; ignored when variances are given.
         objective: ``worst-item`` as in the paper, or ``mse`` / ``mean`` with :math:`\sigma_i^2/(n_i(n_i+1))`.
         warmup: at least this many readings of each item.
-        common: see RepeatSampler.
+        common: see UrgencySampler.
 
     Raises:
         InvalidInputError: variances of another shape, negative or not finite; a pilot below 2.

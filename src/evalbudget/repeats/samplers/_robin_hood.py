@@ -7,13 +7,13 @@ from typing import Unpack
 
 from evalbudget.design import Design
 from evalbudget.errors import InvalidInputError
-from evalbudget.repeats.samplers._base import RepeatSampler
+from evalbudget.repeats.samplers._urgency import UrgencySampler
 from evalbudget.sampler import Allocation, SamplerOptions
 
 _SMALLEST_DENOMINATOR = 1e-3
 
 
-class RobinHood(RepeatSampler):
+class RobinHood(UrgencySampler):
     r"""The paper's method, kept literal as the reference.
 
     :math:`t_0 = \lceil 4 \ln(1/\delta) \rceil` readings each, then :math:`\arg\max_i \bar V_i / n_i` with
@@ -26,7 +26,7 @@ class RobinHood(RepeatSampler):
         delta: .007 as in the paper's experiments gives t0 = 20.
         t0: readings of each item first; None for the published number.
         warmup: at least this many readings of each item (a host's own epochs).
-        common: see RepeatSampler.
+        common: see UrgencySampler.
 
     Raises:
         InvalidInputError: delta is not strictly between 0 and 1, or t0 is below 2.

@@ -10,12 +10,12 @@ from typing import Unpack
 import numpy as np
 
 from evalbudget.design import Cell, Design
-from evalbudget.repeats.samplers._base import RepeatSampler
 from evalbudget.repeats.samplers._heap import UrgencyHeap
+from evalbudget.repeats.samplers._urgency import UrgencySampler
 from evalbudget.sampler import Allocation, Eligible, SamplerOptions
 
 
-class Sample(RepeatSampler):
+class Sample(UrgencySampler):
     r"""Every item once, in a random order of which every prefix is a proportional sample; then ``uniform``.
 
     Strata are the design's ``categories``; without any, all items are one. Items of stratum h stand in a
@@ -41,7 +41,7 @@ class Sample(RepeatSampler):
     Args:
         design: one model.
         once: ask no item a second time, for scores that would be the same again.
-        common: see RepeatSampler; the seed is of the order.
+        common: see UrgencySampler; the seed is of the order.
 
     References:
         Madow & Madow (1944), systematic sampling with a random start, in every stratum.

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Unpack
 
 from evalbudget.design import Design
-from evalbudget.repeats.samplers._base import RepeatSampler
+from evalbudget.repeats.samplers._urgency import UrgencySampler
 from evalbudget.sampler import Allocation, SamplerOptions
 
 
-class Uniform(RepeatSampler):
+class Uniform(UrgencySampler):
     """Round-robin: the item with the fewest readings is next.
 
     Args:
         warmup: readings of each item at least; it changes nothing but the smallest budget.
-        common: see RepeatSampler.
+        common: see UrgencySampler.
     """
 
     name = "uniform"

@@ -20,7 +20,7 @@ from evalbudget.errors import EvalbudgetError
 from evalbudget.repeats import DEFAULT_SAMPLER
 from evalbudget.repeats.backtest import Outcome, against_truth
 from evalbudget.repeats.estimates import ItemReadings
-from evalbudget_inspect.host.readings import WEIGHT, weight_of
+from evalbudget_inspect.host.readings import PHASE, phase_of
 from evalbudget_inspect.host.scoring import METADATA
 
 TASK = Path(__file__).with_name("story_rating.py")
@@ -148,7 +148,7 @@ def outcome_of(sampler: str, logs: Path) -> Outcome:
     index = {item: i for i, item in enumerate(ids)}
     truth, sd = np.zeros(len(ids)), np.zeros(len(ids))
     columns: tuple[list[int], list[int], list[float]] = ([], [], [])
-    weights: list[float] = []
+    phases: list[float] = []
     budgeted = False
     for sample in samples:
         item = index[str(sample.id)]
@@ -159,9 +159,7 @@ def outcome_of(sampler: str, logs: Path) -> Outcome:
             columns[1].append(sample.epoch - 1)
             columns[2].append(score.as_float())
             entry = (score.metadata or {}).get(METADATA) or {}
-            budgeted |= WEIGHT in entry
-            weights.append(weight_of(entry))
-    readings = ItemReadings.of(*columns, n_items=len(ids), weight=weights if budgeted else None)
-    ours = [(score.metadata or {}).get(METADATA) or {} for score in log.results.scores] if log.results else []
-    chosen = next((entry["chosen"] for entry in ours if "chosen" in entry), None)
-    return against_truth(sampler, readings, truth=truth, sd=sd, chosen=chosen)
+            budgeted |= PHASE in entry
+            phases.append(phase_of(entry))
+    readings = ItemReadings.of(*columns, n_items=len(ids), phase=phases if budgeted else None)
+    return against_truth(sampler, readings, truth=truth, sd=sd)

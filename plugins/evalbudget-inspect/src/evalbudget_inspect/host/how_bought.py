@@ -20,9 +20,11 @@ ALLOCATION, FIXED_REPEATS = "allocation", "fixed_repeats"
 def bought(header: EvalLog, samples: Sequence[EvalSampleSummary]) -> Bought:
     """Read it from our entry in the log's results or, if they were scored again, in its plan.
 
-    A log of ours without that entry was killed: all that is known then is that an item's first epoch was
-    bought whatever its score. So it is where a task stops early by a rule of its own. Any other log had its
-    epochs planned, and so had one whose only entries are of scorers with judges that take turns.
+    A log of ours without that entry was killed. Where repeats were bought in phases, each sample says in
+    which, and the estimate is that of a run that ended there. Otherwise all that is known is that an item's
+    first epoch was bought whatever its score. So it is where a task stops early by a rule of its own. Any
+    other log had its epochs planned, and so had one whose only entries are of scorers with judges that take
+    turns.
 
     Of a race nothing may count for a plain mean: how many items a model was asked followed from its scores.
     """
@@ -49,8 +51,10 @@ def _allocation(header: EvalLog, scored: Sequence[EvalSampleSummary]) -> tuple[A
     if is_race(header):
         return Allocation.ADAPTIVE, 0
     told = step_of(header, BUDGET)
-    if told is not None and header.status == "success" and ALLOCATION in told:
-        return Allocation(told[ALLOCATION]), int(told[FIXED_REPEATS])
+    if told is not None and ALLOCATION in told:
+        allocation = Allocation(told[ALLOCATION])
+        if header.status == "success" or allocation is Allocation.PHASED:
+            return allocation, int(told[FIXED_REPEATS])
     if told is not None or stops_early(header):
         return Allocation.ADAPTIVE, 1
     planned = bool(entries) and not any("sampler" in entry for entry in entries)

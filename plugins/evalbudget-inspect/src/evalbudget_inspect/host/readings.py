@@ -1,4 +1,4 @@
-"""Readings in a scorer's scores: who gave each, in which epoch, what it weighs; and our rows of them."""
+"""Readings in a scorer's scores: who gave each, in which epoch and phase; and our rows of them."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from evalbudget.repeats.estimates import Estimator, ItemReadings, Strata
 from evalbudget_inspect.host.score_values import in_range, score_to_float
 from evalbudget_inspect.host.scoring import METADATA
 
-WEIGHT = "weight"
-"""Of a reading."""
+PHASE = "phase"
+"""Of a reading: in which it was bought."""
 
 STRATUM, STRATUM_ITEMS, ALL_ITEMS = "stratum", "stratum_items", "all_items"
 """Of a reading of a random sample of items: its item's stratum, how many are in it, and how many in all."""
 
 
-def weight_of(entry: Mapping[str, Any]) -> float:
-    """Weight of the reading; nan if it was held out or has none."""
-    weight = entry.get(WEIGHT)
-    return math.nan if weight is None else float(weight)
+def phase_of(entry: Mapping[str, Any]) -> float:
+    """Phase in which the reading was bought; nan if there was none, or it is not known."""
+    phase = entry.get(PHASE)
+    return math.nan if phase is None else float(phase)
 
 
 def was_asked(entry: Mapping[str, Any] | None) -> bool:
@@ -131,7 +131,7 @@ def item_readings(scores: Sequence[SampleScore], bounds: tuple[float, float] | N
     items: dict[str, int] = {}
     epochs: dict[str, int] = {}
     columns: tuple[list[int], list[int], list[float]] = ([], [], [])
-    weights: list[float] = []
+    phases: list[float] = []
     for sample in scores:
         value = score_to_float(sample.score, sample.scorer or "scorer")
         name = str(sample.sample_id)
@@ -142,7 +142,7 @@ def item_readings(scores: Sequence[SampleScore], bounds: tuple[float, float] | N
         columns[0].append(items.setdefault(name, len(items)))
         columns[1].append(int(ours.get("epoch", epochs[name])) - 1)
         columns[2].append(value)
-        weights.append(weight_of(ours))
+        phases.append(phase_of(ours))
     if not items:
         return None
-    return ItemReadings.of(*columns, n_items=len(items), weight=weights)
+    return ItemReadings.of(*columns, n_items=len(items), phase=phases)

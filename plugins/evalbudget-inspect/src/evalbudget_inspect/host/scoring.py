@@ -32,7 +32,7 @@ METADATA = "evalbudget"
 """Key of our entries in a host's metadata."""
 
 SHARE = "evalbudget_share"
-"""Key in a sample's metadata: what its reading weighs, also for scores that it is given later."""
+"""Key in a sample's metadata: how its reading was bought, also for scores that it is given later."""
 
 LABEL = "evalbudget_label"
 """Key in a score's metadata: it is a label of an audit, which only the answers that coins picked have."""
@@ -183,7 +183,7 @@ class JudgeSeat(AbstractContextManager[Any], Protocol):
         ...
 
 
-FindShare = Callable[[TaskState], Awaitable[dict[str, float | None]]]
+FindShare = Callable[[TaskState], Awaitable[dict[str, int]]]
 FindSeat = Callable[[TaskState], Awaitable[JudgeSeat | None]]
 
 
@@ -213,7 +213,7 @@ def with_metrics(
         metric: put before its metrics; None for no more.
         metadata: what the host is to log about the scorer under our key; None for what it logs anyway.
         before: awaited with the state about to be scored; False if it is not to be scored at all.
-        share: finds the weight of the reading about to be scored, for the score's metadata; None for none.
+        share: finds how the reading about to be scored was bought, for the score's metadata; None for none.
         seat: finds the judge of the state about to be scored; None where judges do not take turns.
         alone: the metric takes the place of the scorer's own.
         by_key: what stands for the metric at a key, where the scorer's are by key of a dict score; None for
@@ -235,9 +235,9 @@ def with_metrics(
             return None
         own = (result.metadata or {}).get(METADATA) or {}  # of a scorer that rotates
         entry = ({} if judge is None else judge.entry()) | own | {"epoch": state.epoch}
-        if share is not None and (weighs := await share(state)):
-            entry |= weighs
-            state.metadata[SHARE] = dict(weighs)
+        if share is not None and (bought := await share(state)):
+            entry |= bought
+            state.metadata[SHARE] = bought
         ours = {**(result.metadata or {}), METADATA: entry}
         return without_repeated(result, ours)
 

@@ -14,9 +14,9 @@ from evalbudget.repeats import finite
 from evalbudget_inspect.host.readings import (
     clusters_of,
     estimates_of,
+    phase_of,
     readings_of,
     was_asked,
-    weight_of,
     without_counts,
 )
 from evalbudget_inspect.host.score_values import in_range, known_range, score_to_float
@@ -107,7 +107,7 @@ def panel_calls(
         for judge, read in readings_of(ours, value).items():
             if judge in number:
                 read = read if in_range(read, bounds) else float("nan")
-                calls.append(Call(item, int(ours["epoch"]) - 1, number[judge], read, weight_of(ours)))
+                calls.append(Call(item, int(ours["epoch"]) - 1, number[judge], read, phase_of(ours)))
     return calls if asked else None
 
 

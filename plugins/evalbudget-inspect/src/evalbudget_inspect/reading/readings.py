@@ -11,7 +11,7 @@ from inspect_ai.log import EvalSampleSummary
 from evalbudget.backtest import AtWorst, Bought, LogColumns, as_written_by, asked_again
 from evalbudget_inspect.host.costs_in_logs import PaidSamples
 from evalbudget_inspect.host.how_bought import BUDGET, bought, step_of
-from evalbudget_inspect.host.readings import weight_of
+from evalbudget_inspect.host.readings import phase_of
 from evalbudget_inspect.reading.declared import Range, ranges_of
 from evalbudget_inspect.reading.logs import several
 from evalbudget_inspect.reading.parts import Part
@@ -141,7 +141,7 @@ def _add(columns: LogColumns, part: Part, log: str, cell: Cell, reading: Reading
     columns.repeats.append((log, epoch))
     columns.logs.append(log)
     columns.epochs.append(epoch)
-    columns.weights.append(weight_of(reading.entry))
+    columns.phases.append(phase_of(reading.entry))
 
 
 def _notes(asked: Counter[str], errors: Counter[str], unscored: Counter[str]) -> Iterator[str]:

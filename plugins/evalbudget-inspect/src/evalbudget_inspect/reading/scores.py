@@ -104,7 +104,7 @@ def entry_of(sample: EvalSampleSummary, score: Score | None) -> dict[str, Any]:
     entry = None if score is None else (score.metadata or {}).get(METADATA)
     share = sample.metadata.get(SHARE)
     own = entry if isinstance(entry, dict) else {}
-    return own if "weight" in own or not isinstance(share, dict) else {**share, **own}
+    return own if "phase" in own or not isinstance(share, dict) else {**share, **own}
 
 
 def turns_in(header: EvalLog, samples: Sequence[EvalSampleSummary]) -> Turns | None:
@@ -138,7 +138,7 @@ class Reading:
     Attributes:
         rater: scorer, scorer.key or judge.
         value: the score.
-        weight: of the reading, nan if it has none.
+        phase: of the reading, nan if it has none.
     """
 
     rater: str

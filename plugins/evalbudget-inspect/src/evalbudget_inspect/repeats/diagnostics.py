@@ -62,6 +62,7 @@ def outcome(book: RepeatPurchase) -> dict[str, Any]:
     failures = purchase.tally.failures
     return {
         **_budget_of(book),
+        "sampler": book.sampler.name,
         "spent": book.spent,
         "items": len({r.request.cell.item for r in purchase.journal.readings if r.value is not None}),
         "readings": purchase.tally.readings,
@@ -69,7 +70,6 @@ def outcome(book: RepeatPurchase) -> dict[str, Any]:
         "failures": dict(list(failures.items())[:5]),
         "closed_items": [items[cell.item] for cell in book.sampler.closed],
         "stop_reason": purchase.stop_reason,
-        "chosen": book.sampler.name if book.strata is not None else getattr(book.sampler, "chosen", None),
         "allocation": book.sampler.allocation.value,
         "fixed_repeats": book.sampler.fixed_repeats,
         **({"processes": list(book.processes)} if book.processes else {}),
@@ -117,12 +117,12 @@ class Diagnosis:
             return None
         calls = []
         for reading in self.book.purchase.journal.readings:
-            cell, value, weight = reading.request.cell, reading.value, reading.request.weight
+            cell, told = reading.request.cell, (reading.value, reading.request.phase)
             # a cell that failed before its judge was asked is no failure of the judge
-            if value is not None or rotation.was_called(cell.item, cell.epoch):
+            if reading.value is not None or rotation.was_called(cell.item, cell.epoch):
                 judge = rotation.judge(cell.item, cell.epoch)
-                score, weight = (math.nan if number is None else number for number in (value, weight))
-                calls.append(Call(cell.item, cell.epoch, judge, score, weight))
+                score, phase = (math.nan if number is None else float(number) for number in told)
+                calls.append(Call(cell.item, cell.epoch, judge, score, phase))
         return PanelRows(
             calls,
             rotation.panel.judges,

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from inspect_ai.log import EvalSample, EvalSampleSummary
-from inspect_ai.scorer import Score
 
 from evalbudget.run import Tally
 from evalbudget_inspect.host.current_run import Run
 from evalbudget_inspect.host.earlier_attempts import handed_back, is_begun
-from evalbudget_inspect.host.readings import WEIGHT
+from evalbudget_inspect.host.readings import PHASE
 from evalbudget_inspect.host.score_values import kind_of
-from evalbudget_inspect.host.scoring import METADATA
+from evalbudget_inspect.host.scoring import METADATA, SHARE
 from evalbudget_inspect.repeats.resume import PriorCell
-
-Counts = Callable[[Mapping[str, Score]], bool]
 
 NOT_RUN_AGAIN = "failed before and the budget is used up: not run again"
 NOT_RUN = "the budget is used up by what a killed run had begun: not run"
@@ -43,24 +40,21 @@ def count_retries(tally: Tally, sample: EvalSample) -> None:
         tally.lose(0.0, kind_of(failed.message), calls=1.0)
 
 
-async def prior_cells(run: Run, *, counts: Counts) -> list[PriorCell]:
+async def prior_cells(run: Run) -> list[PriorCell]:
     """The cells of earlier attempts that the host hands back.
 
     Args:
         run: that goes on, before it has done anything.
-        counts: whether a sample's scores have one that the sampler was told; if not, the weight that its
-            reading had was given to others.
     """
-    return [_prior(summary, counts) for summary in await handed_back(run)]
+    return [_prior(summary) for summary in await handed_back(run)]
 
 
-def _prior(summary: EvalSampleSummary, counts: Counts) -> PriorCell:
+def _prior(summary: EvalSampleSummary) -> PriorCell:
     # what was cut off on its way is paid for among the samples begun, and here only if it runs again
     unpaid = is_refused(summary.metadata) or is_begun(summary)
     key = (str(summary.id), summary.epoch)
     entries = [(score.metadata or {}).get(METADATA) for score in (summary.scores or {}).values()]
-    ours = [entry for entry in entries if isinstance(entry, Mapping)]
-    judge = next((str(e["judge"]) for e in ours if "judge" in e), None)
-    scored = bool(summary.scores) and counts(summary.scores or {})
-    share = next(({WEIGHT: e[WEIGHT]} for e in ours if WEIGHT in e), {}) if scored else {}
-    return PriorCell(key, (summary.retries or 0) + (not unpaid), summary.error is not None, judge, share)
+    judge = next((str(e["judge"]) for e in entries if isinstance(e, Mapping) and "judge" in e), None)
+    share = summary.metadata.get(SHARE)
+    phase = share.get(PHASE) if isinstance(share, Mapping) else None
+    return PriorCell(key, (summary.retries or 0) + (not unpaid), summary.error is not None, judge, phase)

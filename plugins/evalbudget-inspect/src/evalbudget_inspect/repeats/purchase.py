@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from evalbudget import Allocation, Budget, Cell, Design, Reading, Sampler
+from evalbudget import Budget, Cell, Design, Reading, Sampler
 from evalbudget.errors import BudgetError
 from evalbudget.repeats.estimates import Strata
 from evalbudget.repeats.samplers import JudgeOf, Sample
 from evalbudget.run import RUN_AGAIN, Bill, Flight, Purchase
-from evalbudget_inspect.host.readings import ALL_ITEMS, STRATUM, STRATUM_ITEMS, WEIGHT
+from evalbudget_inspect.host.readings import ALL_ITEMS, PHASE, STRATUM, STRATUM_ITEMS
 from evalbudget_inspect.repeats.config import Config
 from evalbudget_inspect.repeats.resume import Key, PriorCell, promises
 
@@ -170,8 +170,8 @@ class RepeatPurchase:
         seeds = [(item, epoch) for epoch in range(1, self.epochs + 1) for item in self._index]
         others = sorted(earlier.keys() - set(seeds), key=lambda key: (key[1], self._index[key[0]]))
         for known in earlier.values():
-            if WEIGHT in known.share and not known.errored:
-                self.sampler.assume_weight(self._cell(known.key), known.share[WEIGHT])
+            if known.phase is not None:
+                self.sampler.assume_phase(self._cell(known.key), known.phase)
         self.resumed = bool(prior)
         promised = dict.fromkeys((*seeds, *others), 0.0)  # in money the bill decides, call by call
         if self.bill is None:
@@ -246,8 +246,8 @@ class RepeatPurchase:
         """Pay for what brought nothing, in samples; False, and nothing paid, if it exceeds what is left."""
         return self.purchase.pays(samples)
 
-    def share(self, key: Key) -> dict[str, float | None]:
-        """For the score's metadata: which weight the reading was given before it was seen; None: held out.
+    def share(self, key: Key) -> dict[str, int]:
+        """What estimates must know of how the cell was bought: the phase; nothing where there are none.
 
         Where a sample of the items is drawn, of which stratum the item is, and how many there are.
         """
@@ -256,9 +256,8 @@ class RepeatPurchase:
             stratum = int(self.strata.of_item[flight.request.cell.item])
             size = int(self.strata.sizes[stratum])
             return {STRATUM: stratum, STRATUM_ITEMS: size, ALL_ITEMS: self.strata.n_items}
-        if flight is None or self.sampler.allocation is not Allocation.WEIGHTED:
-            return {}
-        return {WEIGHT: flight.request.weight}
+        phase = None if flight is None else flight.request.phase
+        return {} if phase is None else {PHASE: phase}
 
     def abandoned(self, key: Key) -> None:
         """The host gave this cell up before it ran: it cost nothing and taught nothing."""

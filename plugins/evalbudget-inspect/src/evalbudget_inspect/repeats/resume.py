@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 Key = tuple[str, int]  # (sample id, epoch as the host counts, from 1)
 
@@ -17,14 +17,14 @@ class PriorCell:
         attempts: how often it was run; all of them cost.
         errored: it will run again.
         judge: who scored it, where judges take turns and one did.
-        share: the weight its reading was given; empty if it has no score that counts.
+        phase: in which it was asked; None where there are none, or that is not known.
     """
 
     key: Key
     attempts: int
     errored: bool
     judge: str | None = None
-    share: Mapping[str, float | None] = field(default_factory=dict)
+    phase: int | None = None
 
 
 def promises(

@@ -36,7 +36,7 @@ from evalbudget_inspect.host.reducers import other_than_mean, said_before
 from evalbudget_inspect.host.rewrite import NAME
 from evalbudget_inspect.host.run_host import note
 from evalbudget_inspect.host.score_values import Seen, in_range, kind_of, score_to_float
-from evalbudget_inspect.host.scoring import METADATA
+from evalbudget_inspect.host.scoring import METADATA, SHARE
 from evalbudget_inspect.host.sent_again import UNPAID, pay_by, was_unpaid
 from evalbudget_inspect.host.viewer import label
 from evalbudget_inspect.host.what_is_asked import digest_of
@@ -307,6 +307,8 @@ class BudgetedSource(SampleSource):
             serving.inputs.setdefault(key[0], deepcopy(state.input))
         if self.config.repeat is Repeat.JUDGE:
             await serving.kept.enter(state)
+        if share := _allocation(serving).share(key):  # the log has it even if there will be no score
+            state.metadata[SHARE] = share
 
     async def _in_turn(self, serving: _Serving, key: Key) -> None:
         """One cell at a time until a scorer asks its judge, where only a score can tell that any does."""
@@ -334,8 +336,8 @@ class BudgetedSource(SampleSource):
             return False
         return self.config.repeat is not Repeat.JUDGE or serving.kept.keep(state)
 
-    async def share(self, state: TaskState) -> dict[str, float | None]:
-        """The weight of the reading about to be scored; nothing where a log is scored again outside a run."""
+    async def share(self, state: TaskState) -> dict[str, int]:
+        """How the reading to be scored was bought; nothing where a log is scored again outside a run."""
         if current_run() is None:
             return {}
         return _allocation(await self._serving()).share((str(state.sample_id), state.epoch))
@@ -410,7 +412,7 @@ class BudgetedSource(SampleSource):
                 f"--strata {config.strata} changes nothing: the budget pays for the first readings of all "
                 f"{len(items):,} items, so that no sample of them is drawn"
             )
-        prior = await prior_cells(run, counts=self._counts)
+        prior = await prior_cells(run)
         unread = await paid_for_nothing(run)
         serving.account = self._account(run, serving, len(items))
         serving.rotation = self._rotation(items, epochs, spec.model)
@@ -547,8 +549,11 @@ class BudgetedSource(SampleSource):
         return bool(keys)
 
     def _enqueue(self, serving: _Serving, keys: list[Key]) -> None:
+        book = _allocation(serving)
         for item, epoch in keys:
             sample = self._sample(item).model_copy(deep=True)
+            if share := book.share((item, epoch)):  # all that the host knows of it if the run is killed
+                sample.metadata = {**(sample.metadata or {}), SHARE: share}
             # where there are file references, as the host resolved them when it ran the first epoch
             sample.input = serving.inputs.get(item, sample.input)
             enqueue_sample(sample, epoch=epoch)
@@ -596,15 +601,6 @@ class BudgetedSource(SampleSource):
         if not in_range(value, self.config.score_range):
             return None, "unscored" if math.isnan(value) else "score outside the declared range"
         return value, None
-
-    def _counts(self, scores: Mapping[str, Score]) -> bool:
-        """Whether an earlier run's scores have the one that the sampler was told."""
-        score = scores.get(self._score)
-        try:
-            value = math.nan if score is None else score_to_float(score, self._score, self._key)
-        except InvalidInputError:  # said when the host hands the sample over
-            return False
-        return in_range(value, self.config.score_range)
 
     def _warn_if_identical(self, serving: _Serving, book: RepeatPurchase) -> None:
         purchase = book.purchase

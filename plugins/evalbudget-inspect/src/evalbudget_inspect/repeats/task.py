@@ -77,10 +77,10 @@ def budgeted(
         prices: price file for a budget in money; models that it does not name have the price that inspect or
             a plugin knows.
         risk: accepted chance that the last calls exceed a budget in money or tokens; more of it is used then.
-        sampler: registered name; default ``auto`` (``rating-kernel`` or ``eb-bernstein`` by what the warm-up
-            shows), with ``judges`` ``uniform`` (every item equally often), and where the budget does not pay
-            for the first readings of all items ``sample`` (as many as it pays for, once each). Samplers
-            see the scores of ``judges`` with the judges' deviations taken out.
+        sampler: registered name; default ``auto`` (in phases, each planned from the scores of those before),
+            with ``judges`` ``uniform`` (every item equally often), and where the budget does not pay for two
+            readings of all items ``sample`` (as many items as it pays for, once each). Samplers see the
+            scores of ``judges`` with the judges' deviations taken out.
         repeat: ``generation`` (default): a repeat is a fresh epoch; ``judge``: the first generation of each
             item is kept and scored again.
         score: the scorer whose scores drive the sampler, ``name`` or ``name.key``; default the first. The

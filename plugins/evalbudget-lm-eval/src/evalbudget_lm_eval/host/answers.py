@@ -15,8 +15,8 @@ Sample = dict[str, Any]
 """What the host writes into ``samples_*.jsonl`` for one answered document and one filter."""
 
 
-WEIGHT = "weight"
-"""Key, in a record, of the reading's weight in the estimate; None if the reading was held out."""
+PHASE = "phase"
+"""Key, in a record, of the phase in which the reading was bought."""
 
 
 SHARED = "shared"

@@ -13,6 +13,7 @@ import logging
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cache
 from types import MappingProxyType, TracebackType
 from typing import Any, Self
 
@@ -35,10 +36,11 @@ from evalbudget_lm_eval.host.answers import (
 )
 from evalbudget_lm_eval.host.driving_metric import scores_per_answer
 from evalbudget_lm_eval.host.owners import Owners
-from evalbudget_lm_eval.host.patched import WhileAnyone
+from evalbudget_lm_eval.host.patched import WhileAnyone, patched
 from evalbudget_lm_eval.host.private import (
     _handle_back_comp,
     _process_results,
+    env,
     get_sample_size,
     print_writeout,
 )
@@ -361,7 +363,7 @@ class PrimedTasks:
         return [next(answers[one.task]) for one in asked]
 
     def _ask_host(self, lm: Any, rounds: Mapping[str, Sequence[Asked]]) -> Mapping[str, Any]:
-        with _said_once if self._ran else nullcontext():
+        with _compiled_once, _said_once if self._ran else nullcontext():
             return dict(
                 _evaluate(
                     lm=lm,
@@ -463,3 +465,6 @@ def _quiet() -> Iterator[None]:
 
 _said_once = WhileAnyone(_quiet)
 """The host says what it runs: once is enough."""
+
+_compiled_once = WhileAnyone(lambda: patched(iter([(env, {"from_string": cache(env.from_string)})])))
+"""The host compiles the template of a target for every score; a run has many scores of a document."""

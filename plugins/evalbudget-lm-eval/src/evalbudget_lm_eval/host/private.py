@@ -19,6 +19,7 @@ _HOME = {
     "_process_results": "lm_eval.evaluator_utils",
     "apply_template": "lm_eval.utils",
     "build_filter_ensemble": "lm_eval.filters",
+    "env": "lm_eval.utils",
     "get_sample_size": "lm_eval.evaluator_utils",
     "hash_args": "lm_eval.api.model",
     "print_writeout": "lm_eval.evaluator_utils",

@@ -85,5 +85,5 @@ def _copies(logs: Sequence[Log], group: Sequence[int]) -> dict[int, int]:
 
 
 def _content(record: Record) -> int:
-    told = [record.get(key) for key in ("doc_id", "epoch", "filter", "said", "weight", "filtered_resps")]
+    told = [record.get(key) for key in ("doc_id", "epoch", "filter", "said", "phase", "filtered_resps")]
     return hash(str(told + [record.get(metric) for metric in record.get("metrics") or ()]))

@@ -33,7 +33,7 @@ _FIELDS = frozenset(
         "target",
         "target_hash",
         "text",
-        "weight",
+        "phase",
     }
 )
 """Of a record, what is no metric."""

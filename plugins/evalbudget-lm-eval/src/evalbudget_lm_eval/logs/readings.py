@@ -9,7 +9,7 @@ from typing import Any
 
 from evalbudget import Allocation
 from evalbudget.backtest import Bought, HowBought, LogColumns
-from evalbudget_lm_eval.host.answers import WEIGHT
+from evalbudget_lm_eval.host.answers import PHASE
 from evalbudget_lm_eval.host.logfiles import SamplesFile
 from evalbudget_lm_eval.logs.documents import Documents
 from evalbudget_lm_eval.logs.log import Log, Record, readings
@@ -49,9 +49,6 @@ class Readings:
     _paid: PaidAnswers = field(default_factory=PaidAnswers)
     _runs: dict[tuple[str, str], dict[str, int]] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        self.columns.shared = self.judged
-
     def add(self, log: Log, model: str, metrics: Metrics, missing: Missing) -> None:
         """Add a log's.
 
@@ -73,8 +70,7 @@ class Readings:
                     _said(record) if self.judged else self._scores(log, metrics, record)
                 )
             ]
-            responses = {epoch for _, epoch, value in read if not math.isnan(value)} if self.judged else ()
-            self.columns.weights += [_weight(record) / max(len(responses), 1)] * len(read)
+            self.columns.phases += [_phase(record)] * len(read)
             for rater, epoch, value in read:
                 epochs, calls = max(epochs, epoch + 1), calls + 1
                 raters.setdefault(rater, str(record["filter"]))
@@ -89,7 +85,7 @@ class Readings:
             for document in lost:
                 epochs = max(epochs, 1)
                 self._reading(log, model, (number, 0), self.documents.name(log, document), rater, math.nan)
-                self.columns.weights.append(math.nan)
+                self.columns.phases.append(math.nan)
                 self.columns.costs.append(math.nan)
         logs = self.bought.setdefault(model, {})
         bought = how_bought(log.file, log.records, epochs, cost=float(calls))
@@ -148,16 +144,18 @@ class Readings:
 def how_bought(file: SamplesFile, records: Sequence[Record], epochs: int, *, cost: float) -> Bought:
     """How a run's answers were bought; of one of ours without its results only the first ones may count."""
     block, allocation, fixed = file.block, Allocation.FIXED, 0
+    sizes: tuple[float, ...] = ()
     if block is not None and "allocation" in block:
         judged = (block.get("judges") or {}).get(
             file.task
         ) or block  # where each response is judged for itself
         allocation, fixed = Allocation(block["allocation"]), int(judged["fixed_repeats"])
+        sizes = tuple(map(float, block.get("phase_sizes", ())))
     elif block is not None:  # a race: how many documents a model was asked followed from its scores
         allocation = Allocation.ADAPTIVE
     elif any("epoch" in record for record in records):
         allocation, fixed = Allocation.ADAPTIVE, 1
-    return Bought(HowBought(allocation, fixed, cost=cost), epochs)
+    return Bought(HowBought(allocation, fixed, cost=cost, phase_sizes=sizes), epochs)
 
 
 def _with(before: Bought | None, more: Bought) -> Bought:
@@ -174,7 +172,7 @@ def _said(record: Record) -> Iterator[_Score]:
         yield reading.judge, reading.epoch, math.nan if reading.score is None else reading.score
 
 
-def _weight(record: Mapping[str, Any]) -> float:
-    """Of the answer; nan if it was held out, or if no weight was fixed."""
-    weight = record.get(WEIGHT)
-    return math.nan if weight is None else float(weight)
+def _phase(record: Mapping[str, Any]) -> float:
+    """In which the answer was bought; nan if there was none, or it is not known."""
+    phase = record.get(PHASE)
+    return math.nan if phase is None else float(phase)

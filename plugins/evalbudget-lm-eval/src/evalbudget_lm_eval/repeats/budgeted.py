@@ -55,9 +55,9 @@ def budgeted(
             for ``judges`` only: the host's own run, scored by them.
         prices: file of prices, for a budget in money.
         risk: the accepted chance that the last calls exceed a budget in money or tokens.
-        sampler: registered name; default ``auto``: ``rating-kernel`` or ``eb-bernstein`` by what the warm-up
-            shows; where the budget does not pay for the first readings of all documents ``sample``: as many
-            as it pays for, once each. ``uniform`` asks every document equally often.
+        sampler: registered name; default ``auto``: in phases, each planned by what earlier ones showed; where
+            the budget does not pay for two answers to each document ``sample``: as many documents as it pays
+            for, once each. ``uniform`` asks every document equally often.
         score: ``metric`` or ``metric,filter`` that drives the sampler; default each task's first.
         seed: of the sampler.
         score_range: the smallest and the largest possible score, ``"0..1"``; with it every document gets a
@@ -78,7 +78,8 @@ def budgeted(
             ``"postgresql://user@host/database#name"``. Each returns its own samples, and estimates of all.
         journal: file that keeps what was paid for; it is continued if it exists. Default: one below
             ``evalbudget-journals``; ``"none"`` for none.
-        in_flight: documents given to the host at a time; default 32, or what the model takes at once.
+        in_flight: documents given to the host at a time; default 32, or what the model takes at once; models
+            on an API are given whole phases, others up to 8 times as many.
         vary_seed: have every repeat send its own seed (API models).
         fresh: buy everything again, though a record of the same run is finished; otherwise that is told
             again, for 0 calls.

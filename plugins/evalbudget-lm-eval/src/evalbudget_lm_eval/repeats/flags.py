@@ -15,7 +15,8 @@ JOURNAL = Flag(
 )
 IN_FLIGHT = Flag(
     "in_flight",
-    "Documents given to the model at a time.  [default: 32, or num_concurrent or batch_size if more]",
+    "Documents given to the model at a time.  [default: 32, or num_concurrent or batch_size if more; whole "
+    "phases of models on an API]",
     "N",
     int,
 )

@@ -21,7 +21,7 @@ from evalbudget.repeats import (
     whole_counts,
 )
 from evalbudget.shown import shown_logger
-from evalbudget_lm_eval.host.answers import SHARED, WEIGHT, Asked
+from evalbudget_lm_eval.host.answers import PHASE, SHARED, Asked
 from evalbudget_lm_eval.host.identity import short_name
 from evalbudget_lm_eval.host.rows import PLAIN, lead_with, named_rows
 from evalbudget_lm_eval.judges.rows import judged_block, judged_rows
@@ -59,8 +59,8 @@ def results_of(book: RepeatPurchase, *, in_flight: int, rounds: int) -> tuple[di
         processes = book.shared.processes()
         for name, own in results["results"].items():  # of what this process bought, not of all
             results["results"][name] = {key: value for key, value in own.items() if "," not in key}
-    if book.sampler.allocation is Allocation.WEIGHTED:
-        _note_weights(results.get("samples") or {}, book.weights)
+    if book.sampler.allocation is Allocation.PHASED:
+        _note_phases(results.get("samples") or {}, book.phases)
     if book.money is not None:
         for name, records in (results.get("samples") or {}).items():
             for record in records:
@@ -98,12 +98,12 @@ def results_of(book: RepeatPurchase, *, in_flight: int, rounds: int) -> tuple[di
     return results, summary
 
 
-def _note_weights(samples: Mapping[str, Sequence[dict[str, Any]]], weights: Mapping[Asked, float]) -> None:
+def _note_phases(samples: Mapping[str, Sequence[dict[str, Any]]], phases: Mapping[Asked, float]) -> None:
     """Into the host's records, for whoever reads them later."""
     for name, records in samples.items():
         for record in records:
-            weight = weights[Asked(name, record["doc_id"], record["epoch"])]
-            record[WEIGHT] = None if math.isnan(weight) else weight
+            phase = phases[Asked(name, record["doc_id"], record["epoch"])]
+            record[PHASE] = None if math.isnan(phase) else int(phase)
 
 
 def _task_rows(own: Mapping[str, Any], totals: TaskTotals) -> dict[str, Any]:
@@ -166,9 +166,9 @@ def _block(
         "failures": dict(list(tally.failures.items())[:_REASONS]),
         "closed": _closed(book),
         "stop_reason": book.purchase.stop_reason,
-        "chosen": sampler.name if book.strata is not None else getattr(sampler, "chosen", None),
         "allocation": sampler.allocation.value,
         "fixed_repeats": sampler.fixed_repeats,
+        **({"phase_sizes": list(book.phase_sizes)} if book.phase_sizes else {}),
         "journal": None if book.record.path is None else str(book.record.path),
         **({SHARED: _shared(book, processes)} if processes else {}),
         "level": LEVEL,

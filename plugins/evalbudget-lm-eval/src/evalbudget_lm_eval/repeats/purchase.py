@@ -263,12 +263,19 @@ class RepeatPurchase:
         return Asked(*self.documents[request.cell.item], request.cell.epoch)
 
     @property
-    def weights(self) -> dict[Asked, float]:
-        """Of all readings, fixed before they were seen; nan if it was held out, or if none was fixed."""
+    def phases(self) -> dict[Asked, float]:
+        """In which each reading was bought; nan if there were none."""
         return {
-            self.asked(event.request): math.nan if event.request.weight is None else event.request.weight
+            self.asked(event.request): math.nan if event.request.phase is None else event.request.phase
             for event in self.purchase.journal
         }
+
+    @property
+    def phase_sizes(self) -> tuple[float, ...]:
+        """Readings per document in each phase, over all tasks; empty if there were none."""
+        scored = (each.request.phase for each in self.purchase.journal.readings if each.value is not None)
+        count = Counter(phase for phase in scored if phase is not None)
+        return tuple(count[phase] / len(self.documents) for phase in range(max(count, default=-1) + 1))
 
 
 def _strata(config: Config, primed: PrimedTasks) -> dict[str, Strata] | None:

@@ -12,6 +12,7 @@ from math import isfinite, nan
 from pathlib import Path
 from typing import Any
 
+from evalbudget import Allocation
 from evalbudget.errors import InvalidInputError
 from evalbudget.repeats import Repeat, Summary
 from evalbudget.secrets import said_by
@@ -43,7 +44,8 @@ from evalbudget_lm_eval.run.rounds import Rounds
 
 log = shown_logger(__name__)
 _LOOK = 0.25  # seconds between looks at what other processes did
-_WARMUP_ROUNDS = 8  # rounds given at once while nothing is decided yet
+_WHOLE_PHASE = 10**9
+_LARGER = 8  # times as many documents are given at once while nothing is decided
 
 
 def run_budgeted(
@@ -199,6 +201,7 @@ class _Run:
         self._told = told
         asked = [book.primed.lm] if self._answers is None else [book.primed.lm, *judges_of(book.primed)]
         self._size = book.config.in_flight or max(DEFAULT_ROUND, sum(map(at_once, asked)))
+        self._keeps_each = all(map(is_api, asked))  # as it comes, whatever becomes of the others
         self._suspects: list[tuple[Asked, Exception]] = []
         """Nothing was answered since these failed: it is the server, or they cannot be answered."""
         self._continues = False
@@ -339,16 +342,21 @@ class _Run:
             cells = [asked for asked in cells if asked not in now]
 
     def _next_size(self) -> int:
-        """More at once while the sampler reads everything the same number of times anyway."""
-        if (
-            self.book.shared is not None or not self.rounds.count
-        ):  # that no score is a number should not cost more than it has to
+        """More at once where nothing that is asked depends on what comes back."""
+        book, sampler = self.book, self.book.sampler
+        # in the first round, that no score is a number should not cost more than it has to
+        if book.shared is not None or book.config.in_flight is not None or not self.rounds.count:
             return self._size
-        sampler = self.book.sampler
-        warmup = len(self.book.documents) * max(sampler.fixed_repeats, 1) - sampler.asked
-        if self.book.config.in_flight is None and warmup > self._size:
-            return min(warmup, self._size * _WARMUP_ROUNDS)
-        return self._size
+        # a document that may be given up should not be asked for all of its repeats before
+        if self.rounds.doubtful - {book.documents[cell.item] for cell in sampler.closed}:
+            return self._size
+        most = self._size * _LARGER
+        if sampler.allocation is Allocation.PHASED and self._keeps_each:
+            return _WHOLE_PHASE
+        if sampler.allocation is not Allocation.ADAPTIVE:  # phases hand out what is decided
+            return most
+        warmup = len(book.documents) * max(sampler.fixed_repeats, 1) - sampler.asked
+        return min(max(warmup, self._size), most)
 
     # what comes back
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypedDict
 
 from evalbudget import Allocation
-from evalbudget.judges import PanelRows, share_weights
+from evalbudget.judges import PanelRows
 from evalbudget.repeats import BenchmarkMean, Repeat, describe_mean, item_columns
 from evalbudget.repeats.estimates import ItemReadings, Strata
 from evalbudget_lm_eval.host.answers import Asked
@@ -25,13 +25,13 @@ class Scored(NamedTuple):
         document: its id.
         epoch: ordinal of the repeat, from 0.
         value: the score.
-        weight: fixed before it was seen; nan if it was held out, or if none was fixed.
+        phase: in which it was bought; nan if there were none.
     """
 
     document: int
     epoch: int
     value: float
-    weight: float
+    phase: float
 
 
 class _How(TypedDict):
@@ -85,23 +85,26 @@ class TaskTotals:
 def totals_of(book: RepeatPurchase) -> dict[str, TaskTotals]:
     """Every task of a run."""
     scored: dict[str, list[Scored]] = {name: [] for name in book.primed.names}
-    weights = book.weights
+    phases = book.phases
     for reading in book.purchase.journal.readings:
         if reading.value is not None:
             one = book.asked(reading.request)
-            scored[one.task].append(Scored(one.doc_id, one.epoch, reading.value, weights[one]))
+            scored[one.task].append(Scored(one.doc_id, one.epoch, reading.value, phases[one]))
     return {name: _totals(book, name, own) for name, own in scored.items()}
 
 
-def readings_of(scored: Sequence[Scored], documents: Sequence[int]) -> ItemReadings:
-    """What was read of these documents, in their order."""
+def readings_of(
+    scored: Sequence[Scored], documents: Sequence[int], phase_sizes: Sequence[float]
+) -> ItemReadings:
+    """What was read of these documents, in their order; phases as large as in the whole run."""
     index = {document: i for i, document in enumerate(documents)}
     return ItemReadings.of(
         [index[one.document] for one in scored],
         [one.epoch for one in scored],
         [one.value for one in scored],
         n_items=len(index),
-        weight=[one.weight for one in scored],
+        phase=[one.phase for one in scored],
+        phase_sizes=phase_sizes,
     )
 
 
@@ -110,7 +113,8 @@ def _totals(book: RepeatPurchase, name: str, scored: Sequence[Scored]) -> TaskTo
     task, documents = primed.task(name), primed.documents(name)
     metric = key.partition(",")[0]
     bounds = book.config.score_range or known_range(task, metric, (one.value for one in scored))
-    table, fixed = readings_of(scored, documents), sampler.fixed_repeats
+    sizes = book.phase_sizes
+    table, fixed = readings_of(scored, documents, sizes), sampler.fixed_repeats
     values = primed.values(name, key)
     if any(isinstance(value, Judged) for value in values):
         # an answer of a task with repeats: is several responses, each judged for itself
@@ -137,13 +141,13 @@ def _totals(book: RepeatPurchase, name: str, scored: Sequence[Scored]) -> TaskTo
         range_ = known_range(task, other.partition(",")[0], (one.value for one in complete))
         if not outside:
             others[other] = describe_mean(
-                readings_of(complete, documents), bounds=range_, clusters=clusters, **drawn, **how
+                readings_of(complete, documents, sizes), bounds=range_, clusters=clusters, **drawn, **how
             )
             continue
         # how many of the documents that were not drawn it applies to, nobody knows: of those that were
         applies = [i for i, document in enumerate(documents) if document not in outside]
         others[other] = describe_mean(
-            readings_of(complete, [documents[i] for i in applies]),
+            readings_of(complete, [documents[i] for i in applies], sizes),
             bounds=range_,
             clusters=None if clusters is None else clusters[applies],
             **how,
@@ -175,7 +179,7 @@ def _judged(
 ) -> TaskTotals:
     """Of a task that judges score: their deviations are taken out of what is said of single documents."""
     documents, answered = book.primed.documents(name), book.primed.answered(name)
-    weights = book.weights
+    phases = book.phases
     index = {document: i for i, document in enumerate(documents)}
     how: _How = {
         "allocation": book.sampler.allocation,
@@ -184,14 +188,15 @@ def _judged(
     panel, calls = panel_rows(values), []
     for call in panel.calls:
         asked = Asked(name, answered[call.item], call.epoch // responses)
-        calls.append(call._replace(item=index[asked.doc_id], weight=weights[asked]))
+        calls.append(call._replace(item=index[asked.doc_id], phase=phases[asked]))
     panel = replace(
         panel,
-        calls=share_weights(calls, epochs=responses),
+        calls=calls,
         n_items=len(documents),
         bounds=bounds or panel.bounds,
         kept=book.config.repeat is Repeat.JUDGE,
         clusters=None if book.clusters is None else book.clusters[name],
+        phase_sizes=book.phase_sizes,
         **how,
     )
     table = panel.corrected  # corrected scores may leave the scale

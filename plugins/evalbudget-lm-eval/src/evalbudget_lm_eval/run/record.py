@@ -55,9 +55,9 @@ RUN, RACE, AUDIT = "run", "race", "audit"
 SHARED = "shared run"
 """One process's part of a run."""
 _FORMAT = 1
-_REPEATED = frozenset({"error", "model", "note", "opened", "said", "samples"})
+_REPEATED = frozenset({"error", "model", "opened", "said", "samples"})
 """What models, servers and the host say."""
-_OF_THE_JOURNAL = ("ask", "tell", "note")
+_OF_THE_JOURNAL = ("ask", "tell")
 _FOREIGN = {
     RUN: "{path} is of another run ({shown}); continue with the recorded arguments, or choose another "
     "--journal",

@@ -9,7 +9,7 @@ from itertools import takewhile
 from typing import Any, Protocol
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError
-from evalbudget.outage import is_down
+from evalbudget.outage import DOWN_AFTER, is_down
 from evalbudget.repeats import COPIED, Copies
 from evalbudget.secrets import said_by
 from evalbudget.shown import shown_logger
@@ -100,7 +100,7 @@ class Rounds:
         self._wire: Wire | None = None  # of a round; it holds the model, which a race drops between two
         self._owed = 0  # calls that brought no answer, and exceed what was left of the budget
         self._unpaid: list[Any] = []  # what they asked
-        self._failures = failures_alone(kept.bought)  # one after the other, by themselves
+        self._failed = failed_alone(kept.bought)  # one after the other, by themselves
         self._doubtful: set[tuple[str, int]] = {b.asked.document for b in kept.bought if b.samples is None}
         """Documents that may break a round off again: they are asked by themselves."""
 
@@ -116,15 +116,27 @@ class Rounds:
         left.sort(key=lambda asked: asked.document not in self._doubtful)
         broke_off = False
         while left:
-            together = len(left) > 1 and not broke_off and not self._failures
+            together = len(left) > 1 and not broke_off and not self._failed
             if together and left[0].document not in self._doubtful:
                 left = self._ask_together(left)
                 broke_off = True
                 continue
             error = self._ask_alone(left.pop(0))
-            if error is not None and is_down(self._failures):
+            if error is not None and self._is_down(cells):
                 self._buyer.down(left, error)
                 return
+
+    def _is_down(self, cells: Sequence[Asked]) -> bool:
+        """Many failed, and not only repeats of the same few documents."""
+        if len({asked.document for asked in cells}) == len(cells):
+            return is_down(len(self._failed))
+        documents = sum(len(self._primed.documents(name)) for name in self._primed.names)
+        return is_down(len(self._failed)) and len(set(self._failed)) >= min(DOWN_AFTER, documents)
+
+    @property
+    def doubtful(self) -> frozenset[tuple[str, int]]:
+        """Documents that could not be answered when they were asked last."""
+        return frozenset(self._doubtful)
 
     def finish(self, cells: Sequence[Asked]) -> list[Asked]:
         """Score what the model said to these in a round that broke off, in this run or an earlier one.
@@ -205,7 +217,7 @@ class Rounds:
         except Exception as ex:
             if not self.finish([asked]):
                 return None
-            self._failures += 1
+            self._failed.append(asked.document)
             self._doubtful.add(asked.document)
             self._fail(asked, ex, paid=self._billed > 0)
             return ex
@@ -327,7 +339,7 @@ class Rounds:
     def _take_in(self, answers: Sequence[Answered]) -> None:
         if not answers:
             return
-        self._failures = 0
+        self._failed.clear()
         for answer in answers:  # all of them, before a score that is no good ends the run
             self._kept.answer(answer)
         self._buyer.answered(answers)
@@ -345,6 +357,7 @@ def _text(answer: Answered) -> str:
     return repr([record.get("resps") for record in answer.records[:1]])
 
 
-def failures_alone(bought: Sequence[Bought]) -> int:
-    """How many failed by themselves since the last answer, when an earlier race ended."""
-    return sum(one.alone for one in takewhile(lambda one: one.samples is None, reversed(bought)))
+def failed_alone(bought: Sequence[Bought]) -> list[tuple[str, int]]:
+    """Documents that failed by themselves since the last answer, when an earlier race ended."""
+    since = takewhile(lambda one: one.samples is None, reversed(bought))
+    return [one.asked.document for one in since if one.alone]
