@@ -96,7 +96,7 @@ def test_that_the_default_was_as_plain_epochs_are_is_said(more: list[float], ali
     plain = of(items)
     phased = ItemReadings.of(plain.item, plain.epoch, plain.value, phase=np.zeros(plain.item.size))
     found = _summary(items, table=phased)
-    assert ("items, all asked equally often; all count" in _text(found)) == found.alike == alike
+    assert ("items, all equally often; all count" in _text(found)) == found.alike == alike
     assert not _summary(items).alike
 
 

@@ -46,7 +46,7 @@ def test_intervals_and_ranks_hold_at_once() -> None:
     binomial_claim(means, trials, at_most=0.05)
     binomial_claim(ranks, trials, at_most=0.05)
     binomial_claim(differences, trials, at_most=0.05)
-    pinned(means, 8)
+    pinned(means, 5)
     pinned(ranks, 1)
     pinned(differences, 1)
 

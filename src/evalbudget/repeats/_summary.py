@@ -225,13 +225,13 @@ class Summary:
         counted = "; all count for the estimate" if self.readings else ""
         if self.counted < self.readings:
             counted = f"; {self.counted:,} of them count for the estimate"
-        alike = ", all asked equally often" if self.alike else ""
+        alike = ", all equally often" if self.alike else ""
         shared = f", of {self.processes:,} processes" if self.processes > 1 else ""
         pairs = [
             ("Spent", spent),
             ("Paid to", self._paid_to()),
             ("Stopped", self.stop_reason),
-            ("Readings", f"{self.readings:,} of {count(self.items, 'item')}{shared}{alike}{counted}"),
+            ("Readings", f"{self.readings:,} of {count(self.items, 'item')}{alike}{shared}{counted}"),
             ("Cached", self._cached()),
             *(("Beside", sentence) for sentence in self.beside),
         ]

@@ -128,8 +128,8 @@ def test_fixed_items_after_uniform_allocation(K: int, n: int) -> None:
 @pytest.mark.parametrize(
     ("allocation", "K", "expected"),
     [
-        (Allocation.PHASED, 20, 9),
-        (Allocation.PHASED, 300, 4),
+        (Allocation.PHASED, 20, 7),
+        (Allocation.PHASED, 300, 3),
         (Allocation.ADAPTIVE, 20, 1),
         (Allocation.ADAPTIVE, 300, 4),
     ],

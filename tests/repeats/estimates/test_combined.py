@@ -175,11 +175,12 @@ def test_intervals_of_groups_cover(weighs_size: bool) -> None:
         interval = weighted_mean(tasks, weights.tolist()).confidence_interval()
         missed += not interval.low <= truth <= interval.high
     binomial_claim(missed, trials, at_most=0.06)
-    pinned(missed, {True: 8, False: 4}[weighs_size])
+    pinned(missed, {True: 7, False: 2}[weighs_size])
 
 
 SMALL_TASKS = {
     "1000+10": [(1000, 0.5), (10, 0.97)],
+    "1000+10, of middling difficulty": [(1000, 0.8), (10, 0.65)],
     "1000+10, hard": [(1000, 0.9), (10, 0.8)],
     "100+100": [(100, 0.5), (100, 0.99)],
     "100+100, at both ends": [(100, 0.03), (100, 0.99)],

@@ -101,6 +101,9 @@ def phased(world: World, n: int) -> ItemReadings:
         v = (((x - mean[:, None]) ** 2) * read).sum(axis=1) / (counts - 1)
         v = (v + v.mean()) / max(float((v + v.mean()).sum()), 1e-12)
         more = 1 + np.floor(v * max(size - K, 0)).astype(int)
+        more[np.argsort(-v, kind="stable")[: max(size - more.sum(), 0)]] += (
+            1  # phases have the size they have
+        )
         after = np.minimum(counts + more, x.shape[1])
         phase[(np.arange(x.shape[1]) >= counts[:, None]) & (np.arange(x.shape[1]) < after[:, None])] = number
         counts = after

@@ -15,8 +15,10 @@ biased, and on skewed scales the bias of the benchmark mean reaches several stan
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,7 +26,14 @@ from numpy.typing import ArrayLike
 from evalbudget.errors import InvalidInferenceError
 from evalbudget.estimate import ConfidenceInterval, Coverage, Estimate, Random, Validity
 from evalbudget.repeats.estimates._readings import ItemReadings
-from evalbudget.repeats.estimates._unvaried import ROUNDING, is_at_end, unvaried_interval
+from evalbudget.repeats.estimates._unvaried import (
+    ROUNDING,
+    ends_as_details,
+    ends_of,
+    is_at_end,
+    share_or_t_interval,
+    unvaried_interval,
+)
 from evalbudget.sampler import Allocation
 from evalbudget.statistics._bounds import FloatArray, IntArray, Scale
 from evalbudget.statistics._clustered_mean import clustered_mean
@@ -128,10 +137,10 @@ def mean_over_sampled_items(
     .. math:: \hat\theta = \frac1K \sum_i \bar x_i, \quad
               \widehat{\mathrm{Var}} = \frac1{K (K-1)} \sum_i (\bar x_i - \hat\theta)^2
 
-    with a t interval on K - 1 degrees of freedom; the spread of item means contains the repeats' noise. One
-    reading per item is enough. Under ``PHASED`` xbar_i is the item's mean over phases. Measured coverage at
-    95%: .925 or more, but .88-.93 with 10 to 50 items that nearly always pass; so skewed a population needs
-    more items.
+    on K - 1 degrees of freedom; the spread of item means contains the repeats' noise. One reading per item is
+    enough. Under ``PHASED`` xbar_i is the item's mean over phases. Student's t interval, but where all scores
+    are one of the two ``bounds`` that of :mod:`~evalbudget.statistics._quasi_binomial`. Measured coverage at
+    95%: .925 or more, but .90 with 10 items that nearly always pass; so skewed a population needs more items.
 
     With ``clusters`` these were sampled, with all their items: the error is the one of
     :mod:`~evalbudget.statistics._clustered_mean`, between clusters, and so are its degrees of freedom.
@@ -165,9 +174,11 @@ def mean_over_sampled_items(
     spread = K > 0 and float(np.ptp(means)) > rounding and not found.standard_error <= rounding
     error = found.standard_error if spread or found.clusters < 2 else 0.0
 
+    ends = ends_of(readings.value, bounds)
+
     def interval(level: float) -> ConfidenceInterval:
         if spread:
-            return _around(used.value, float(t_quantile(level, found.degrees)) * error)
+            return share_or_t_interval(used.value, error, found.degrees, level, ends)
         if bounds is None or K == 0:
             return _around(used.value, float("nan"))
         return unvaried_interval(used.value, found.clusters, bounds, level)
@@ -180,6 +191,7 @@ def mean_over_sampled_items(
         frozenset({Random.ITEMS, Random.REPEATS}),
         interval,
         cases=found.clusters,
+        more=ends_as_details(ends, found.degrees if spread else math.nan),
     )
 
 
@@ -264,6 +276,7 @@ class _Used:
         interval: Interval,
         *,
         cases: int,
+        more: Mapping[str, float] = MappingProxyType({}),
     ) -> Estimate:
         n = int(self.n.sum())
         return Estimate(
@@ -284,6 +297,7 @@ class _Used:
                 "items_missing": float(self.n_items - self.item_means.size),
                 "single": float((self.n == 1).sum()),
                 "readings_unused": float(self.n_bought - n),
+                **more,
             },
         )
 

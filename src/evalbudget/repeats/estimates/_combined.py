@@ -9,6 +9,7 @@ import numpy as np
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.estimate import ConfidenceInterval, Coverage, Estimate, Random, Validity
+from evalbudget.repeats.estimates._unvaried import share_or_t_interval
 from evalbudget.statistics._bounds import FloatArray
 from evalbudget.statistics._shrinkage import t_quantile
 
@@ -27,7 +28,8 @@ def weighted_mean(estimates: Sequence[Estimate], weights: Sequence[float]) -> Es
 
     .. math:: \nu = \widehat{\mathrm{Var}}^2 \Big/ \sum_g \frac{(a_g^2 \hat\sigma_g^2)^2}{\nu_g}
 
-    where :math:`\nu_g` are those of estimate g's own t interval, read off its width.
+    where :math:`\nu_g` are those of estimate g's own interval. Where all scores of all estimates are one of
+    the same two values, the mean is a share: :mod:`~evalbudget.statistics._quasi_binomial`.
 
     An estimate whose standard error is 0 (all its scores are equal) does not prove that others are
     impossible. What its own interval leaves is added on each side in quadrature (the method of variance
@@ -69,19 +71,21 @@ def weighted_mean(estimates: Sequence[Estimate], weights: Sequence[float]) -> Es
     degrees = np.array([degrees_of_freedom(one) for one in estimates])
 
     unvaried = part == 0.0
+    ends = _common_ends(estimates)
     still = [one for one, equal in zip(estimates, unvaried, strict=True) if equal]
 
     def interval(level: float) -> ConfidenceInterval:
         if math.isnan(variance):
             return ConfidenceInterval(math.nan, math.nan)
-        half = 0.0
+        own = ConfidenceInterval(value, value)
         if variance > 0.0:
             varied = part > 0
             lost = float((part[varied] ** 2 / degrees[varied]).sum())
             freedom = variance**2 / lost if lost > 0.0 else math.inf
-            half = float(t_quantile(level, freedom)) * math.sqrt(variance)
+            own = share_or_t_interval(value, math.sqrt(variance), freedom, level, ends)
         below, above = _left_open(still, share[unvaried], level)
-        return ConfidenceInterval(value - math.hypot(half, below), value + math.hypot(half, above))
+        low, high = math.hypot(value - own.low, below), math.hypot(own.high - value, above)
+        return ConfidenceInterval(value - low, value + high)
 
     error = math.sqrt(variance)
     if variance > 0.0 and still:
@@ -102,6 +106,13 @@ def weighted_mean(estimates: Sequence[Estimate], weights: Sequence[float]) -> Es
         interval=interval,
         details={"estimates": float(len(estimates))},
     )
+
+
+def _common_ends(estimates: Sequence[Estimate]) -> tuple[float, float] | None:
+    """The two values that all scores of all estimates have; None if there are others."""
+    found = {(one.details.get("lowest"), one.details.get("highest")) for one in estimates}
+    low, high = found.pop()
+    return None if found or low is None or high is None else (low, high)
 
 
 def _left_open(still: Sequence[Estimate], share: FloatArray, level: float) -> tuple[float, float]:
@@ -146,11 +157,13 @@ def most_off(widths: Sequence[float], cases: Sequence[float], *, level: float) -
 
 
 def degrees_of_freedom(estimate: Estimate) -> float:
-    """Degrees of freedom of the t distribution that an estimate's symmetric interval is from.
+    """Degrees of freedom of the t distribution that an estimate's interval is from: said, or by its width.
 
     Returns:
         At least 1; infinity where the interval is as narrow as the normal one, and nan where there is none.
     """
+    if "degrees" in estimate.details:
+        return estimate.details["degrees"]
     error, half = estimate.standard_error, estimate.confidence_interval(_LEVEL).half_width
     if not (error > 0.0 and math.isfinite(half)):
         return math.nan

@@ -18,10 +18,15 @@ from numpy.typing import ArrayLike
 from evalbudget.estimate import ConfidenceInterval, Coverage, Estimate, Random, Validity
 from evalbudget.repeats.estimates._readings import ItemReadings
 from evalbudget.repeats.estimates._strata import Strata
-from evalbudget.repeats.estimates._unvaried import ROUNDING, unvaried_interval
+from evalbudget.repeats.estimates._unvaried import (
+    ROUNDING,
+    ends_as_details,
+    ends_of,
+    share_or_t_interval,
+    unvaried_interval,
+)
 from evalbudget.statistics._bounds import FloatArray, Scale
 from evalbudget.statistics._clustered_mean import ClusteredMean, clustered_mean
-from evalbudget.statistics._shrinkage import t_quantile
 
 
 def mean_over_stratified_items(
@@ -38,9 +43,10 @@ def mean_over_stratified_items(
 
     over strata h, with the mean and the variance of the means of their n_h items. The shares W_h of the
     strata are given: the target is the mean over items like these in the same proportions, so that how strata
-    differ from each other adds nothing to the variance. Student's t interval with Satterthwaite's degrees of
-    freedom, of which a stratum has n_h - 1. Small strata are taken together (:meth:`Strata.collapsed`). With
-    one stratum this is :func:`~evalbudget.repeats.estimates.mean_over_sampled_items`.
+    differ from each other adds nothing to the variance. The interval has Satterthwaite's degrees of freedom,
+    of which a stratum has n_h - 1; it is that of a share where all scores are one of two values, Student's
+    elsewhere. Small strata are taken together (:meth:`Strata.collapsed`). With one stratum this is
+    :func:`~evalbudget.repeats.estimates.mean_over_sampled_items`.
 
     With ``clusters`` the error is the one between clusters (:mod:`~evalbudget.statistics._clustered_mean`,
     items weighted by W_h/n_h), and that strata were drawn in proportion is no gain: a cluster may lie across
@@ -72,7 +78,7 @@ def mean_over_stratified_items(
     drawn = _Drawn.of(means, strata)
     in_proportion = drawn.n * drawn.sizes.sum() / np.maximum(drawn.sizes, 1.0)
     cases = math.floor(in_proportion.min(initial=drawn.score.size))
-    found = None
+    ends, found = ends_of(readings.value, bounds), None
     if clusters is not None and drawn.score.size:
         read = np.flatnonzero(~np.isnan(means))
         found = clustered_mean(means[read], np.asarray(clusters)[read], weights=drawn.weights)
@@ -89,13 +95,17 @@ def mean_over_stratified_items(
         f"mean over all items like the {strata.n_items} of the benchmark",
         frozenset({Random.ITEMS, Random.REPEATS}),
         unvaried,
+        ends=ends,
         cases=cases,
     )
-    return estimate if found is None else _between_clusters(estimate, found, unvaried)
+    return estimate if found is None else _between_clusters(estimate, found, unvaried, ends)
 
 
 def _between_clusters(
-    estimate: Estimate, found: ClusteredMean, unvaried: Callable[[float], ConfidenceInterval]
+    estimate: Estimate,
+    found: ClusteredMean,
+    unvaried: Callable[[float], ConfidenceInterval],
+    ends: tuple[float, float] | None,
 ) -> Estimate:
     """The same mean with the error between clusters; where none differs from another there is none."""
     if estimate.standard_error == 0.0 and found.clusters > 1:
@@ -105,7 +115,7 @@ def _between_clusters(
     def interval(level: float) -> ConfidenceInterval:
         if equal:
             return unvaried(level)
-        return _around(estimate.value, float(t_quantile(level, found.degrees)) * found.standard_error)
+        return share_or_t_interval(estimate.value, found.standard_error, found.degrees, level, ends)
 
     return replace(
         estimate,
@@ -134,10 +144,9 @@ def mean_of_full_run(
     that can be scored differs between strata, a plain epoch would average something else: it gives them the
     weights of the items that it scores.
 
-    Student's t interval with Satterthwaite's degrees of freedom, of which a stratum has n_h - 1, cut off
-    where the items that were read leave the mean no room. Small strata are taken together
-    (:meth:`Strata.collapsed`). Where all scores are equal no interval is claimed (nan), unless ``bounds`` are
-    given: then at most K of the N items score otherwise, K being the largest number with
+    The interval is that of :func:`mean_over_stratified_items`, cut off where the items that were read leave
+    the mean no room. Where all scores are equal no interval is claimed (nan), unless ``bounds`` are given:
+    then at most K of the N items score otherwise, K being the largest number with
     (1 - f)^K >= 1 - level, f the smallest share of a stratum that was read, and the ends are where K items
     score at the other end of the scale.
 
@@ -186,6 +195,7 @@ def mean_of_full_run(
         f"one score of each of the {strata.n_items} items",
         frozenset({Random.DRAWS, Random.REPEATS}),
         unvaried,
+        ends=ends_of(readings.value, bounds),
     )
     if not drawn.n.all() or (bounds is None and left.any()):
         return found
@@ -234,6 +244,7 @@ class _Drawn:
         random: frozenset[Random],
         unvaried: Callable[[float], ConfidenceInterval],
         *,
+        ends: tuple[float, float] | None,
         cases: int | None = None,
     ) -> Estimate:
         """The mean, with a share of each stratum's variance."""
@@ -241,11 +252,12 @@ class _Drawn:
             parts = (self.sizes / self.sizes.sum()) ** 2 * left * self.variance / self.n
         parts = np.where(left > 0.0, parts, 0.0)  # a stratum of one item that was read
         error = math.sqrt(float(parts.sum()))
+        lost = float((parts**2 / np.maximum(self.n - 1.0, 1.0)).sum())
+        degrees = error**4 / lost if error > 0.0 else math.nan
 
         def interval(level: float) -> ConfidenceInterval:
             if error > 0.0:
-                degrees = error**4 / float((parts**2 / np.maximum(self.n - 1.0, 1.0)).sum())
-                return _around(self.value, float(t_quantile(level, degrees)) * error)
+                return share_or_t_interval(self.value, error, degrees, level, ends)
             return unvaried(level) if error == 0.0 else _around(self.value, math.nan)
 
         how = "item means" if self.n.size == 1 else f"item means in {self.n.size} strata"
@@ -266,6 +278,7 @@ class _Drawn:
                 "items_missing": float(np.count_nonzero(readings.counts == 0)),
                 "strata": float(self.n.size),
                 **({} if cases is None else {"cases": float(cases)}),
+                **ends_as_details(ends, degrees),
             },
         )
 

@@ -1,12 +1,17 @@
-"""The interval of a mean whose cases all have the same score: the range says what else could have come."""
+"""Intervals of means that go by the range of scores: it says what else could have come."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
 from evalbudget.estimate import ConfidenceInterval
 from evalbudget.statistics._anytime_betting import betting_intervals
+from evalbudget.statistics._bounds import FloatArray
 from evalbudget.statistics._exact_share import exact_share
+from evalbudget.statistics._quasi_binomial import share_interval
+from evalbudget.statistics._shrinkage import t_quantile
 
 ROUNDING = 1e-12
 """Means that differ by less, relative to their size, are the same score, added up in another order."""
@@ -40,3 +45,34 @@ def unvaried_interval(
     if value - bounds[0] < bounds[1] - value:
         return ConfidenceInterval(bounds[0], bounds[0] + wide * exact_share(0, cases, level)[1])
     return ConfidenceInterval(bounds[0] + wide * exact_share(cases, cases, level)[0], bounds[1])
+
+
+def share_or_t_interval(
+    value: float, error: float, degrees: float, level: float, ends: tuple[float, float] | None
+) -> ConfidenceInterval:
+    """Of a mean: that of a share where all scores have one of two values, Student's elsewhere.
+
+    Args:
+        value: the mean.
+        error: its standard error, > 0.
+        degrees: of freedom.
+        level: of the interval.
+        ends: the two values; None where there are others.
+    """
+    quantile = float(t_quantile(level, degrees))
+    if ends is not None and not is_at_end(value, ends):
+        return share_interval(value, error, quantile, ends)
+    return ConfidenceInterval(value - quantile * error, value + quantile * error)
+
+
+def ends_of(scores: FloatArray, bounds: tuple[float, float] | None) -> tuple[float, float] | None:
+    """The smallest and the largest possible score if there is none between them; None otherwise."""
+    if bounds is None or not ((scores == bounds[0]) | (scores == bounds[1])).all():
+        return None
+    return bounds
+
+
+def ends_as_details(ends: tuple[float, float] | None, degrees: float) -> dict[str, float]:
+    """What of an estimate is needed to combine its interval with those of others."""
+    found = {} if ends is None else {"lowest": ends[0], "highest": ends[1]}
+    return found if math.isnan(degrees) else {**found, "degrees": degrees}
