@@ -146,10 +146,14 @@ def test_what_plain_epochs_would_have_needed() -> None:
 
 
 def test_on_two_values_bought_in_phases_plain_epochs_are_compared_by_the_mean() -> None:
-    table = ItemReadings.of([0, 0, 1, 1], [0, 1, 0, 1], [0.0, 1.0, 1.0, 1.0], n_items=2, phase=[0] * 4)
-    found = _summary([[0.0, 1.0], [1.0, 1.0]], table=table)
-    equal = "as well or better: about 2 per item (4 scores) for as small an error of the mean of these items."
-    assert equal in _text(found)
+    item, epoch = [0, 0, 0, 0, 1, 1], [0, 1, 2, 3, 0, 1]
+    scores = [0.0, 1.0, 0.0, 1.0, 1.0, 1.0]
+    for phase, said in (([0, 0, 1, 1, 0, 0], True), ([np.nan] * 6, False)):
+        table = ItemReadings.of(item, epoch, scores, n_items=2, phase=phase)
+        found = _text(_summary([[0.0, 1.0], [1.0, 1.0]], table=table))
+        assert ("for as small an error of the mean of these items" in found) == said
+    alike = ItemReadings.of([0, 0, 1, 1], [0, 1, 0, 1], [0.0, 1.0, 1.0, 1.0], n_items=2, phase=[0] * 4)
+    assert "Plain epochs" not in _text(_summary([[0.0, 1.0], [1.0, 1.0]], table=alike))
 
 
 @pytest.mark.parametrize(

@@ -366,11 +366,11 @@ def summarize(outcome: Outcome) -> Summary:
 
 def _plain(outcome: Outcome) -> PlainEpochs | None:
     table = outcome.table
-    if not table.value.size:
+    if not table.value.size or np.ptp(table.counts) <= 1:  # then these were plain epochs
         return None
     if table.knows_phases and not outcome.judges and np.unique(table.value).size == 2:
         return plain_epochs_of_mean(table)
-    return plain_epochs(table) if np.ptp(table.counts) > 1 else None
+    return plain_epochs(table)
 
 
 def _least_known(outcome: Outcome) -> tuple[ItemLine, ...]:
