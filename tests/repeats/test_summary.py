@@ -98,6 +98,8 @@ def test_that_the_default_was_as_plain_epochs_are_is_said(more: list[float], ali
     found = _summary(items, table=phased)
     assert ("items, all equally often; all count" in _text(found)) == found.alike == alike
     assert not _summary(items).alike
+    once = ItemReadings.of([0], [0], [1.0], n_items=2, phase=[0.0])
+    assert not _summary([[1.0], []], table=once).alike
 
 
 def test_items_known_least_well_come_first() -> None:
