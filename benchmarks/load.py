@@ -9,14 +9,21 @@ Usage::
 
 from __future__ import annotations
 
-from load_sections.sizes import arms, concurrent, items, journal, race
+from load_sections.sizes import arms, concurrent, items, journal, race, slow
 from sections import Page, command
 
 PAGE = Page(
     script="load",
     name="load",
     title="Load: time and memory at large sizes",
-    sections={"journal": journal, "concurrent": concurrent, "items": items, "race": race, "arms": arms},
+    sections={
+        "journal": journal,
+        "concurrent": concurrent,
+        "items": items,
+        "race": race,
+        "arms": arms,
+        "slow": slow,
+    },
 )
 
 main = command(PAGE)

@@ -146,12 +146,20 @@ def arms(**sizes: Any) -> dict[str, float]:
     return arms_at_once(**sizes)
 
 
+def slow(**sizes: Any) -> dict[str, float]:
+    """Budgeted runs on models that take their time, against plain ones."""
+    from load_sections.slow_calls import slow_calls  # takes seconds
+
+    return slow_calls(**sizes)
+
+
 MEASUREMENTS: dict[str, Callable[..., dict[str, float]]] = {
     "journal": journal,
     "items": items,
     "race": race,
     "concurrent": concurrent,
     "arms": arms,
+    "slow": slow,
 }
 
 if __name__ == "__main__":

@@ -150,6 +150,51 @@ def arms(quick: bool) -> Found:
     )
 
 
+def slow(quick: bool) -> Found:
+    """Waiting between the default's phases, where calls take their time."""
+    times = 1 if quick else 5
+    sizes = {
+        ("lm-eval", 64): (100, 20, 1.10),
+        ("inspect", 20): (40, 10, 1.15),
+        ("inspect", 100): (200, 4, 1.15),
+    }
+    found = {
+        (host, concurrent): measure(
+            "slow",
+            host=host,
+            concurrent=concurrent,
+            items=4 if quick else items,
+            repeats=2 if quick else repeats,
+            times=times,
+        )
+        for (host, concurrent), (items, repeats, _) in sizes.items()
+    }
+    return Found(
+        "The default against plain repeats (epochs) with as many calls, on models that take .1 to .4 seconds "
+        f"for a call (lm-eval), or log-normal times around .3 (inspect); medians of {times} pairs.",
+        ("host", "calls at once", "calls", "plain, seconds", "default, seconds", "ratio"),
+        tuple(
+            (
+                host,
+                str(concurrent),
+                f"{sizes[host, concurrent][0] * sizes[host, concurrent][1]:,}",
+                f"{each['plain']:.1f}",
+                f"{each['ours']:.1f}",
+                f"{each['ratio']:.2f}",
+            )
+            for (host, concurrent), each in found.items()
+        ),
+        tuple(
+            Target(
+                f"{host}, {concurrent} at once: at most {sizes[host, concurrent][2]:.2f} times as long",
+                f"{each['ratio']:.2f}",
+                each["ratio"] <= sizes[host, concurrent][2],
+            )
+            for (host, concurrent), each in found.items()
+        ),
+    )
+
+
 def _row(name: str, found: dict[str, float]) -> tuple[str, ...]:
     return (
         name,

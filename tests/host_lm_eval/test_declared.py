@@ -19,6 +19,7 @@ from evalbudget.errors import InvalidInputError
 from evalbudget.repeats import cluster_numbers, describe_group, describe_mean
 from evalbudget.repeats.estimates import ItemReadings
 from evalbudget.statistics._exact_share import exact_share
+from evalbudget.statistics._quasi_binomial import share_interval
 from evalbudget_lm_eval import budgeted
 
 KEY = "exact_match,none"
@@ -107,12 +108,15 @@ def test_a_small_task_of_equal_scores_adds_what_it_leaves_open(tmp_path: Path) -
     results = run(tmp_path, "both", budget="1x", sampler="uniform")
     row = results["results"]["both"]
     assert row[KEY] == 0.75
-    half = 1.9719565 * 0.5012547 / math.sqrt(200) / 2
+    t, error = 1.9719565, 0.5012547 / math.sqrt(200) / 2
+    of_share = share_interval(0.75, error, t, (0.0, 1.0))
     left = (1 - exact_share(10, 10, 0.95)[0]) / 2
-    assert row["exact_match_lower,none"] == pytest.approx(0.75 - math.hypot(half, left), abs=1e-5)
-    assert row["exact_match_upper,none"] == pytest.approx(0.75 + half, abs=1e-5)
+    assert row["exact_match_lower,none"] == pytest.approx(
+        0.75 - math.hypot(0.75 - of_share.low, left), abs=1e-5
+    )
+    assert row["exact_match_upper,none"] == pytest.approx(of_share.high, abs=1e-5)
     # and not .018, as if ten equal scores were sure
-    assert row["exact_match_stderr,none"] == pytest.approx(math.hypot(half / 1.9719565, left / 3.919928))
+    assert row["exact_match_stderr,none"] == pytest.approx(math.hypot(error, left / 3.919928))
     estimates = results["evalbudget"]["estimates"]
     means = {}
     for task in ("big", "small"):

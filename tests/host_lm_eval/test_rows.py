@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from lm_eval.loggers import EvaluationTracker
 from lm_eval.utils import make_table
 from tests.host_lm_eval.worlds import (
     CoinModel,
@@ -20,6 +21,7 @@ from tests.host_lm_eval.worlds import (
     write_task,
 )
 
+import evalbudget
 from evalbudget.errors import InvalidInputError
 from evalbudget_lm_eval import budgeted
 from evalbudget_lm_eval.host.rows import lead_with, named_rows
@@ -112,7 +114,7 @@ def test_which_ranges_are_known(tasks: Callable[..., Any]) -> None:
     assert known_range(generated, "exact_match", [0.0, 1.0]) == (0.0, 1.0)
     assert known_range(generated, "exact_match", []) == (0.0, 1.0)
     assert known_range(generated, "exact_match", [0.0, 1.5]) is None
-    assert known_range(generated, "bleu", [0.0, 1.0]) is None
+    assert known_range(generated, "bleu", [0.0, 0.4]) is None
     chosen = tasks("choice", **choice("one", "two", target=1, metrics=("acc", "acc_norm")))
     assert known_range(chosen, "acc_norm", [0.0]) == (0.0, 1.0)
 
@@ -125,7 +127,8 @@ def test_which_ranges_are_known(tasks: Callable[..., Any]) -> None:
         ("acc", [0.0, 0.0], False),  # may be percentages
         ("acc", [0.0, 100.0], False),
         ("acc", [-1.0, 1.0], False),
-        ("f1", [0.0, 1.0], False),
+        ("f1", [0.0, 1.0, 0.4], False),
+        ("f1", [0.0, 1.0], True),  # as reports of its log say
     ],
 )
 def test_ranges_of_a_tasks_own_code(metric: str, seen: list[float], known: bool) -> None:
@@ -229,3 +232,17 @@ def test_further_estimators_have_rows(tmp_path: Path) -> None:
         budgeted(budget="4x", estimators="median"),
     ):
         pass
+
+
+def test_a_metric_that_nobody_knows_has_the_rows_that_its_log_gives(tmp_path: Path) -> None:
+    folder = write_scored(tmp_path, "mine", "float('7' in results[0])")
+    tracker = EvaluationTracker(output_path=str(tmp_path / "out"))
+    with budgeted(budget="4x", sampler="uniform", journal="none"):
+        results = simple_evaluate(folder, CoinModel(), evaluation_tracker=tracker)
+    tracker.save_results_aggregated(results=results, samples=results["samples"])
+    for name, samples in results["samples"].items():
+        tracker.save_results_samples(task_name=name, samples=samples)
+    (row,) = results["results"].values()
+    (read,) = evalbudget.read(tmp_path / "out").estimate().rows
+    ours = [row[f"mine{end},none"] for end in ("", "_lower", "_upper")]
+    assert [read.estimate, read.low, read.high] == pytest.approx(ours, abs=1e-12)

@@ -73,7 +73,7 @@ def test_the_rows_are_the_estimators_on_the_samples(folder: Path) -> None:
         [Scored(*one, phase) for one, phase in zip(scored, phases, strict=True)], range(20), ()
     )
     assert Counter(phases) == {0: 40, 1: 40, 2: 80}
-    how = {"allocation": Allocation.PHASED}
+    how: dict[str, Any] = {"allocation": Allocation.PHASED, "bounds": (0.0, 1.0)}
     fixed, sampled = mean_over_fixed_items(readings, **how), mean_over_sampled_items(readings, **how)
     assert row["exact_match,none"] == row["exact_match_repeats,none"] == fixed.value
     assert sampled.standard_error > fixed.standard_error

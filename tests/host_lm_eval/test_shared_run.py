@@ -78,7 +78,8 @@ def test_two_processes_one_killed_and_run_again(server: Server, tmp_path: Path) 
     summaries = [text[text.index("\nnumbers with m\n") :] for text in told]
     assert summaries[0] == summaries[1]
     assert re.search(r"Spent +60 of 60 calls\n", summaries[0])
-    assert re.search(r"Readings +(59|60) of 8 items(, all equally often)?, of 2 processes;", summaries[0]), told
+    readings = r"Readings +(59|60) of 8 items(, all equally often)?, of 2 processes;"
+    assert re.search(readings, summaries[0]), told
     rows, blocks = zip(
         *(results_in(path) for path in (tmp_path / "out").rglob("results_*.json")), strict=True
     )

@@ -98,6 +98,8 @@ def test_that_the_default_was_as_plain_epochs_are_is_said(more: list[float], ali
     found = _summary(items, table=phased)
     assert ("items, all equally often; all count" in _text(found)) == found.alike == alike
     assert not _summary(items).alike
+    once = ItemReadings.of([0], [0], [1.0], n_items=2, phase=[0.0])
+    assert not _summary([[1.0], []], table=once).alike
 
 
 def test_items_known_least_well_come_first() -> None:
@@ -146,10 +148,14 @@ def test_what_plain_epochs_would_have_needed() -> None:
 
 
 def test_on_two_values_bought_in_phases_plain_epochs_are_compared_by_the_mean() -> None:
-    table = ItemReadings.of([0, 0, 1, 1], [0, 1, 0, 1], [0.0, 1.0, 1.0, 1.0], n_items=2, phase=[0] * 4)
-    found = _summary([[0.0, 1.0], [1.0, 1.0]], table=table)
-    equal = "as well or better: about 2 per item (4 scores) for as small an error of the mean of these items."
-    assert equal in _text(found)
+    item, epoch = [0, 0, 0, 0, 1, 1], [0, 1, 2, 3, 0, 1]
+    scores = [0.0, 1.0, 0.0, 1.0, 1.0, 1.0]
+    for phase, said in (([0, 0, 1, 1, 0, 0], True), ([np.nan] * 6, False)):
+        table = ItemReadings.of(item, epoch, scores, n_items=2, phase=phase)
+        found = _text(_summary([[0.0, 1.0], [1.0, 1.0]], table=table))
+        assert ("for as small an error of the mean of these items" in found) == said
+    alike = ItemReadings.of([0, 0, 1, 1], [0, 1, 0, 1], [0.0, 1.0, 1.0, 1.0], n_items=2, phase=[0] * 4)
+    assert "Plain epochs" not in _text(_summary([[0.0, 1.0], [1.0, 1.0]], table=alike))
 
 
 @pytest.mark.parametrize(

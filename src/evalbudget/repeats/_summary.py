@@ -21,6 +21,7 @@ from evalbudget.repeats._sample_in_words import sample_in_words
 from evalbudget.repeats._wording import WIDTH, count, decimals, padded, shortened, wrapped
 from evalbudget.run import USED_UP, BillRow
 from evalbudget.shown import shown
+from evalbudget.statistics._bounds import IntArray
 
 SHOWN = ("estimate", "lower", "upper", "readings")
 """Of every item's columns."""
@@ -360,17 +361,22 @@ def summarize(outcome: Outcome) -> Summary:
         without_score=outcome.without_score,
         with_them=outcome.with_them,
         cached=outcome.cached,
-        alike=outcome.table.knows_phases and bool(np.ptp(outcome.table.counts) <= 1),
+        alike=outcome.table.knows_phases and _is_alike(outcome.table.counts),
     )
+
+
+def _is_alike(counts: IntArray) -> bool:
+    """Whether several items were all asked several times, and equally often."""
+    return counts.size > 1 and bool(counts.min() > 1 and np.ptp(counts) <= 1)
 
 
 def _plain(outcome: Outcome) -> PlainEpochs | None:
     table = outcome.table
-    if not table.value.size:
+    if not table.value.size or np.ptp(table.counts) <= 1:  # then these were plain epochs
         return None
     if table.knows_phases and not outcome.judges and np.unique(table.value).size == 2:
         return plain_epochs_of_mean(table)
-    return plain_epochs(table) if np.ptp(table.counts) > 1 else None
+    return plain_epochs(table)
 
 
 def _least_known(outcome: Outcome) -> tuple[ItemLine, ...]:

@@ -12,7 +12,12 @@ from tests.repeats.estimates.worlds import of
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.estimate import Estimate, Random
-from evalbudget.repeats.estimates import mean_over_fixed_items, mean_over_sampled_items
+from evalbudget.repeats.estimates import (
+    Strata,
+    mean_over_fixed_items,
+    mean_over_sampled_items,
+    mean_over_stratified_items,
+)
 from evalbudget.repeats.estimates._combined import degrees_of_freedom, most_off, weighted_mean
 from evalbudget.sampler import Allocation
 from evalbudget.statistics._exact_share import exact_share
@@ -217,3 +222,16 @@ def test_groups_with_tasks_that_nearly_always_pass(group: str, weighs_size: bool
 @functools.cache
 def _task(passed: int, n: int) -> Estimate:
     return sampled([[1.0]] * passed + [[0.0]] * (n - passed), (0.0, 1.0))
+
+
+def test_a_group_of_one_task_in_clusters_is_that_task() -> None:
+    rng = np.random.default_rng(4)
+    clusters = np.arange(24) % 4
+    rows = [[float(rng.random() < 0.3 + 0.15 * cluster)] for cluster in clusters]
+    strata = Strata.of([str(i % 2) for i in range(24)], 24)
+    for one in (
+        mean_over_stratified_items(of(rows), strata, bounds=(0.0, 1.0), clusters=clusters),
+        mean_over_sampled_items(of(rows), allocation=Allocation.FIXED, bounds=(0.0, 1.0), clusters=clusters),
+    ):
+        alone, group = one.confidence_interval(), weighted_mean([one], [1.0]).confidence_interval()
+        assert (group.low, group.high) == pytest.approx((alone.low, alone.high))

@@ -119,6 +119,7 @@ def _between_clusters(
 
     return replace(
         estimate,
+        details={**estimate.details, "degrees": found.degrees},
         standard_error=0.0 if equal else found.standard_error,
         method=f"{estimate.method}, spread between {found.clusters} clusters of items",
         interval=interval,

@@ -165,7 +165,7 @@ class Phases:
         if self.n_items < FEWEST_ITEMS:
             sweeps = max(self.first, self._step(begin) // self.n_items)
             if table.expected is not None:
-                sweeps = min(sweeps, (table.expected - begin) // self.n_items)
+                sweeps = min(sweeps, (table.expected - table.read_until(0)) // int(table.is_open.sum()))
         rng = self._rng(0, begin)
         items = np.concatenate([rng.permutation(self.n_items) for _ in range(max(sweeps, 1))])
         return Round(items, Part(0, 0, begin + items.size))
@@ -176,11 +176,10 @@ class Phases:
 
     def _end(self, table: Readings, begin: int) -> int:
         step = self._step(begin)
-        if table.expected is None or table.left is None:
+        if table.expected is None or not table.left:  # also where more are paid for than was said
             return begin + step
-        # where more calls fail than did, or more are paid for than was said, what is left is one phase
-        least = min(table.left, self.n_items) or self.n_items
-        return next_end(begin, step, max(table.expected, begin + least), self.n_items)
+        # where more calls fail than did, what is left is one phase
+        return next_end(begin, step, max(table.expected, begin + min(table.left, self.n_items)), self.n_items)
 
     def _rest(self, table: Readings, head: Part) -> Round | Wait:
         """What the head's phase has besides one reading of every item."""

@@ -78,8 +78,8 @@ def budgeted(
             ``"postgresql://user@host/database#name"``. Each returns its own samples, and estimates of all.
         journal: file that keeps what was paid for; it is continued if it exists. Default: one below
             ``evalbudget-journals``; ``"none"`` for none.
-        in_flight: documents given to the host at a time; default 32, or what the model takes at once; models
-            on an API are given whole phases, others up to 8 times as many.
+        in_flight: documents given to the host at a time; default 32, or what the model takes at once, and up
+            to 8 times as many within a phase.
         vary_seed: have every repeat send its own seed (API models).
         fresh: buy everything again, though a record of the same run is finished; otherwise that is told
             again, for 0 calls.

@@ -25,7 +25,7 @@ class Config(RepeatConfig):
         score: ``metric`` or ``metric,filter`` that drives the sampler; None for the first of each task.
         journal: path of the journal; None to choose one, ``none`` for no journal.
         in_flight: documents given to the host at a time; None for 32, or what the model takes at once if
-            that is more; models on an API are given whole phases, others up to 8 times as many.
+            that is more, and up to 8 times as many within a phase.
         vary_seed: have every repeat send its own seed.
         fresh: begin another record where one of the same run is finished.
         dry_run: say what would be bought, and ask nobody.

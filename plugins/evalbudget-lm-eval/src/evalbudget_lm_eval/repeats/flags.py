@@ -15,8 +15,8 @@ JOURNAL = Flag(
 )
 IN_FLIGHT = Flag(
     "in_flight",
-    "Documents given to the model at a time.  [default: 32, or num_concurrent or batch_size if more; whole "
-    "phases of models on an API]",
+    "Documents given to the model at a time.  [default: 32, or num_concurrent or batch_size if more; up to 8 "
+    "times as many within a phase]",
     "N",
     int,
 )

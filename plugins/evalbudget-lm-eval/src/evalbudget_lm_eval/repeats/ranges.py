@@ -29,7 +29,8 @@ def known_range(task: Any, metric: str, seen: Iterable[float]) -> tuple[float, f
 
     Judges have their scale. What the host computes as right or wrong is 0 or 1. Where the task's own code
     computes a metric of such a name, its scores so far must not speak against it: they could be
-    percentages, so that at least one is above 0 and none above 1.
+    percentages, so that at least one is above 0 and none above 1. Scores of any other name are 0 or 1
+    where both came and nothing else, as wherever logs are read.
 
     Args:
         task: the host's.
@@ -40,7 +41,11 @@ def known_range(task: Any, metric: str, seen: Iterable[float]) -> tuple[float, f
     panel = panel_of(task) if metric == NAME else None
     if panel is not None:
         found = (float(panel.grading.low), float(panel.grading.high))
-    elif _is_the_hosts(task, metric) or (metric in TWO_VALUED and any(score > 0.0 for score in scores)):
+    elif (
+        _is_the_hosts(task, metric)
+        or (metric in TWO_VALUED and any(score > 0.0 for score in scores))
+        or set(scores) == set(SHARE)
+    ):
         found = SHARE
     else:
         return None

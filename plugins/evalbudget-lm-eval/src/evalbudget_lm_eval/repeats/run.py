@@ -44,7 +44,6 @@ from evalbudget_lm_eval.run.rounds import Rounds
 
 log = shown_logger(__name__)
 _LOOK = 0.25  # seconds between looks at what other processes did
-_WHOLE_PHASE = 10**9
 _LARGER = 8  # times as many documents are given at once while nothing is decided
 
 
@@ -201,7 +200,6 @@ class _Run:
         self._told = told
         asked = [book.primed.lm] if self._answers is None else [book.primed.lm, *judges_of(book.primed)]
         self._size = book.config.in_flight or max(DEFAULT_ROUND, sum(map(at_once, asked)))
-        self._keeps_each = all(map(is_api, asked))  # as it comes, whatever becomes of the others
         self._suspects: list[tuple[Asked, Exception]] = []
         """Nothing was answered since these failed: it is the server, or they cannot be answered."""
         self._continues = False
@@ -351,8 +349,6 @@ class _Run:
         if self.rounds.doubtful - {book.documents[cell.item] for cell in sampler.closed}:
             return self._size
         most = self._size * _LARGER
-        if sampler.allocation is Allocation.PHASED and self._keeps_each:
-            return _WHOLE_PHASE
         if sampler.allocation is not Allocation.ADAPTIVE:  # phases hand out what is decided
             return most
         warmup = len(book.documents) * max(sampler.fixed_repeats, 1) - sampler.asked
