@@ -109,12 +109,10 @@ def test_a_small_task_of_equal_scores_adds_what_it_leaves_open(tmp_path: Path) -
     row = results["results"]["both"]
     assert row[KEY] == 0.75
     t, error = 1.9719565, 0.5012547 / math.sqrt(200) / 2
-    of_share = share_interval(0.75, error, t, (0.0, 1.0))
+    low, high = share_interval(0.75, error, t, (0.0, 1.0))
     left = (1 - exact_share(10, 10, 0.95)[0]) / 2
-    assert row["exact_match_lower,none"] == pytest.approx(
-        0.75 - math.hypot(0.75 - of_share.low, left), abs=1e-5
-    )
-    assert row["exact_match_upper,none"] == pytest.approx(of_share.high, abs=1e-5)
+    assert row["exact_match_lower,none"] == pytest.approx(0.75 - math.hypot(0.75 - low, left), abs=1e-5)
+    assert row["exact_match_upper,none"] == pytest.approx(high, abs=1e-5)
     # and not .018, as if ten equal scores were sure
     assert row["exact_match_stderr,none"] == pytest.approx(math.hypot(error, left / 3.919928))
     estimates = results["evalbudget"]["estimates"]

@@ -18,13 +18,11 @@ from __future__ import annotations
 
 import math
 
-from evalbudget.estimate import ConfidenceInterval
-
 
 def share_interval(
     mean: float, error: float, quantile: float, bounds: tuple[float, float]
-) -> ConfidenceInterval:
-    """Of a mean of scores at one of two ends, which lies between them.
+) -> tuple[float, float]:
+    """Lower and upper end, of a mean of scores at one of two ends, which lies between them.
 
     Args:
         mean: not at an end.
@@ -38,6 +36,4 @@ def share_interval(
     a = (quantile * error / wide) ** 2 / (x * (1.0 - x))
     middle = x + a / 2
     root = math.sqrt(max(middle**2 - (1 + a) * x**2, 0.0))
-    return ConfidenceInterval(
-        bounds[0] + wide * (middle - root) / (1 + a), bounds[0] + wide * (middle + root) / (1 + a)
-    )
+    return bounds[0] + wide * (middle - root) / (1 + a), bounds[0] + wide * (middle + root) / (1 + a)

@@ -17,20 +17,20 @@ def test_one_reading_of_each_item_is_wilsons_interval(passed: int, n: int) -> No
     share, z = passed / n, float(stats.norm.ppf(0.975))
     found = share_interval(share, np.sqrt(share * (1 - share) / n), z, (0.0, 1.0))
     wilson = stats.binomtest(passed, n).proportion_ci(method="wilson")
-    assert (found.low, found.high) == pytest.approx((wilson.low, wilson.high))
+    assert found == pytest.approx((wilson.low, wilson.high))
 
 
 @pytest.mark.parametrize("bounds", [(0.0, 1.0), (-2.0, 6.0)])
 def test_its_ends_are_as_far_off_as_their_own_variance_allows(bounds: tuple[float, float]) -> None:
     low, wide = bounds[0], bounds[1] - bounds[0]
-    found = share_interval(low + 0.9 * wide, 0.04 * wide, 2.5, bounds)
+    lower, upper = share_interval(low + 0.9 * wide, 0.04 * wide, 2.5, bounds)
     phi = 0.04**2 / (0.9 * 0.1)
 
     def off(mu: float) -> float:
         return abs(0.9 - mu) - 2.5 * float(np.sqrt(phi * mu * (1 - mu)))
 
-    assert found.low == pytest.approx(low + wide * optimize.brentq(off, 0.0, 0.9))
-    assert found.high == pytest.approx(low + wide * optimize.brentq(off, 0.9, 1.0))
+    assert lower == pytest.approx(low + wide * optimize.brentq(off, 0.0, 0.9))
+    assert upper == pytest.approx(low + wide * optimize.brentq(off, 0.9, 1.0))
 
 
 def _found(rows: list[list[float]], bounds: tuple[float, float] | None) -> ConfidenceInterval:

@@ -61,7 +61,7 @@ def share_or_t_interval(
     """
     quantile = float(t_quantile(level, degrees))
     if ends is not None and not is_at_end(value, ends):
-        return share_interval(value, error, quantile, ends)
+        return ConfidenceInterval(*share_interval(value, error, quantile, ends))
     return ConfidenceInterval(value - quantile * error, value + quantile * error)
 
 
