@@ -1,8 +1,9 @@
 r"""The interval of a mean share: scores of two values, whose spread falls as the mean nears an end.
 
 Student's interval takes the spread that was seen for that of every mean. Of scores that are nearly all right
-it is too short above half the time, reaches beyond the end, and covers .84 to .93 where it says .95. Here the
-variance is what it is at any mean mu, up to a factor phi that repeats and clusters make of it:
+it is too short half the time, reaches beyond the end, and misses .11 to .14 where it says .05 (10 to 100
+items; ``tests/repeats/estimates/test_share_intervals.py``). Here the variance is what it is at any mean mu,
+up to a factor phi that repeats and clusters make of it:
 
 .. math:: \operatorname{Var} \bar x = \varphi \, \mu (1 - \mu), \qquad
           \hat\varphi = \frac{\widehat{se}^2}{\bar x (1 - \bar x)}

@@ -52,6 +52,7 @@ WORLDS = {
     "100 items, .97": (100, 1, 0.97, None, 3),
     "20 items, Beta(9, 1), 10 readings": (20, 10, 0.9, (9, 1), 5),
     "50 items, Beta(2, .2), 10 readings": (50, 10, 2 / 2.2, (2, 0.2), 10),
+    "10 items, Beta(2, .2), 10 readings": (10, 10, 2 / 2.2, (2, 0.2), 15),
     "100 items, Beta(.3, .3), 10 readings": (100, 10, 0.5, (0.3, 0.3), 8),
 }
 
@@ -74,7 +75,7 @@ def test_it_holds_and_is_hardly_wider(world: str) -> None:
             half = stats.t.ppf(0.975, n_items - 1) * stats.sem(own)
             t_missed += abs(own.mean() - mean) > half
             of_t.append(2 * half)
-    binomial_claim(missed, runs, at_most=0.06)
+    binomial_claim(missed, runs, at_most=0.11 if (n_items, repeats) == (10, 10) else 0.06)
     pinned(missed, expected)
     assert t_missed > (0.08 * runs if repeats == 1 else missed)
     assert np.mean(widths) <= 1.15 * np.mean(of_t)

@@ -140,7 +140,8 @@ def mean_over_sampled_items(
     on K - 1 degrees of freedom; the spread of item means contains the repeats' noise. One reading per item is
     enough. Under ``PHASED`` xbar_i is the item's mean over phases. Student's t interval, but where all scores
     are one of the two ``bounds`` that of :mod:`~evalbudget.statistics._quasi_binomial`. Measured coverage at
-    95%: .925 or more, but .90 with 10 items that nearly always pass; so skewed a population needs more items.
+    95%: .94 or more of pass/fail items (``tests/repeats/estimates/test_share_intervals.py``), but .90 with 10
+    items read often of which most always pass; so skewed a population needs more items.
 
     With ``clusters`` these were sampled, with all their items: the error is the one of
     :mod:`~evalbudget.statistics._clustered_mean`, between clusters, and so are its degrees of freedom.

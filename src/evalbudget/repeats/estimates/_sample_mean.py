@@ -151,7 +151,7 @@ def mean_of_full_run(
     (1 - f)^K >= 1 - level, f the smallest share of a stratum that was read, and the ends are where K items
     score at the other end of the scale.
 
-    Measured coverage at 95%: .94 or more (80 to 390 of 400 items in 1, 18 or 200 strata; normal scores,
+    Measured coverage at 95%: .93 or more (80 to 390 of 400 items in 1, 18 or 200 strata; normal scores,
     ratings, pass/fail with a rate of .3 to .99), but .91 where nine of ten scores are the same and one is
     anything, and .89 to .93 where scores are log-normal: so skewed a benchmark needs a larger sample.
 
