@@ -89,7 +89,8 @@ def items(sampler: str, items: int, beyond: int) -> dict[str, float]:
     """A run over so many items, as far past its first readings as ``beyond`` says; five levels of scores."""
     one = made(sampler, Kind.REPEATS, Design.of_items(items))
     draws = random.Random(2)
-    return decisions(one, one.minimum_readings + beyond, lambda _: float(draws.randrange(5)))
+    first = items * max(1, one.fixed_repeats)
+    return decisions(one, first + beyond, lambda _: float(draws.randrange(5)))
 
 
 def race(sampler: str, models: int, items: int, evaluations: int) -> dict[str, float]:

@@ -84,14 +84,14 @@ def concurrent(quick: bool) -> Found:
 
 def items(quick: bool) -> Found:
     """Items in one run."""
-    n, beyond = (2_000, 500) if quick else (1_000_000, 200_000)
+    n, beyond = (2_000, 2_500) if quick else (1_000_000, 1_200_000)
     rows = {
         name: measure("items", sampler=name, items=n, beyond=beyond)
         for name in _REPEATS[: 1 if quick else None]
     }
     return Found(
-        f"A run over {n:,} items: their first readings, and {beyond:,} more that are chosen. The longest "
-        "decision is the one that ends the first readings: it ranks all items, once.",
+        f"A run over {n:,} items: their first readings, and {beyond:,} more. The longest "
+        "decision is the one that ranks all items, or plans a phase of them.",
         ("sampler", *_COLUMNS),
         tuple(_row(name, found) for name, found in rows.items()),
         (_decides(rows),),

@@ -166,8 +166,9 @@ def _numbers(case: Case, pool: Pool, played: Run, n: int) -> tuple[float, ...]:
     read = readings.counts > 0
     K = int(read.sum())
     truth = float(pool.means[read].mean())
-    fixed = mean_over_fixed_items(readings, allocation=Allocation.PHASED)
-    sampled = mean_over_sampled_items(readings, allocation=Allocation.PHASED)
+    bounds = (0.0, 1.0) if np.isin(readings.value, (0.0, 1.0)).all() else None  # as hosts know it
+    fixed = mean_over_fixed_items(readings, allocation=Allocation.PHASED, bounds=bounds)
+    sampled = mean_over_sampled_items(readings, allocation=Allocation.PHASED, bounds=bounds)
     squared = np.bincount(readings.item, readings.shares**2, readings.n_items)
     return (
         fixed.value - truth,
