@@ -89,8 +89,10 @@ if __name__ == "__main__":
 def test_a_worker_that_dies_is_told(tmp_path: Path) -> None:
     done = subprocess.run(_script(tmp_path, DIES), capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 1
-    assert "a worker process of the backtest died" in done.stderr.splitlines()[-1]
-    assert "use fewer workers" in done.stderr
+    # not always the last line: joblib's resource tracker may warn after it
+    (told,) = (line for line in done.stderr.splitlines() if line.startswith("evalbudget.errors."))
+    assert "a worker process of the backtest died" in told
+    assert "use fewer workers" in told
 
 
 SLOW = """
