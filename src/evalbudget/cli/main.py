@@ -117,6 +117,8 @@ def _no_secrets_in_logs() -> Iterator[None]:
             said = record.getMessage()
             if (left := without_known(said)) != said:
                 record.msg, record.args = left, None
+        if record.exc_info:
+            record.exc_text = without_known(logging.Formatter().formatException(record.exc_info))
         return record
 
     logging.setLogRecordFactory(masked)
