@@ -102,7 +102,7 @@ class PhasedSampler(RepeatSampler):
             InvalidInputError: what the run's record calls a phase is none.
         """
         if type(phase) is not int or not 0 <= phase < MOST_PHASES:
-            raise InvalidInputError(f"phase {phase!r} is not a whole number from 0 to {MOST_PHASES - 1}")
+            raise InvalidInputError(f"phase {phase!r:.30} is not a whole number from 0 to {MOST_PHASES - 1}")
         self._known_phase[cell] = phase
         self._latest = max(self._latest, phase)
 
