@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import numpy as np
 
@@ -91,11 +91,11 @@ def phase_means(
     mean, variance = np.zeros(n_items), np.zeros(n_items)
     seen, spread = np.zeros(n_items), np.zeros(n_items)
     total, several, unknown = 0.0, 0, True
-    g, before, reached = np.zeros(own.size), 0.0, np.cumsum([0.0, *sizes])
+    g, before, reached = np.zeros(own.size), 0.0, [0.0, *accumulate(sizes)]
     for here in phases:
         i, k, number = own[here], j[here], int(numbers[first[here.start]])
         told = number < len(sizes)
-        size, before = (sizes[number], float(reached[number])) if told else (k.sum() / n_items, before)
+        size, before = (sizes[number], reached[number]) if told else (k.sum() / n_items, before)
         new, so_far = n[i] == 0, n[i] + k
         of_item = squares[here] + np.where(new, 0.0, (of_phase[here] - plain[i]) ** 2 * n[i] * k / so_far)
         seen[i] += of_item
