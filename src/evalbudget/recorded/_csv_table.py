@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from evalbudget._spreadsheets import names_from_cells
+from evalbudget.design import LARGEST
 from evalbudget.errors import InvalidInputError, reason
 from evalbudget.recorded._columns import FLAGS, OFTEN_OTHERS, TEXTS, TRUTHS
 from evalbudget.recorded._long_table import LongTable, columns_in, unless_of_others
@@ -104,8 +105,9 @@ def _number(path: Path, line: int, name: str, text: str) -> float:
         raise InvalidInputError(
             f"{path}, line {line}: {name} {text[:40]!r} is not a number; leave it empty if it is missing"
         ) from None
-    if math.isinf(value):
+    if abs(value) > LARGEST:
         raise InvalidInputError(
-            f"{path}, line {line}: {name} {text[:40]!r} is infinite; leave it empty if it is missing"
+            f"{path}, line {line}: {name} {text[:40]!r} is infinite or beyond {LARGEST:g}; "
+            "leave it empty if it is missing"
         )
     return value
