@@ -67,7 +67,7 @@ def test_robin_against_brute_force(concurrency: int) -> None:
     variances = [0.5, 0.1, 2.0, 0.0, 1.0, 0.3, 0.7]
     sampler = Robin(Design.of_items(K), variances=variances)
     checked = check_every_decision(sampler, lambda t, i: variances[i] / t.asked[i], 150, concurrency)
-    assert checked >= 150 - 2 * K
+    assert checked >= 150 - 3 * K
 
 
 @pytest.mark.parametrize("concurrency", [1, 5])
@@ -87,7 +87,7 @@ def test_robin_hood_against_brute_force(concurrency: int) -> None:
         v = statistics.pvariance(t.values[i]) / max(1 - math.sqrt(4 * math.log(1 / delta) / n), 1e-3)
         return v / t.asked[i]
 
-    sampler = RobinHood(Design.of_items(K), delta=delta)
+    sampler = RobinHood(Design.of_items(K), delta=delta, per_round=1)
     assert sampler.warmup == 20  # the paper's t0
     assert check_every_decision(sampler, index, 300, concurrency) == 300 - 20 * K
 
