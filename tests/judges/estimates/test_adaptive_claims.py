@@ -53,9 +53,9 @@ def bought(sampler: RepeatSampler, schedule: Cyclic, draw: Draw) -> JudgeScores:
 @pytest.mark.parametrize(
     ("world", "name", "options", "expected"),
     [
-        pytest.param(mostly_pass, "eb-bernstein", {}, 6, id="bernoulli-phased"),
+        pytest.param(mostly_pass, "eb-bernstein", {}, 5, id="bernoulli-phased"),
         pytest.param(mostly_pass, "robin-hood", {"t0": 3}, 5, id="bernoulli-adaptive"),
-        pytest.param(ratings, "auto", {}, 9, id="ratings-phased"),
+        pytest.param(ratings, "auto", {}, 7, id="ratings-phased"),
     ],
 )
 def test_the_panel_mean_after_adaptive_repeats(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections import Counter
 from collections.abc import Callable, Mapping
 from itertools import zip_longest
 from types import MappingProxyType
@@ -38,7 +37,7 @@ class RepeatSampler(Sampler):
         common: see Sampler; the seed is of the order among equals.
 
     Attributes:
-        order: all items in a random order, shape (n_items,).
+        order: all items in a random order, by turns of judges where these take turns, shape (n_items,).
 
     Raises:
         InvalidInputError: several models, or a warm-up too short.
@@ -126,6 +125,12 @@ class RepeatSampler(Sampler):
             raise SamplerError(f"{self.name} was asked before it was told to rotate judges; rotate first")
         self._judge_of = judge_of
         self.options["rotation"] = rotation
+        # where a budget ends within a round, the judges must have had their turns about equally often
+        by_judge: dict[int, list[int]] = {}
+        for item in self.order.tolist():
+            by_judge.setdefault(judge_of(item, 0), []).append(item)
+        turns = zip_longest(*by_judge.values())
+        self.order = np.array([item for turn in turns for item in turn if item is not None])
 
     def stop_when_known(self, half_width: float, bounds: tuple[float, float]) -> None:
         """Ask nothing more once every open item's mean is known to within ``half_width``.
@@ -216,25 +221,9 @@ class RepeatSampler(Sampler):
             return False
         if not planned.item.size and planned.note == self._note:
             raise SamplerError(f"sampler {self.name!r} planned an empty round twice; it must wait or stop")
-        self._note, items = planned.note, planned.item.tolist()
-        judge_of = self._judge_of
-        self._queue.take(planned.note.phase, items if judge_of is None else self._in_turn(items, judge_of))
+        self._note = planned.note
+        self._queue.take(planned.note.phase, planned.item.tolist())
         return True
-
-    def _in_turn(self, items: list[int], judge_of: JudgeOf) -> list[int]:
-        """The round, so ordered that wherever it ends judges had their turns about equally often."""
-        found: list[int] = []
-        times: Counter[int] = Counter()
-        sweep: dict[int, list[int]] = {}  # different items of each judge
-        in_sweep: set[int] = set()
-        for item in items:
-            if item in in_sweep:
-                found += _by_turns(sweep)
-                sweep, in_sweep = {}, set()
-            sweep.setdefault(judge_of(item, self._epochs[item] + times[item]), []).append(item)
-            in_sweep.add(item)
-            times[item] += 1
-        return found + _by_turns(sweep)
 
     def _readings(self) -> Readings:
         known = None if self._goal is None else self._goal.known
@@ -296,8 +285,3 @@ class RepeatSampler(Sampler):
             self._queue.opened(item, self.asked)
         else:
             self._queue.closed(item)
-
-
-def _by_turns(items: Mapping[int, list[int]]) -> list[int]:
-    """One item of each judge after the other."""
-    return [item for turn in zip_longest(*items.values()) for item in turn if item is not None]
