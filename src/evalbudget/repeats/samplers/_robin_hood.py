@@ -12,6 +12,7 @@ from evalbudget.errors import InvalidInputError
 from evalbudget.repeats._rounds import Note, Readings, Round, Wait
 from evalbudget.repeats.samplers._base import RepeatSampler
 from evalbudget.sampler import Allocation, SamplerOptions
+from evalbudget.statistics._bounds import FloatArray, IntArray
 
 _SMALLEST_DENOMINATOR = 1e-3
 
@@ -22,6 +23,9 @@ class RobinHood(RepeatSampler):
     :math:`t_0 = \lceil 4 \ln(1/\delta) \rceil` readings each, then :math:`\arg\max_i \bar V_i / n_i` with
     :math:`\bar V_i = s_i^2 / (1 - \sqrt{4 \ln(1/\delta) / n_i})` and :math:`s_i^2` with 1/n.
 
+    Readings that are decided on and did not come back yet count in :math:`n_i`; they leave :math:`s_i^2`
+    as it is.
+
     The denominator is guarded at 0.001, which a ``t0`` below the published one would make negative. An item
     whose first ``t0`` scores all agree is never asked again: the plateau of the paper's Figure 5.
 
@@ -29,7 +33,7 @@ class RobinHood(RepeatSampler):
         delta: .007 as in the paper's experiments gives t0 = 20.
         t0: readings of each item first; None for the published number.
         per_round: readings that are decided on at once, at least 1: 1 is the paper's; None for as many as
-            there are items, which is as good and waits less.
+            there are items, which is as good.
         warmup: at least this many readings of each item (a host's own epochs).
         common: see RepeatSampler.
 
@@ -72,7 +76,10 @@ class RobinHood(RepeatSampler):
         if last.phase == 0 and (missing := table.out_of(0)):
             return Wait(table.settled + missing)
         n, squares = table.moments(self.design.n_raters)
-        several = np.maximum(n, 2)
-        bound = squares / several / np.maximum(1.0 - np.sqrt(self._bonus / several), _SMALLEST_DENOMINATOR)
-        items = table.most_wanted(self.order, self._per_round, lambda item, asked: bound[item] / asked)
+        s2 = squares / np.maximum(n, 1)
+
+        def index(item: IntArray, asked: IntArray) -> FloatArray:
+            return s2[item] / np.maximum(1.0 - np.sqrt(self._bonus / asked), _SMALLEST_DENOMINATOR) / asked
+
+        items = table.most_wanted(self.order, self._per_round, index)
         return Round(items, Note(last.phase + 1))

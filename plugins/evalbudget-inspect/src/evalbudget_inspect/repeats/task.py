@@ -104,7 +104,7 @@ def budgeted(
             and intervals are between clusters. Default: what a scorer's metrics declare, as in
             ``stderr(cluster="passage")``.
         variances: how much each sample's scores vary, where that is known: a YAML file of lines
-            ``id: variance``, or a log of earlier epochs; for sampler ``robin``, which then needs no first ones.
+            ``id: variance``, or a log of earlier epochs; for sampler ``robin``, which learns them otherwise.
         store: where processes that run the same task and model meet, to share the budget: a file, or
             ``"postgresql://user@host/database#name"``. Each has a log of its own samples, with the estimates
             of all.
