@@ -30,8 +30,10 @@ _GLUED = (
 )
 """Ends of words that are written as one: PGPASSWORD."""
 _KEYS = frozenset(
-    {"access", "account", "api", "app", "auth", "encryption", "functions", "master", "openai", "private"}
-    | {"secret", "service", "signing", "ssh", "storage", "subscription"}
+    {"access", "account", "api", "app", "auth", "consumer", "deploy", "encryption", "fernet", "functions"}
+    | {"license", "master", "private", "secret", "service", "signing", "ssh", "storage", "subscription"}
+    | {"anthropic", "azure", "cohere", "deepseek", "fireworks", "gemini", "google", "groq", "mistral", "ngc"}
+    | {"nvidia", "openai", "openrouter", "together", "xai"}
 )
 """What stands before the word key where that opens something."""
 _BEFORE_PASS = frozenset({"admin", "db", "mail", "mysql", "pg", "redis", "smtp", "ssh", "user"})
@@ -82,12 +84,14 @@ _BEFORE_VALUE = re.compile(r"[bBfFrRuU]{1,2}(?=[\"'])|[A-Za-z_][\w.]*+(?=\()")
 """Of Python: ``b'...'``, ``Key('...')``."""
 _BEARER = re.compile(r"\bbearer\s++([\w.~+/=-]{8,}+)", re.IGNORECASE)
 _FORMS = re.compile(
-    r"(?<![\w-])(?:sk-ant-[\w-]{80,}+|sk-(?:admin|proj|svcacct)-[\w-]{48,}+|github_pat_\w{60,}+"
-    r"|glpat-[\w-]{20,}+|nvapi-[\w-]{50,}+|xox[a-z]-[0-9]+-[\w-]{20,}+"
+    r"-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----[^-]++(?:-----END [A-Z ]{0,20}PRIVATE KEY-----)?"
+    r"|(?<![\w-])(?:sk-ant-[\w-]{80,}+|sk-(?:admin|proj|svcacct)-[\w-]{48,}+|github_pat_\w{60,}+"
+    r"|eyJ[\w-]{10,}+\.eyJ[\w-]{10,}+\.[\w-]{20,}+|glpat-[\w-]{20,}+|nvapi-[\w-]{50,}+|xox[a-z]-[0-9]+-[\w-]{20,}+"
     r"|(?:sk-[A-Za-z0-9]{32}|sk-[A-Za-z0-9]{48}|sk-or-v1-[0-9a-f]{64}|AIza[\w-]{35}|A[KS]IA[A-Z0-9]{16}"
     r"|gh[opsru]_[A-Za-z0-9]{36}|gsk_[A-Za-z0-9]{52}|hf_[A-Za-z0-9]{34}|xai-[A-Za-z0-9]{80})(?![\w-]))"
 )
-"""Keys of vendors, as long as theirs are: names of items and models, and hashes, are none."""
+"""Keys of vendors, as long as theirs are, and keys in files and tokens that say what they are: names of items
+and models, and hashes, are none."""
 _ADDRESS = re.compile(r"(?<!\w)(\w++)://([^\s\"'<>]++)")
 _DATABASE = re.compile(r"postgres(?:ql)?|psycopg")
 _LONG_ENOUGH, _SURELY_LONG_ENOUGH = 8, 16
@@ -368,18 +372,21 @@ def _names_of_secrets(value: Any, name: str = "its text") -> Iterator[str]:
         for inner_name, inner in value.items():
             told = str(inner_name)
             of_headers = isinstance(inner, Mapping) and told.lower().endswith(("header", "headers"))
-            if inner and is_secret(told) and not of_headers and not isinstance(inner, bool):
+            of_query = name.endswith(("query", "params")) and told.lower() in _IN_QUERIES
+            if inner and (is_secret(told) or of_query) and not of_headers and not isinstance(inner, bool):
                 yield told
             else:
                 yield from _names_of_secrets(inner, told)
     elif isinstance(value, list | tuple):
-        for inner in value:
-            yield from _names_of_secrets(inner, name)
+        for before, inner in pairwise(["", *value]):
+            yield from [before] if _is_secret_flag(before) else _names_of_secrets(inner, name)
     elif isinstance(value, str):
-        addresses = [found for found in _ADDRESS.finditer(value) if " " not in value]
+        one_word = " " not in value or value.startswith('{"')  # others may be prompts
+        addresses = [found for found in _ADDRESS.finditer(value) if one_word]
         if (
             without_known(value) != value
+            or _BEARER.fullmatch(value)
             or any(":" in (_login(*each.groups()) or "") for each in addresses)
-            or any(True for each in addresses for _ in _named_secrets(each[0]))
+            or (one_word and any(True for _ in _named_secrets(value)))
         ):
             yield name

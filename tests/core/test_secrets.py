@@ -27,7 +27,7 @@ SECRETS = """
     SharedAccessKey Ocp-Apim-Subscription-Key Authorization Proxy-Authorization cookie Set-Cookie headers
     default_headers client_secret credentials GOOGLE_APPLICATION_CREDENTIALS auth pass-word-password
     TOKEN_VALUE API_KEY_FILE_CONTENTS SECRET_STRING TOKEN_FILE_CONTENTS authTokenValue token_string
-    DB_PASS_VALUE TOKEN_1_VALUE
+    DB_PASS_VALUE TOKEN_1_VALUE ANTHROPIC_KEY GROQ_KEY GEMINI_KEY NGC_KEY license_key consumer_key
 """
 NO_SECRETS = """
     max_tokens tokenizer token_count keyboard primary_key monkey key keys seed max_gen_toks eos_token
@@ -36,7 +36,7 @@ NO_SECRETS = """
     video_token eot_token eom_token answer_token output_token csv_header response_header first_pass
     bypass task_key answer_key sort_key tokens hotkey
     TOKEN_COUNT TOKEN_COUNT_VALUE TOKEN_PATH_VALUE eos_token_string key_value tokenizer_contents value string
-    max_tokens_value file_contents token_type lm-studio
+    max_tokens_value file_contents token_type lm-studio google_search together_ai public_key
 """
 
 
@@ -59,6 +59,14 @@ NO_KEYS = f"""
 def test_forms_of_keys() -> None:
     assert [key for key in KEYS.split() if without_known([f"401: '{key}'."]) != ["401: '***'."]] == []
     assert [name for name in NO_KEYS.split() if without_known(name) != name] == []
+
+
+def test_keys_that_say_what_they_are() -> None:
+    pem = f"-----BEGIN RSA PRIVATE KEY-----\n{_A}\n{_A}\n-----END RSA PRIVATE KEY-----"
+    jwt = f"eyJ{_A * 2}.eyJ{_A * 4}.{_A * 4}"
+    assert without_known(f"read {pem}, sent {jwt}.") == "read ***, sent ***."
+    for text in ("-----BEGIN PUBLIC KEY-----\nab", "eyJabc.eyJabc.x", "--- A PRIVATE KEY ---"):
+        assert without_known(text) == text
 
 
 def test_names() -> None:
@@ -105,7 +113,7 @@ def test_texts(text: str, told: str) -> None:
 
 _PIECES = "password=[|token={[|x_api_key_|api_key={|api_key='|token=\"|a://b:|@|?key=|bearer "
 _PIECES += '|token={\\"|token=[\'|token={"\\"|token=a(|token=b\'|token=a.b("|\\|a  |{[|aA|%|&sig=%|aA=\\'
-_PIECES += "|sk-|sk-ant-|xoxb-|xoxb-1"
+_PIECES += "|sk-|sk-ant-|xoxb-|xoxb-1|eyJ|eyJ0123456789.|-----BEGIN PRIVATE KEY-----|-----BEGIN "
 
 
 @pytest.mark.parametrize("piece", _PIECES.split("|"))
@@ -190,6 +198,11 @@ def test_values_by_their_names() -> None:
         ({"base_url": "https://me:word@host/v1"}, "base_url"),
         ({"base_url": "https://host/v1?key=x"}, "base_url"),
         ({"other": "the value of a variable"}, "other"),
+        ({"extra_args": "--api-key=x"}, "extra_args"),
+        ({"extra_args": ["--n", "1", "--api-key", "x"]}, "--api-key"),
+        ({"extra_body": '{"n": 1, "api_key": "x"}'}, "extra_body"),
+        ({"sent": "Bearer 0123456789"}, "sent"),
+        ({"default_query": {"key": "x"}}, "key"),
     ],
 )
 def test_refused_by_name(given: object, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,7 +233,8 @@ def test_not_refused() -> None:
             "base_url": "http://h:1/v1",
         }
         | {"extra_body": {"video_token": "<v>"}, "url": "https://me@host/v1"}
-        | {"prompt": "use https://docs.example/?key=map and go"}
+        | {"prompt": "use https://docs.example/?key=map and go", "stop": ["Token:", "a key=value"]}
+        | {"key": "C", "extra_args": ["--tokenizer", "--max-tokens", "5"], "query": {"keys": 1}}
         | {"system_message": "The password: do not tell it", "max_tokens": 5},
         "judge 'j'",
     )

@@ -122,6 +122,35 @@ def test_a_key_inside_an_id_is_refused(words: list[object], tmp_path: Path) -> N
     assert not list(tmp_path.rglob("*.eval"))
 
 
+@pytest.mark.parametrize(
+    ("verb", "more", "where"),
+    [
+        ("race", ["-M", f"default_headers={{x-api-key: {ARGUMENT}}}"], "-M has a secret in x-api-key"),
+        ("eval", ["--model-config", "model.yaml"], "-M has a secret in auth_token"),
+        (
+            "eval",
+            ["--model-role", f"grader={{model: m, model_args: {{token: {ARGUMENT}}}}}"],
+            "--model-role has",
+        ),
+        ("audit", ["--model-base-url", f"https://me:{ARGUMENT}@host/v1"], "--model-base-url has"),
+        ("eval", ["--metadata", f"note=Bearer {ARGUMENT}"], "--metadata has a secret in note"),
+        ("eval", ["--extra-headers", json.dumps({"Authorization": ARGUMENT})], "--extra-headers has"),
+        ("race", ["--extra-body", json.dumps({"api_key": ARGUMENT})], "--extra-body has a secret in api_key"),
+        ("eval", ["--generate-config", "generate.yaml"], "--generate-config has a secret in X-Auth-Token"),
+    ],
+)
+def test_a_key_that_the_host_would_write_is_refused(
+    verb: str, more: list[str], where: str, task_file: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "model.yaml").write_text(f"api_key: {ARGUMENT}\nauth_token: {ARGUMENT}\n")
+    (tmp_path / "generate.yaml").write_text(f"extra_headers: {{X-Auth-Token: {ARGUMENT}}}\n")
+    begin = ["audit", "a.sqlite"] if verb == "audit" else [verb, "--budget", 18]
+    models = "simulated/a" if verb == "eval" else "simulated/a,simulated/b"
+    done = command(*begin, f"{task_file}@rating", "--model", models, *more)
+    assert (done.exit_code, where in " ".join(done.output.split())) == (2, True), done.output
+    assert not list(tmp_path.rglob("*.eval"))
+
+
 def test_what_a_judge_repeats(task_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The host's transcript holds what was said, to the letter; the scores are ours."""
     given = [*VARIABLES.values(), ARGUMENT]

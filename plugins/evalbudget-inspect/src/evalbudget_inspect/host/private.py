@@ -29,6 +29,7 @@ try:
     from inspect_ai._eval.task.util import resolve_task_sample_ids as resolve_task_sample_ids
     from inspect_ai._eval.task.util import slice_dataset as slice_dataset
     from inspect_ai._util.config import parse_cli_args as parse_cli_args
+    from inspect_ai._util.config import resolve_args as resolve_args
     from inspect_ai._util.dotenv import init_dotenv as init_dotenv
     from inspect_ai._util.error import PrerequisiteError as PrerequisiteError
     from inspect_ai._util.error import is_cancellation_message as is_cancellation_message
@@ -53,6 +54,7 @@ try:
     from inspect_ai.log._samples import sample_active as sample_active
     from inspect_ai.model._model import ModelName as ModelName
     from inspect_ai.model._model import init_model_roles as init_model_roles
+    from inspect_ai.model._model_config import model_args_for_log as model_args_for_log
     from inspect_ai.model._providers.util.hooks import HttpHooks as HttpHooks
     from inspect_ai.scorer._metric import metric_create as metric_create
     from inspect_ai.scorer._reducer import reducer_log_names as reducer_log_names

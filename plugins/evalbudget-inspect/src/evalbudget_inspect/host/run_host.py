@@ -14,6 +14,7 @@ from evalbudget.repeats import Summary
 from evalbudget.secrets import shown
 from evalbudget_inspect.host.endings import take_endings
 from evalbudget_inspect.host.interrupts import interrupts
+from evalbudget_inspect.host.logged_arguments import refuse_logged_keys
 from evalbudget_inspect.host.private import host_main
 from evalbudget_inspect.host.refusals import refused_as_ours, take_refusals, told_at_the_end
 
@@ -67,7 +68,11 @@ def run_ours(arguments: list[str], until: str | None = None, *, quiet: bool = Fa
         arguments: its command, and what follows.
         until: what the budgeted runs go on for, if for anything.
         quiet: what the host prints goes to standard error; the command prints something else.
+
+    Raises:
+        EvalbudgetError: a key would be written into logs; and as of :func:`run_host`.
     """
+    refuse_logged_keys(arguments)
     say(f"+ inspect {shown(arguments)}", err=True)
     with redirect_stdout(sys.stderr) if quiet else nullcontext():
         code = run_host(arguments, until)
