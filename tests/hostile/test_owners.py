@@ -85,3 +85,14 @@ def test_files_of_another_user(theirs: Path, files: int, folder: int, told: list
         assert bool(error) is bool(wanted)
         assert not wanted or f"{theirs}/{wanted}" in error, error
         assert not wanted or "work on a copy" in error or "copy it to where" in error
+
+
+def test_what_a_task_may_not_read_is_told_with_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    def of_a_task(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied", "data.json")
+
+    monkeypatch.setattr("evalbudget.cli._doctor.opened", of_a_task)
+    done = CliRunner().invoke(cli, ["doctor", "x"])
+    assert done.exit_code == 4
+    assert ", in of_a_task" in done.stderr
+    assert "Permission denied: 'data.json'" in done.stderr

@@ -18,6 +18,7 @@ from evalbudget.audits.store import AuditStore
 from evalbudget.backtest import RecordedScores
 from evalbudget.cli.main import cli
 from evalbudget.errors import AuditStoreError, EvalbudgetError, InvalidInputError, JournalError
+from evalbudget.pairwise import load_preferences
 from evalbudget.races.prediction._files import save_factors, train_cached
 from evalbudget.run import LinesFile, read_journal
 
@@ -118,6 +119,14 @@ def test_a_pipe_or_a_device_is_written_to_and_stays(tmp_path: Path, small: Recor
     assert os.read(reader, 1 << 16).startswith(b"{")
     os.close(reader)
     assert pipe.is_fifo()
+
+
+def test_preferences_in_a_pipe_or_a_device_are_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.csv")
+    (tmp_path / "endless.csv").symlink_to("/dev/zero")
+    for path in tmp_path.iterdir():
+        with pytest.raises(InvalidInputError, match="is no file, but a pipe, a device"):
+            load_preferences(path)
 
 
 def trained(folder: Path | None = None):  # type: ignore[no-untyped-def]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import errno
 import logging
+import re
 import sys
+import sysconfig
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -36,6 +38,8 @@ Examples:
   evalbudget plugins
 
 """ + codes_for_help()
+
+_STDLIB = sysconfig.get_path("stdlib")
 
 
 class _Group(SuggestingGroup):
@@ -82,7 +86,7 @@ class _Group(SuggestingGroup):
         except OSError as ex:
             if ex.errno == errno.EPIPE:  # click's own affair
                 raise
-            if isinstance(ex, PermissionError) and ex.filename is not None:
+            if isinstance(ex, PermissionError) and ex.filename is not None and not _is_in_a_task(ex):
                 raise Refusal(f"{ex.filename} cannot be used: {reason(ex)}") from ex
             if ex.errno != errno.ENAMETOOLONG:
                 raise _failed() from ex
@@ -134,6 +138,17 @@ def _failed() -> click.exceptions.Exit:
     """Show where; the exit code is not Python's own, 1, which has a meaning here."""
     click.echo(shown_lines(without_known(traceback.format_exc())), nl=False, err=True)
     return click.exceptions.Exit(ExitCode.FAILED)
+
+
+def _is_in_a_task(error: OSError) -> bool:
+    """Whether code raised it, or called what did, that is not installed: its author wants to see where."""
+    frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
+    return any(
+        not str(frame.f_globals.get("__name__", "")).startswith("evalbudget")
+        and not frame.f_code.co_filename.startswith(("<", _STDLIB))
+        and not re.search("(site|dist)-packages", frame.f_code.co_filename)
+        for frame in frames
+    )
 
 
 def _is_ours(error: ImportError) -> bool:

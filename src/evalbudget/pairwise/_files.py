@@ -14,7 +14,7 @@ from evalbudget._spreadsheets import name_as_cell, names_from_cells
 from evalbudget.errors import EvalbudgetError, InvalidInputError, did_you_mean, reason
 from evalbudget.pairwise._preferences import JUDGE, Preference, Preferences, check_preference
 from evalbudget.secrets import without_known
-from evalbudget.untrusted import parsed_json
+from evalbudget.untrusted import is_plain_file, parsed_json
 
 TIE = "tie"
 _TIES = (TIE, "tie (bothbad)")
@@ -46,6 +46,10 @@ def load_preferences(path: str | Path) -> Preferences:
     path = Path(path)
     suffix = path.suffix.lower()
     try:
+        if path.exists() and not is_plain_file(path):
+            raise InvalidInputError(
+                f"{path} is no file, but a pipe, a device, a socket or a folder; give a file"
+            )
         text = str(without_known(path.read_text(encoding="utf-8-sig")))  # names are shown and written
     except OSError as ex:
         raise InvalidInputError(f"{path} cannot be read: {reason(ex)}") from ex
