@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import Result
@@ -134,6 +135,28 @@ def test_where_a_key_would_be_written_it_is_refused(server: Server, tmp_path: Pa
         done = command("run", *more, *task)
         assert (done.exit_code, remedy in " ".join(done.output.split())) == (2, True), done.output
     assert not server.served
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("verb", "flags"),
+    [
+        ("run", {"model_args": {"auth_token": OTHERS["model-args"]}}),
+        ("run", {"model_args": f"model=m, api_key={OTHERS['model-args']}"}),
+        ("run", {"hf_hub_log_args": {"token": OTHERS["model-args"]}}),
+        ("race", {"model_args": {"api_key": OTHERS["model-args"]}}),
+    ],
+)
+def test_a_key_in_a_file_of_flags_is_refused(
+    verb: str, flags: dict[str, Any], server: Server, tmp_path: Path
+) -> None:
+    given, out = tmp_path / "flags.yaml", tmp_path / "out"
+    given.write_text(json.dumps({"model": "local-chat-completions", **flags}))
+    models = [] if verb == "run" else [f"--arm={a}=local-chat-completions:model={a}" for a in "ab"]
+    done = command(verb, *models, "--config", given, *shared(tmp_path), "--budget", 12, "--output_path", out)
+    assert (done.exit_code, "flags.yaml has a secret in" in " ".join(done.output.split())) == (2, True), (
+        done.output
+    )
     assert not out.exists()
 
 

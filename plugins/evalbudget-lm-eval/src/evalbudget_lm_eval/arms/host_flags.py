@@ -14,6 +14,7 @@ from lm_eval.utils import setup_logging
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget_lm_eval.arms.arm import Arm
 from evalbudget_lm_eval.arms.settings import TASK, Setting, every_pair
+from evalbudget_lm_eval.host.config_file import refuse_keys_of_file
 from evalbudget_lm_eval.host.private import EvaluatorConfig, HarnessCLI
 
 _OF_ONE_MODEL = {
@@ -82,6 +83,7 @@ def read_flags(
     namespace, one = _parse(
         args, own_model=one_model or (bool(settings) and not arms), told=_NO_MODEL[one_model]
     )
+    refuse_keys_of_file(namespace)
     arms = every_pair(arms if one is None else [*arms, one], settings, named=one is None)
     try:
         config = EvaluatorConfig.from_cli(namespace)

@@ -16,6 +16,7 @@ from evalbudget.races.flags import FLAGS as OF_RACES
 from evalbudget.repeats import Summary
 from evalbudget.repeats.flags import SAMPLER, SHARE
 from evalbudget.secrets import refuse_secrets
+from evalbudget_lm_eval.host.config_file import WRITTEN, refuse_keys_of_file
 from evalbudget_lm_eval.host.flag_spelling import as_spelled, is_one_of, refuse_misspelled_flags, spelled
 from evalbudget_lm_eval.host.identity import run_args
 from evalbudget_lm_eval.repeats.budgeted import check_typed, evaluate_replaced
@@ -97,7 +98,8 @@ def execute(arguments: Sequence[str], answers: Answers | None = None) -> int:
     check_typed(config)
     if parsed.model not in (None, *model_registry.keys()):
         raise UnknownNameError("model", parsed.model, model_registry.keys())
-    for name in ("model_args", "gen_kwargs", "metadata"):  # the host writes them into its results
+    refuse_keys_of_file(parsed)
+    for name in WRITTEN:
         refuse_secrets(getattr(parsed, name, None), f"--{name}")
     told: list[Summary] = []
     about = _about(parsed)
