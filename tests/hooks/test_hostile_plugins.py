@@ -198,3 +198,13 @@ def test_commands_of_both_hosts_go_on(words: list[str], tmp_path: Path) -> None:
     assert "--budget" in done.stdout
     told = f"plugin 'leaving' is left out: SystemExit: gone. To leave it out from now on: {DISABLE}=leaving"
     assert done.stderr.strip() == told
+
+
+def test_a_key_in_what_it_raises_is_masked(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "given-to-0thers")
+    package, entry_point = plugin(monkeypatch, "bad")
+    load = raising(RuntimeError("401 for given-to-0thers"))
+    bad = SimpleNamespace(name="bad", value=entry_point.value, load=load)
+    check_left_out(Plugins([(package, bad), good(monkeypatch)]), "401 for ***", caplog)

@@ -18,6 +18,7 @@ from evalbudget._version import __version__
 from evalbudget.errors import InvalidInputError, PluginError, did_you_mean
 from evalbudget.hooks import _hookspecs as hookspecs
 from evalbudget.sampler import Kind
+from evalbudget.secrets import without_known
 from evalbudget.shown import shown_logger
 
 log = shown_logger(__name__)
@@ -185,6 +186,7 @@ class Registry:
         return third_party(partial(self._disable, name), *passes)
 
     def _disable(self, name: str, reason: str) -> None:
+        reason = str(without_known(reason))
         self._unasked = [(info, plugin) for info, plugin in self._unasked if info.name != name]
         if self._manager.has_plugin(name):
             self._manager.unregister(name=name)
