@@ -37,8 +37,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(autouse=True, scope="session")
 def _nothing_is_found_out_again_or_waited_for() -> Iterator[None]:
     # the host compiles a task's templates for every document, which takes a sixth of its time here, reads the
-    # whole environment for proxies before every call, and reads a task's documents anew for every arm and run,
-    # a quarter of the rest; and it waits a second before it sends one again
+    # whole environment for proxies before every call, and a task's documents for every arm and run; and it
+    # waits a second before it sends one again
     load, loaded = datasets.load_dataset, dict[str, Any]()
 
     def load_once(**given: Any) -> Any:
