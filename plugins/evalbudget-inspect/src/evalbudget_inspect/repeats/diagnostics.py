@@ -214,7 +214,7 @@ class Diagnosis:
                 failures=purchase.tally.failures,
                 closed=[names[cell.item] for cell in book.sampler.closed],
                 failing=None if book.resumed else failing_items(purchase.journal.readings, names),
-                stop_reason=purchase.stop_reason if purchase.finished else "interrupted",
+                stop_reason=purchase.stop_reason if purchase.finished else _interrupted(book.cut_off),
                 bounds=self.bounds,
                 judges=() if weighed is None else weighed.by_epoch.scoring_panel().judges,
                 judged=bool(spec.model_roles) and self.panel is None,
@@ -239,3 +239,9 @@ class Diagnosis:
         if book.bill is None:
             return {}
         return {"unit": book.budget.unit.value, "costs": book.bill.rows, "wasted": book.wasted}
+
+
+def _interrupted(given_up: int) -> str:
+    if not given_up:
+        return "interrupted"
+    return f"interrupted; {given_up:,} under way given up: they may be billed, and count as spent"
