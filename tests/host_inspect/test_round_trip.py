@@ -128,3 +128,11 @@ def test_an_entry_of_a_dict_gives_its_own_rows(tmp_path: Path) -> None:
     log = logged(budgeted(quiz(12, bool, scorer=scorer()), budget=60, score="both.x"), tmp_path)
     told = {name.removeprefix("eb/"): value for name, value in rows_of(log, "x").items()}
     check(told, tmp_path, rater="both.x")
+
+
+def test_scores_that_are_all_1_have_no_interval_where_the_range_is_unknown(tmp_path: Path) -> None:
+    log = logged(budgeted(quiz(12, bool, scorer=scoring("s", lambda _: 1.0)()), budget=60), tmp_path)
+    assert "lower" not in rows_of(log, "s")
+    (row,) = report(read(tmp_path))["leaderboard"].rows
+    (frame,) = evalbudget.read(tmp_path).models().to_dict("records")
+    assert all(map(math.isnan, (row.low, row.high, frame["lower"], frame["upper"])))

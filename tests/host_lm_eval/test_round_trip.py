@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -227,3 +228,19 @@ def test_scores_that_are_gone_are_said(tmp_path: Path) -> None:
     (note,) = recorded.declared.notes
     assert note.startswith("5 of the 75 scores of coin are not in out/coin/samples_numbers_")
     assert recorded.declared.complete == (False,)
+
+
+@pytest.mark.parametrize(("metric", "has_interval"), [("points", False), ("exact_match", True)])
+def test_scores_that_are_all_1(tmp_path: Path, metric: str, has_interval: bool) -> None:
+    """Of a metric of unknown range they leave no interval, in a run as in what is read of its log."""
+    folder, out = write_scored(tmp_path / "tasks", metric, "1.0"), tmp_path / "out"
+    with budgeted(budget=75, seed=3):
+        found = evaluate(folder, "model=coin,seed=3", "numbers", output=out, **COIN)
+    rows, scores = found["results"]["numbers"], evalbudget.read(out)
+    told = [rows.get(f"{metric}_{end},none", math.nan) for end in ("lower", "upper")]
+    assert math.isfinite(told[0]) is has_interval
+    (row,) = scores.estimate().rows
+    (frame,) = scores.models().to_dict("records")
+    again = evalbudget.from_frame(scores.readings()).models().to_dict("records")[0]
+    for low, high in ((row.low, row.high), (frame["lower"], frame["upper"]), (again["lower"], again["upper"])):
+        assert [low, high] == pytest.approx(told, abs=1e-12, nan_ok=True)

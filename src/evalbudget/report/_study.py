@@ -293,6 +293,6 @@ class Study(Scored):
 
 
 def known_range(recorded: RecordedScores) -> tuple[float, float] | None:
-    """As the source declares it; else 0 to 1 where all scores are 0 or 1; otherwise nobody knows."""
+    """As far as it is known; see :func:`~evalbudget.recorded._missing.score_range`."""
     found, known = score_range(recorded)
     return found if known else None
