@@ -120,6 +120,23 @@ def test_a_run_with_failures_gives_its_own_rows(options: dict[str, Any], tmp_pat
         assert told in " ".join(said.split()), said
 
 
+@pytest.mark.parametrize("options", [{}, {"sampler": "uniform"}], ids=["auto", "uniform"])
+def test_items_without_a_score_are_in_no_row_and_in_what_holds_at_worst(
+    options: dict[str, Any], tmp_path: Path
+) -> None:
+    def fails(state: TaskState) -> float:
+        if number(state) in (3, 7):
+            raise RuntimeError("the server went away")
+        return varying(state)
+
+    made = budgeted(quiz(12, bool, scorer=scoring("s", fails)()), budget=70, **options)
+    log = logged(made, tmp_path, fail_on_error=False)
+    told, worst = rows_of(log, "s"), entry_of(log, "summary")["summary"]["at_worst"]
+    assert worst[0] < told["lower"]
+    assert worst[1] > told["upper"]
+    check({**told, "lower": worst[0], "upper": worst[1]}, tmp_path)
+
+
 def test_an_entry_of_a_dict_gives_its_own_rows(tmp_path: Path) -> None:
     def both(state: TaskState) -> dict[str, float]:
         return {"x": varying(state), "y": 1.0 - varying(state)}

@@ -201,19 +201,23 @@ def test_two_runs_of_one_task_in_a_group(tmp_path: Path) -> None:
     assert Study(one).item_means(0) == pytest.approx(Study(recorded).item_means(0)[of(recorded, "one")])
 
 
-def test_a_document_that_was_given_up_is_missing_and_no_part_of_the_mean(tmp_path: Path) -> None:
+@pytest.mark.parametrize("budget", [12, 75], ids=["a sample", "all"])
+def test_a_document_that_failed_always_is_missing_and_no_part_of_the_mean(
+    tmp_path: Path, budget: int
+) -> None:
     code = "(results[0] > '4') / (doc['number'] != 5)"
     folder, out = write_scored(tmp_path / "tasks", "exact_match", code), tmp_path / "out"
-    with budgeted(budget=75, seed=3):
+    with budgeted(budget=budget, seed=3):
         found = evaluate(folder, "model=coin,seed=3", "numbers", output=out, **COIN)
     recorded = open_scores(out)
     assert recorded is not None
     assert recorded.declared is not None
-    assert recorded.declared.notes == (
-        "1 document of numbers has no score of coin: given up after failures.",
-    )
+    assert recorded.declared.notes == ("1 document of numbers has no score of coin: every call failed.",)
     (row,) = evalbudget.read(out).estimate().rows
     assert row.estimate == pytest.approx(found["results"]["numbers"]["exact_match,none"], abs=1e-12)
+    worst = found["evalbudget"]["summary"]["at_worst"]
+    assert (row.low, row.high) == pytest.approx(worst, abs=1e-12)
+    assert worst[0] < found["results"]["numbers"]["exact_match_lower,none"]
 
 
 def test_scores_that_are_gone_are_said(tmp_path: Path) -> None:
@@ -242,5 +246,9 @@ def test_scores_that_are_all_1(tmp_path: Path, metric: str, has_interval: bool) 
     (row,) = scores.estimate().rows
     (frame,) = scores.models().to_dict("records")
     again = evalbudget.from_frame(scores.readings()).models().to_dict("records")[0]
-    for low, high in ((row.low, row.high), (frame["lower"], frame["upper"]), (again["lower"], again["upper"])):
+    for low, high in (
+        (row.low, row.high),
+        (frame["lower"], frame["upper"]),
+        (again["lower"], again["upper"]),
+    ):
         assert [low, high] == pytest.approx(told, abs=1e-12, nan_ok=True)

@@ -3,7 +3,7 @@ r"""Item means from readings bought in phases, unbiased wherever the run ends.
 What is read in a phase depends on the scores of earlier phases, never on its own. So each phase's own mean of
 an item is unbiased, and so is every average of them whose weights are known before the phase's scores are.
 Phases are folded in one by one; of phase p let j_i be the readings of item i that are in, t their sum, K the
-items, and N the readings per item of the phases before it. Then
+items with a reading, and N the readings per item of the phases before it. Then
 
 .. math:: g_i = \frac{r}{N + r}, \quad r = t/K \text{ (1 where } t < K), \qquad
           m_i \leftarrow (1 - g_i) m_i + g_i \bar x_{ip}, \qquad
@@ -55,7 +55,7 @@ def item_shares(
     Args:
         item: of each reading, shape (n_readings,).
         phase: in which it was bought, same shape; None: all readings of an item weigh the same.
-        n_items: K.
+        n_items: of the benchmark, read or not.
         sizes: see :func:`phase_means`.
     """
     if phase is None:
@@ -72,7 +72,7 @@ def phase_means(
         item: of each reading, shape (n_readings,).
         phase: in which it was bought, from 0, same shape.
         value: its score, same shape.
-        n_items: K.
+        n_items: of the benchmark, read or not.
         sizes: t/K of each phase of the run that these are a part of; by these readings where it says nothing.
     """
     n, plain = np.zeros(n_items), np.zeros(n_items)  # readings so far, and their plain mean
@@ -82,7 +82,7 @@ def phase_means(
     for these in np.split(order, np.flatnonzero(np.diff(phase[order])) + 1) if order.size else ():
         at, x, number = item[these], value[these], int(phase[these[0]])
         told = number < len(sizes)
-        size = sizes[number] if told else these.size / n_items
+        size = sizes[number] if told else these.size / np.unique(item).size
         before = sum(sizes[:number]) if told else before
         j = np.bincount(at, minlength=n_items)
         came, new = j > 0, (j > 0) & (n == 0)

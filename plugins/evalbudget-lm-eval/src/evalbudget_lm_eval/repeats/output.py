@@ -14,7 +14,6 @@ from evalbudget.repeats import (
     Outcome,
     Repeat,
     Summary,
-    asked_in_vain,
     failing_items,
     share_budget,
     summarize,
@@ -165,6 +164,7 @@ def _block(
         "failed": sum(tally.failures.values()),
         "failures": dict(list(tally.failures.items())[:_REASONS]),
         "closed": _closed(book),
+        "in_vain": {name: sorted(own.in_vain) for name, own in totals.items() if own.in_vain},
         "stop_reason": book.purchase.stop_reason,
         "allocation": sampler.allocation.value,
         "fixed_repeats": sampler.fixed_repeats,
@@ -236,7 +236,6 @@ def _summary(
 
 
 def _outcome(book: RepeatPurchase, own: TaskTotals, *, of: str = "") -> Outcome:
-    in_vain = asked_in_vain(book.purchase.journal.readings)
     return Outcome(
         task=own.name,
         model=short_name(book.primed.lm),
@@ -263,5 +262,5 @@ def _outcome(book: RepeatPurchase, own: TaskTotals, *, of: str = "") -> Outcome:
         drawn=book.strata is not None,
         strata=book.config.strata,
         cluster=book.config.cluster,
-        in_vain=sum(book.documents[item][0] == own.name for item in in_vain),
+        in_vain=len(own.in_vain),
     )
