@@ -67,6 +67,13 @@ def old(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def test_what_a_baseline_says_is_told(tmp_path: Path) -> None:
+    part = tmp_path / "part.csv"
+    part.write_text("item,model,score,extra\n" + "".join(f"item-{i},old,{i % 2},x\n" for i in range(120)))
+    found, _ = judged(part, model("new", 0.3), tmp_path, margin=0.1, budget=8)
+    assert found.notes == ("Baseline: Columns that were not read: extra.",)
+
+
 def test_a_candidate_that_is_worse_is_found_out_soon(old: Path, tmp_path: Path) -> None:
     found, log = judged(old, model("new", 0.3), tmp_path, margin=0.1)
     assert found.exit_code == 1
