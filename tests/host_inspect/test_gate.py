@@ -67,6 +67,12 @@ def old(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.parametrize("host", ["inspect", "lm-eval"])
+def test_the_candidate_is_the_model(host: str) -> None:
+    told = here(host, "gate", "--candidate", "x", "--margin", "0.1", "--baseline", str(QUIZ))
+    assert (told.exit_code, "here the candidate is --model" in told.output) == (2, True)
+
+
 def test_what_a_baseline_says_is_told(tmp_path: Path) -> None:
     part = tmp_path / "part.csv"
     part.write_text("item,model,score,extra\n" + "".join(f"item-{i},old,{i % 2},x\n" for i in range(120)))
