@@ -91,6 +91,7 @@ def test_a_candidate_that_is_worse_is_found_out_soon(old: Path, tmp_path: Path) 
     assert (told["verdict"], told["baseline"]) == ("worse", "baseline simulated/old")
     record = plugins().open_scores(tmp_path).race
     assert record is not None
+    assert [row.read for row in record.rows] == [found.items] * 2  # not all of the baseline's, beside them
     assert (record.kind, record.sentence, record.items) == ("gate", found.sentence, 120)
     row = next(row for row in record.rows if row.model == "simulated/new")
     assert (row.status, row.read) == ("worse", found.items)
