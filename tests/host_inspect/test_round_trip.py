@@ -67,6 +67,24 @@ def varying(state: TaskState) -> float:
     return random.Random(f"{state.sample_id}-{state.epoch}").random() + number(state) % 3
 
 
+def test_a_sample_by_strata_with_failures_gives_its_own_rows(tmp_path: Path) -> None:
+    """An item without a score is of the stratum that its field says, or of one of which nothing is known."""
+
+    def fails(state: TaskState) -> float:
+        if number(state) % 5 == 0:
+            raise RuntimeError("the server went away")
+        return varying(state)
+
+    dataset = questions(range(30))
+    for sample in dataset:
+        sample.metadata = {"kind": "xyz"[int(str(sample.id)) % 3]}
+    made = quiz(30, bool, dataset=dataset, scorer=scoring("s", fails)())
+    log = logged(budgeted(made, budget=16, strata="kind"), tmp_path, fail_on_error=False)
+    assert entry_of(log)["failed"] > 0
+    worst = entry_of(log, "summary")["summary"]["at_worst"]
+    check({**rows_of(log, "s"), "lower": worst[0], "upper": worst[1]}, tmp_path)
+
+
 def test_a_sample_by_strata_gives_its_own_rows(tmp_path: Path) -> None:
     """Sampled items are told from all of a benchmark's by what each says of its stratum."""
     dataset = questions(range(30))

@@ -166,6 +166,20 @@ def test_a_sample_of_the_documents(tmp_path: Path) -> None:
     check_rows(out, found, "numbers", "exact_match,none", drawn=True)
 
 
+def test_a_sample_by_strata(tmp_path: Path) -> None:
+    folder, out = write_task(tmp_path / "tasks"), tmp_path / "out"
+    texts = "".join(f'{{"number": {i}, "text": "{i}", "kind": "{"xxyz"[i % 4]}"}}\n' for i in range(40))
+    (folder / "numbers.jsonl").write_text(texts)
+    with budgeted(budget=18, strata="kind", seed=3):
+        found = evaluate(folder, "model=coin,seed=3", "numbers", output=out, **COIN)
+    rows = found["results"]["numbers"]
+    (row,) = evalbudget.read(out).estimate().rows
+    told = [row.estimate, row.standard_error, row.low, row.high]
+    names = [f"exact_match{ending},none" for ending in ("", "_stderr", "_lower", "_upper")]
+    assert told == pytest.approx([rows[name] for name in names], abs=1e-12)
+    assert row.estimate != pytest.approx(np.nanmean(evalbudget.read(out).recorded.scores), abs=1e-6)
+
+
 @pytest.mark.parametrize("sampler", ["uniform", "eb-bernstein"])
 def test_a_budget_in_money(
     paid: PaidServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sampler: str

@@ -55,7 +55,7 @@ class BenchmarkMean:
         bounds: the smallest and the largest possible score; None if unknown.
         clusters: of the items that were scored; None where items are independent of each other.
         at_worst: ``lower`` and ``upper`` whatever the scores of items that have none would have been; None
-            where none lacks one, or strata weigh.
+            where none lacks one. Strata weigh in them as drawn.
     """
 
     rows: Mapping[str, float]
@@ -135,7 +135,7 @@ def describe_mean(
         bounds=bounds,
         level=level,
     )
-    if "lower" in found.rows and (strata is None or strata.sizes.size == 1):
+    if "lower" in found.rows:
         lost = readings.counts == 0
         if strata is not None:
             lost &= np.isin(np.arange(readings.n_items), list(in_vain))

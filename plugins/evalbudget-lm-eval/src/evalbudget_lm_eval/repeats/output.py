@@ -156,7 +156,7 @@ def _block(
         "score_range": list(config.score_range) if config.score_range else None,
         **({"repeat": config.repeat.value} if config.repeat is Repeat.JUDGE else {}),
         **({"estimators": list(config.estimators)} if config.estimators else {}),
-        **({"strata": config.strata} if config.strata else {}),
+        **({"strata": config.strata, "drawn": _drawn(book, totals)} if config.strata else {}),
         **({"cluster": config.cluster} if config.cluster else {}),
         "spent": book.spent,
         **({} if book.money is None else book.money.as_json(book.purchase)),
@@ -198,6 +198,20 @@ def _block(
     if panels:
         block["judges"] = panels
     return block
+
+
+def _drawn(book: RepeatPurchase, totals: Mapping[str, TaskTotals]) -> dict[str, Any]:
+    """Of each task, the strata of the documents that were asked, and how large these are."""
+    found = {}
+    for name, strata in (book.strata or {}).items():
+        own = totals[name]
+        asked = [i for i, doc in enumerate(own.documents) if own.table.counts[i] > 0 or doc in own.in_vain]
+        found[name] = {
+            "doc_id": [own.documents[i] for i in asked],
+            "stratum": strata.of_item[asked].tolist(),
+            "sizes": strata.sizes.tolist(),
+        }
+    return found
 
 
 def _shared(book: RepeatPurchase, processes: Sequence[str]) -> dict[str, Any]:
