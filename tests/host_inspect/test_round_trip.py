@@ -62,6 +62,23 @@ def check(told: dict[str, float], folder: Path, rater: str | None = None) -> Non
     assert {name: frame[name] for name in found} == pytest.approx(found, rel=1e-12, abs=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("options", "fail"),
+    [({"repeat": "judge"}, 0.0), ({"repeat": "judge"}, 0.3), ({"score_range": "1..6"}, 0.0)],
+    ids=["one answer", "one answer, failures", "scores outside the range"],
+)
+def test_judges_in_turn_give_their_own_rows(
+    options: dict[str, Any], fail: float, run: Any, tmp_path: Path
+) -> None:
+    means = {"x": 3.0, "y": 6.0}
+    judges = [get_model(f"simulated/{n}", mean=means[n], fail=fail, memoize=False) for n in means]
+    task = budgeted(story_rating(10), budget=72, judges=judges, **options)
+    told = rows_of(run(task, fail_on_error=False), "judge_rating")
+    (found,) = evalbudget.read(tmp_path / "logs").models().to_dict("records")
+    names = ("estimate", "stderr", "repeats_stderr", "repeats_lower", "repeats_upper")
+    assert [found[name] for name in names] == pytest.approx([told[name] for name in names], abs=1e-12)
+
+
 def varying(state: TaskState) -> float:
     """A score that differs between items and between answers to one."""
     return random.Random(f"{state.sample_id}-{state.epoch}").random() + number(state) % 3

@@ -31,15 +31,24 @@ def ranges_of(parts: Sequence[Part], seen: Mapping[str, Seen]) -> dict[str, Rang
             found[series] = known
     told: dict[str, set[Range]] = {}
     for part in parts:
-        for entry in entries_of(part.log.header):
-            if entry.get("score_range") and entry.get("score") in seen:
-                low, high = entry["score_range"]
-                told.setdefault(entry["score"], set()).add((float(low), float(high)))
+        for series, limits in limits_of(part.log.header).items():
+            if series in seen:
+                told.setdefault(series, set()).add(limits)
     for series, ranges in told.items():
         if len(ranges) == 1:
             found[series] = next(iter(ranges))
         else:  # the logs disagree
             found.pop(series, None)
+    return found
+
+
+def limits_of(header: EvalLog) -> dict[str, Range]:
+    """The range that a run of ours was told of its score, by series."""
+    found = {}
+    for entry in entries_of(header):
+        if entry.get("score_range") and entry.get("score"):
+            low, high = entry["score_range"]
+            found[entry["score"]] = float(low), float(high)
     return found
 
 
