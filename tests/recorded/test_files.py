@@ -57,6 +57,8 @@ def test_csv_with_costs(tmp_path: Path) -> None:
         ("item,score\n", "a header but no rows"),
         ("item,score\na,1\nb,good\n", "line 3: score 'good' is not a number"),
         ("item,score\na,1\nb,inf\n", "line 3: score 'inf' is infinite"),
+        ("item,score\na,1\nb,-1e31\n", "line 3: score '-1e31' is infinite or beyond 1e.30"),
+        (f"item,score\na,1\nb,{'9' * 5000}\n", "line 3: score '9{40}' is infinite or beyond 1e.30;"),
         ('item,score\n"a\nb",1\nb,1,2\n', "line 4: 3 fields, the header has 2"),
         ("item,score\na,1\n ,1\n", "line 3: the item is empty; give every row one$"),
         (

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evalbudget.design import LARGEST
 from evalbudget.errors import InvalidInputError, UnknownNameError, did_you_mean
 from evalbudget.recorded._columns import (
     FILLED,
@@ -477,9 +478,10 @@ def _numbers(
         found: FloatArray = values.astype(np.float64)
     else:
         found = np.array([_number(name, value, where, row, remedy) for row, value in enumerate(values)])
-    if np.isinf(found).any():
-        row = int(np.flatnonzero(np.isinf(found))[0])
-        raise InvalidInputError(f"{where(row)}: {name} {_shown(found[row])!r} is infinite; {remedy}")
+    if (infinite := np.flatnonzero(np.abs(found) > LARGEST)).size:
+        row = int(infinite[0])
+        told = f"{_shown(found[row])!r} is infinite or beyond {LARGEST:g}"
+        raise InvalidInputError(f"{where(row)}: {name} {told}; {remedy}")
     return found
 
 

@@ -276,7 +276,8 @@ class _Used:
         # an item with a single reading takes the mean variance of the others
         parts = (own + float((~known).sum()) / own.size * own * n) / K**2
         variance = float(parts.sum())
-        degrees = variance**2 / float((parts**2 / (n - 1)).sum()) if variance > 0.0 else 1.0
+        # shares of it: squares of tiny ones would be 0
+        degrees = 1.0 / float(((parts / variance) ** 2 / (n - 1)).sum()) if variance > 0.0 else 1.0
         return float(self.own.sum()) / K**2 if self.phased else variance, degrees
 
     @property

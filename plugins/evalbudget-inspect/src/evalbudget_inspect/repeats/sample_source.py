@@ -20,6 +20,7 @@ from inspect_ai.solver import TaskState
 from numpy.typing import NDArray
 
 from evalbudget import Allocation
+from evalbudget.design import LARGEST
 from evalbudget.errors import EvalbudgetError, InvalidInputError, StoreError
 from evalbudget.repeats import Repeat, Summary
 from evalbudget.shown import shown_logger
@@ -599,7 +600,9 @@ class BudgetedSource(SampleSource):
         given = score.value if self._key is None else score.value[self._key]  # type: ignore[index,call-overload]
         serving.seen.add(given)
         if not in_range(value, self.config.score_range):
-            return None, "unscored" if math.isnan(value) else "score outside the declared range"
+            declared = self.config.score_range is not None
+            wrong = "score outside the declared range" if declared else f"score beyond {LARGEST:g}"
+            return None, "unscored" if math.isnan(value) else wrong
         return value, None
 
     def _warn_if_identical(self, serving: _Serving, book: RepeatPurchase) -> None:

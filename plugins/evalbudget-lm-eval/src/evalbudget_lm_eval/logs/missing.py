@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from evalbudget.backtest import AtWorst, asked_again
+from evalbudget.design import LARGEST
 from evalbudget_lm_eval.logs.log import Log
 from evalbudget_lm_eval.logs.metrics import is_number
 
@@ -117,7 +117,7 @@ def _scores(log: Log, score: str) -> dict[int, list[float]]:
     found: dict[int, list[float]] = {}
     for record in log.records:
         value = record.get(metric)
-        if record["filter"] == chosen and is_number(value) and math.isfinite(value):
+        if record["filter"] == chosen and is_number(value) and abs(value) <= LARGEST:
             found.setdefault(int(record["doc_id"]), []).append(float(value))
     return found
 
