@@ -143,6 +143,10 @@ class Diagnosis:
         return ItemReadings.of_bought(self.book.purchase.journal.readings, len(items))
 
     @property
+    def _in_vain(self) -> set[int]:
+        return asked_in_vain(self.book.purchase.journal.readings)
+
+    @property
     def mean(self) -> BenchmarkMean:
         """What the host prints of the score that drives the sampler."""
         if self.panel is not None:
@@ -154,6 +158,7 @@ class Diagnosis:
             strata=self.book.strata,
             clusters=self.clusters,
             given_up=[cell.item for cell in self.book.sampler.closed],
+            in_vain=self._in_vain,
             **self._how,
         )
 
@@ -228,7 +233,7 @@ class Diagnosis:
                 ),
                 processes=max(1, len(book.processes)),
                 cached=book.cached,
-                in_vain=len(asked_in_vain(purchase.journal.readings)),
+                in_vain=len(self._in_vain),
                 **self._money,
             )
         )
