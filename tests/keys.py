@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import zipfile
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Thread
 
 from click.testing import CliRunner, Result
 
@@ -14,9 +17,9 @@ from evalbudget.cli.main import cli
 _MARKED = re.compile(rb"marked-[\w-]+")
 
 
-def found_in(said: bytes | str) -> set[str]:
+def found_in(said: bytes | bytearray | str) -> set[str]:
     """The marked keys in it."""
-    said = said if isinstance(said, bytes) else said.encode(errors="replace")
+    said = said.encode(errors="replace") if isinstance(said, str) else said
     return {found.decode() for found in _MARKED.findall(said)}
 
 
@@ -40,6 +43,27 @@ def command(*words: object, **options: object) -> Result:
     done = CliRunner().invoke(cli, list(map(str, words)), **options)  # type: ignore[arg-type]
     assert not found_in(done.output), done.output
     return done
+
+
+@contextmanager
+def terminal() -> Iterator[tuple[int, bytearray]]:
+    """A terminal to print to, and what was printed; all of it once nobody prints any more."""
+    ours, its = os.openpty()
+    said = bytearray()
+
+    def read() -> None:
+        with suppress(OSError):  # nobody prints any more
+            while piece := os.read(ours, 1 << 16):
+                said.extend(piece)
+
+    reads = Thread(target=read)
+    reads.start()
+    try:
+        yield its, said
+    finally:
+        os.close(its)
+        reads.join(60)
+        os.close(ours)
 
 
 def read_by_every_command(old: Path, new: Path, out: Path) -> None:

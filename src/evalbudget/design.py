@@ -11,6 +11,9 @@ from typing import NamedTuple
 
 from evalbudget.errors import InvalidInputError
 
+LARGEST = 1e30
+"""Of a score: powers of larger ones are no numbers any more."""
+
 
 class Cell(NamedTuple):
     """Indices into a Design; asking a cell's model, item and rater again at a later epoch is a repeat.
@@ -74,7 +77,7 @@ class Reading:
         object.__setattr__(self, "cost", float(self.cost))
         if self.value is None:
             return
-        if not math.isfinite(self.value):
+        if not abs(self.value) <= LARGEST:
             object.__setattr__(self, "error", self.error or f"score is {self.value}")
             object.__setattr__(self, "value", None)
             return

@@ -129,6 +129,14 @@ def _likeness(name: str, other: str) -> float:
     return difflib.SequenceMatcher(None, name.lower(), other).ratio()
 
 
+def reason(error: OSError) -> str:
+    """Why a file or folder cannot be used, with the remedy where that is a matter of permissions."""
+    why = error.strerror or str(error)
+    if isinstance(error, PermissionError):
+        why += ". Have its owner, or that of its folder, let you read and write it, or work on a copy"
+    return why
+
+
 def innermost(error: BaseException) -> FrameType | None:
     """Where an error was raised; None if it never was."""
     trace = error.__traceback__

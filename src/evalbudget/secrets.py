@@ -81,6 +81,13 @@ _BRACKET = re.compile(r"""(?<!\\)"(?:[^"\\]|\\.)*+"?|(?<![\w\\])'(?:[^'\\]|\\.)*
 _BEFORE_VALUE = re.compile(r"[bBfFrRuU]{1,2}(?=[\"'])|[A-Za-z_][\w.]*+(?=\()")
 """Of Python: ``b'...'``, ``Key('...')``."""
 _BEARER = re.compile(r"\bbearer\s++([\w.~+/=-]{8,}+)", re.IGNORECASE)
+_FORMS = re.compile(
+    r"(?<![\w-])(?:sk-ant-[\w-]{80,}+|sk-(?:admin|proj|svcacct)-[\w-]{48,}+|github_pat_\w{60,}+"
+    r"|glpat-[\w-]{20,}+|nvapi-[\w-]{50,}+|xox[a-z]-[0-9]+-[\w-]{20,}+"
+    r"|(?:sk-[A-Za-z0-9]{32}|sk-[A-Za-z0-9]{48}|sk-or-v1-[0-9a-f]{64}|AIza[\w-]{35}|A[KS]IA[A-Z0-9]{16}"
+    r"|gh[opsru]_[A-Za-z0-9]{36}|gsk_[A-Za-z0-9]{52}|hf_[A-Za-z0-9]{34}|xai-[A-Za-z0-9]{80})(?![\w-]))"
+)
+"""Keys of vendors, as long as theirs are: names of items and models, and hashes, are none."""
 _ADDRESS = re.compile(r"(?<!\w)(\w++)://([^\s\"'<>]++)")
 _DATABASE = re.compile(r"postgres(?:ql)?|psycopg")
 _LONG_ENOUGH, _SURELY_LONG_ENOUGH = 8, 16
@@ -124,7 +131,7 @@ def is_secret(name: str) -> bool:
 
 
 def without_secrets(text: str) -> str:
-    """The text without what is named like a secret in it, and without values of secrets that are known."""
+    """The text without what is named like a secret in it, and as of :func:`without_known`."""
     parts, end = [], 0
     for begin, stop in _named_secrets(text):
         parts += [text[end:begin], _HIDDEN]
@@ -136,12 +143,12 @@ def without_secrets(text: str) -> str:
 
 
 def without_known(value: Any) -> Any:
-    """JSON values and dataclasses without values of secrets that are known.
+    """JSON values and dataclasses without values of secrets that are known, and without keys of vendors.
 
-    Known are those of variables, and what :func:`keep_out` was told. Names in mappings are left as they are.
+    Known are those of variables, and what :func:`keep_out` was told; of vendors, what has the form of their
+    keys. Names in mappings are left as they are.
     """
-    known = _known()
-    return _without(value, known) if known else value
+    return _without(value, _known())
 
 
 def keep_out(value: Any) -> None:
@@ -324,7 +331,7 @@ def _without(value: Any, known: list[str]) -> Any:
         for secret in known:
             if secret in value:
                 value = value.replace(secret, _HIDDEN)
-        return value
+        return _FORMS.sub(_HIDDEN, value) if _FORMS.search(value) else value
     if isinstance(value, Mapping):
         return {name: _without(inner, known) for name, inner in value.items()}
     if isinstance(value, list | tuple):

@@ -98,7 +98,7 @@ def shown_logger(name: str) -> logging.Logger:
 def _show(record: logging.LogRecord) -> bool:
     said = record.getMessage()
     if record.exc_info:
-        said += "\n" + logging.Formatter().formatException(record.exc_info)
+        said += "\n" + (record.exc_text or logging.Formatter().formatException(record.exc_info))
         record.exc_info = record.exc_text = None
     record.msg, record.args = shown_lines(said), None
     return True

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml  # type: ignore[import-untyped]
 
-from evalbudget.errors import InvalidInputError
+from evalbudget.errors import InvalidInputError, reason
 
 _LARGEST = 1 << 20  # bytes; prices of thousands of models
 _DEEPEST = 50
@@ -55,7 +55,7 @@ def read_yaml(path: Path, what: str) -> Any:
         with path.open("rb") as file:
             data = file.read(_LARGEST + 1)
     except OSError as ex:
-        raise InvalidInputError(f"{where} cannot be read: {ex.strerror or ex}") from ex
+        raise InvalidInputError(f"{where} cannot be read: {reason(ex)}") from ex
     if len(data) > _LARGEST:
         raise InvalidInputError(f"{where} has more than {_LARGEST:,} bytes; leave in it what is needed here")
     try:

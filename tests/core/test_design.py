@@ -44,7 +44,7 @@ def test_fingerprint_tells_designs_apart() -> None:
     assert Design(("a", "b")).fingerprint == Design(["a", "b"], categories=("x", "y")).fingerprint  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, np.float64("nan")])
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, np.float64("nan"), -1e31])
 def test_a_reading_that_is_not_finite_failed(value: float) -> None:
     reading = Reading(Request(0, Cell()), value)
     assert reading.value is None

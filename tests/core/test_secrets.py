@@ -40,6 +40,27 @@ NO_SECRETS = """
 """
 
 
+_A, _D = "Ab3dEf7h", "0123456789abcdef"
+KEYS = f"""
+    sk-{_A * 6} sk-{_D * 2} sk-proj-{_A * 8}-_{_A * 8} sk-ant-api03-{_A * 11}-{_A}AA sk-or-v1-{_D * 4}
+    ghp_{_A * 4}1234 gho_{_A * 4}1234 github_pat_{_A * 2}123456_{_A * 7}123 hf_{_A * 4}ab AIza{_A * 4}-_3
+    AKIAIOSFODNN7EXAMPLE ASIAIOSFODNN7EXAMPLE gsk_{_A * 6}1234 xoxb-1234567890-1234567890-{_A}{_A}
+    glpat-{_A * 2}1234 nvapi-{_A * 8} xai-{_A * 10}
+"""
+NO_KEYS = f"""
+    sk-1 sk-learn sk-learn-1.5 sk-learn-how-to-tell-handwritten-digits-apart-by-support-vectors sk-{_D * 3}0
+    sk-{_A * 6}-v2 task-{_A * 6} disk-{_D * 2} meta-llama/Llama-3.3-70B-Instruct-sk-{_A * 6} sk-proj-item-1
+    hf-internal-testing/{_A * 4} hf_internal-testing/tiny-random-gpt2 hf_{_A} my_hf_{_A * 4}ab gsk_test
+    ghp_item-12 AKIA AKIATO AKIAIOSFODNN7EXAMPLE2 xAKIAIOSFODNN7EXAMPLE AIzawa xoxb-1 xai-grok-4 glpat-1
+    nvapi-model {_D * 2} {_D * 4} {_A * 6} 123e4567-e89b-12d3-a456-426614174000 mQQmLk3q5wV7kS9DqYt3Rx
+"""
+
+
+def test_forms_of_keys() -> None:
+    assert [key for key in KEYS.split() if without_known([f"401: '{key}'."]) != ["401: '***'."]] == []
+    assert [name for name in NO_KEYS.split() if without_known(name) != name] == []
+
+
 def test_names() -> None:
     assert [name for name in SECRETS.split() if not is_secret(name)] == []
     assert [name for name in NO_SECRETS.split() if is_secret(name)] == []
@@ -84,6 +105,7 @@ def test_texts(text: str, told: str) -> None:
 
 _PIECES = "password=[|token={[|x_api_key_|api_key={|api_key='|token=\"|a://b:|@|?key=|bearer "
 _PIECES += '|token={\\"|token=[\'|token={"\\"|token=a(|token=b\'|token=a.b("|\\|a  |{[|aA|%|&sig=%|aA=\\'
+_PIECES += "|sk-|sk-ant-|xoxb-|xoxb-1"
 
 
 @pytest.mark.parametrize("piece", _PIECES.split("|"))

@@ -61,7 +61,7 @@ BROKEN: list[tuple[Any, str]] = [
         r"the frame, row 0 \(from 0\): score is '1' \(text\), not a number; convert",
     ),
     (frame(score=np.array([1, "good"], dtype=object)), "row 1 .*: score is 'good'"),
-    (frame(score=[1, np.inf]), "row 1 .*: score 'inf' is infinite; leave it missing"),
+    (frame(score=[1, np.inf]), "row 1 .*: score 'inf' is infinite or beyond 1e.30; leave it missing"),
     (frame(score=pd.to_datetime(["2026-01-01"] * 2)), "row 0 .*Timestamp.*not a number"),
     (frame(item=["a", None]), "row 1 .*: the item is empty"),
     (frame(model=["x", ""]), "row 1 .*: the model of item 'b' is empty"),
@@ -108,7 +108,7 @@ JSON_LINES: list[tuple[str, str]] = [
     ('{"item": "a", "score": "1"}\n', r"line 1: score is '1' \(text\), not a number"),
     ('{"item": "a", "score": 1}\n\n{"score": 1}\n', "line 3: the item is empty"),
     ('{"item": "a", "score": [1]}\n', r"line 1: score is '\[1\]' \(list\), not a number"),
-    ('{"item": "a", "score": 1e999}\n', "line 1: score 'inf' is infinite; give null"),
+    ('{"item": "a", "score": 1e999}\n', "line 1: score 'inf' is infinite or beyond 1e.30; give null"),
     ('{"item": "a", "Sores": 1}\n', "no column score .*Did you mean 'sores'"),
     ("", "no column item and no column score .found: none."),
 ]

@@ -71,7 +71,7 @@ def odd():
 
 @task
 def broken():
-    return made(scorer=odd())
+    return made(scorer=odd(), name="bro\\nken")
 
 @task
 def plain():
@@ -101,7 +101,7 @@ def run(*words: str) -> Result:
 def test_a_run_that_inspect_ends_in_an_error_is_not_done(file: str) -> None:
     done = run("eval", f"{file}@broken", "--model", "mockllm/model", "--budget", "24", "--display", "none")
     assert done.exit_code == 4
-    assert "broken with mockllm/model ended with status error: ValueError('no [number]')" in done.stderr
+    assert r"bro\nken with mockllm/model ended with status error: ValueError('no [number]')" in done.stderr
     assert done.stdout == ""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import os
 import zipfile
 from collections.abc import Iterator
@@ -12,12 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 from inspect_ai.log import EvalSample
 from tests.claims import replications
 from tests.hostile.damage import FULL, always_the_same, check_damage, check_linear, refusal
 
+from evalbudget.cli.main import cli
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.untrusted import check_archive
 from evalbudget_inspect import budgeted
@@ -91,6 +94,29 @@ def test_a_log_after_any_damage(run: Any, make_task: Any, tmp_path: Path) -> Non
         place = next(p for p in places(header) if p[-2:] == ("evalbudget", key))
         damaged = {**members, "header.json": json.dumps(changed(header, place, value)).encode()}
         assert told in refusal(lambda damaged=damaged: read(damaged), path)  # type: ignore[misc]
+
+
+def test_phases_that_are_none(run: Any, make_task: Any, tmp_path: Path) -> None:
+    whole = Path(run(budgeted(make_task(3), budget=9)).location.removeprefix("file://"))
+    with zipfile.ZipFile(whole) as log:
+        members = {name: log.read(name) for name in log.namelist() if not name.startswith("_journal/")}
+    path = tmp_path / "damaged.eval"
+
+    def told(value: object, samples: int) -> str:
+        summaries = json.loads(members["summaries.json"])
+        for sample in summaries[:samples]:
+            for place in [p for p in places(sample) if p[-1:] == ("phase",)]:
+                sample |= changed(sample, place, value)
+        with zipfile.ZipFile(path, "w") as log:
+            for name, data in members.items():
+                log.writestr(name, json.dumps(summaries) if name == "summaries.json" else data)
+        return refusal(lambda: open_scores(path), path)
+
+    for value in (-1, 0.5, 10_000, 10**400, 1e400, "x", "", [], {}):
+        assert 0 < len(told(value, samples=1)) < len(str(path)) + 300
+    for value, samples in ((True, 9), (math.nan, 9), (None, 9), (None, 1)):
+        assert not told(value, samples)
+    assert CliRunner().invoke(cli, ["report", str(path)]).exit_code == 0
 
 
 def test_what_is_no_file_in_a_folder_of_logs_is_left_out_and_named(

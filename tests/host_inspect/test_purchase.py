@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from evalbudget import Allocation
-from evalbudget.errors import BudgetError
+from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.repeats.phases._plan import FEWEST_ITEMS
 from evalbudget_inspect.repeats.config import Config
 from evalbudget_inspect.repeats.purchase import RepeatPurchase
@@ -248,6 +248,15 @@ def test_what_a_killed_run_had_begun_counts_as_spent() -> None:
     assert book.wanted() == []
     assert book.purchase.finished
     assert book.purchase.ledger.spent == 8.0
+
+
+def test_a_phase_in_an_earlier_log_that_is_none() -> None:
+    book = RepeatPurchase(Config.of(budget=8), ["a", "b"], epochs=1)
+    earlier = PriorCell(("b", 1), 1, errored=False, phase=-1)
+    with pytest.raises(
+        InvalidInputError, match=r"^sample 'b', epoch 1 of .*: phase -1 is .* restore the log"
+    ):
+        book.begin([earlier])
 
 
 def test_what_failed_runs_again_only_if_everything_else_is_paid_for() -> None:

@@ -19,7 +19,7 @@ from tests import keys
 from tests.host_inspect.log_worlds import logged, number, questions, quiz, rewritten
 from tests.host_inspect.race_tasks import written
 from tests.host_inspect.worlds import COMMAND, UNWATCHED
-from tests.keys import found_in, leaks, read_by_every_command
+from tests.keys import found_in, leaks, read_by_every_command, terminal
 
 import warm
 from evalbudget import secrets
@@ -66,6 +66,9 @@ def test_no_way_in_leaks(task_file: Path, tmp_path: Path) -> None:
     raced = ["--model", "simulated/alder,simulated/elm", "-M", "bernoulli=true", "--limit", 4, "--budget", 8]
     board = ["--json", tmp_path / "board.json", "--log-dir", tmp_path / "raced"]
     assert command("race", QUIZ, *raced, *key, *board).exit_code in (0, 3)
+    assert keys.command("report", tmp_path / "raced", "--html", tmp_path / "raced.html").exit_code == 0
+    again = keys.command("inspect", "leaderboard", tmp_path / "raced", "--json", tmp_path / "again.json")
+    assert again.exit_code == 0, again.output
     shutil.copy(AUDITED, tmp_path / "stories.py")
     compared = [
         "--model",
@@ -143,19 +146,21 @@ def test_killed(task_file: Path, tmp_path: Path) -> None:
     judge = json.dumps({"model": "simulated/judge", "model_args": {"latency": 0.1}})
     words = ["eval", f"{task_file}@rating", "--budget", "90", "--log-buffer", "1", "--log-dir", str(logs)]
     more = ["--model", "simulated/writer", "--model-role", f"grader={judge}", "-M", f"api_key={ARGUMENT}"]
-    with (tmp_path / "said").open("wb") as said:
+    with terminal() as (screen, said):
         process = warm.Popen(
-            [*COMMAND, *words, *more, "--display", "plain"],
+            [*COMMAND, *words, *more, "--display", "rich"],
             host="inspect",
-            stdout=said,
-            stderr=said,
+            stdout=screen,
+            stderr=screen,
             cwd=tmp_path,
         )
         while process.poll() is None and not any(written(log) >= 4 for log in logs.glob("*.eval")):
             time.sleep(0.05)
-        assert process.poll() is None, (tmp_path / "said").read_text()
+        assert process.poll() is None, said
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
+    assert b"\x1b[" in said  # it was drawn
+    assert not found_in(said)
     assert not leaks(tmp_path)
 
 

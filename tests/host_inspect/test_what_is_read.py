@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from inspect_ai.log import EvalLog, HeadlineMetric, headline_metric, read_eval_log
@@ -21,6 +22,7 @@ from tests.host_inspect.worlds import COMMAND, entry_of, rows_of, scoring
 import warm
 from evalbudget.cli.main import cli
 from evalbudget_inspect import budgeted
+from evalbudget_inspect.reading.open_logs import open_scores
 
 MODELS = ["--model", "simulated/writer", "--model-role", "grader=simulated/judge"]
 
@@ -185,6 +187,17 @@ def test_scores_of_a_known_kind_give_every_item_a_guaranteed_interval(
     columns = _ours(run(budgeted(make_task(4, scorer=always(value)), budget=20)))["per_item"]
     ends = zip(columns["anytime_lower"], columns["anytime_upper"], strict=True)
     assert all(0.0 <= low < high == 1.0 for low, high in ends)
+
+
+@pytest.mark.filterwarnings("ignore:overflow")  # of the host's own mean and its error
+def test_scores_too_large_to_be_computed_with_are_failures(make_task: Any, run: Any) -> None:
+    scorer = scoring("huge", lambda state: 1e308 if state.epoch == 2 else float(state.epoch % 2))()
+    log = run(budgeted(make_task(4, scorer=scorer), budget=24))
+    assert 0.0 <= rows_of(log, "huge")["lower"] < rows_of(log, "huge")["upper"] <= 1.0
+    assert _ours(log)["failures"] == {"score beyond 1e+30": 4}
+    found = open_scores(Path(log.location.removeprefix("file://")))
+    assert found is not None
+    assert np.nanmax(found.scores) == 1.0
 
 
 def test_scores_that_leave_the_declared_range(make_task: Any, run: Any) -> None:

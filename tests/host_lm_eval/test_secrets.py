@@ -15,7 +15,7 @@ from click.testing import Result
 from tests import keys
 from tests.host_lm_eval.log_worlds import averages, write_log
 from tests.host_lm_eval.worlds import EVALBUDGET, environment, simple_evaluate, write_task
-from tests.keys import leaks, read_by_every_command
+from tests.keys import found_in, leaks, read_by_every_command, terminal
 
 import warm
 from evalbudget import secrets
@@ -70,6 +70,8 @@ def test_no_way_in_leaks(server: Server, tmp_path: Path) -> None:
     again = [model.replace(ARMS["api_key"], "another-key") for model in models]
     command("race", *again, *task, "--budget", 24, "--output_path", out, "--log_samples")
     assert len(server.served) == served  # a run goes on with another key
+    report = keys.command("report", out, "--html", tmp_path / "page.html", "--json", tmp_path / "read.json")
+    assert report.exit_code == 0, report.output
     audited = ["audit", tmp_path / "audit.sqlite", *models, *task, "--score_range", "0..1"]
     assert command(*audited, "--sampler_option", "items=4").exit_code == 3
     judge = f"local-chat-completions:model=j,base_url={server.chat}"
@@ -83,6 +85,12 @@ def test_no_way_in_leaks(server: Server, tmp_path: Path) -> None:
     include = [*task[2:4], "--output_path", tmp_path / "again", "--log_samples"]
     done = command("score", out / "a", *include, "--judges", judges)
     assert done.exit_code == 0, done.output
+    prices = tmp_path / "prices.yaml"
+    paid = ["--gen_kwargs", "max_gen_toks=20", "--output_path", tmp_path / "paid"]
+    prices.write_text("m: {input: 100, output: 1000}\n")
+    done = command("run", *plain, *task, "--vary_seed", "--budget", "$1", "--prices", prices, *paid)
+    assert done.exit_code == 0, done.output
+    assert "of $1.00" in done.output
     files = [word for kind in ("json", "markdown", "junit") for word in (f"--{kind}", tmp_path / kind)]
     gate = [
         "gate",
@@ -145,21 +153,22 @@ def test_a_key_of_a_model_that_was_made_in_python(server: Server, tmp_path: Path
 def test_killed(server: Server, tmp_path: Path) -> None:
     server.latency = 0.05
     models = [f"--arm=a{i}=local-chat-completions:{arm}" for i, arm in enumerate(arms(server))]
-    words = ["lm-eval", "race", *models, *shared(tmp_path), "--budget", 12, "--output_path", tmp_path / "out"]
-    with (tmp_path / "said").open("wb") as said:
+    words = ["lm-eval", "race", *models, *shared(tmp_path), "--budget", 24, "--output_path", tmp_path / "out"]
+    with terminal() as (screen, said):
         process = warm.Popen(
             [sys.executable, "-c", EVALBUDGET, *map(str, words)],
             host="lm-eval",
-            stdout=said,
-            stderr=said,
+            stdout=screen,
+            stderr=screen,
             cwd=tmp_path,
             env=environment(),
         )
-        while process.poll() is None and len(server.served) < 4:
+        while process.poll() is None and (len(server.served) < 4 or b"still possible" not in said):
             time.sleep(0.02)
+        assert process.poll() is None, said
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
-    assert len(server.served) >= 4, (tmp_path / "said").read_text()
+    assert not found_in(said)
     assert not leaks(tmp_path, but="samples_")
 
 
@@ -181,3 +190,15 @@ def test_keys_in_output_of_the_host(tmp_path: Path) -> None:
             config={"gen_kwargs": f"auth_token=marked-generation-{n}"},
         )
     read_by_every_command(tmp_path / "old", tmp_path / "new", tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    "text", ["m: {input: 1, output: 2, api_key: marked-file}", "api_key: marked-file: {a: 1"]
+)
+@pytest.mark.parametrize("flag", ["--prices", "--judges"])
+def test_keys_in_files_that_cannot_be_read(text: str, flag: str, server: Server, tmp_path: Path) -> None:
+    (file := tmp_path / "file.yaml").write_text(text)
+    model = ["--model", "local-chat-completions", "--model_args", server.chat_args()]
+    done = command("run", *model, *shared(tmp_path), "--budget", "$1", flag, file)
+    assert done.exit_code == 2, done.output
+    assert not server.served

@@ -91,3 +91,14 @@ def test_more_seeds_than_a_word_counts(tmp_path: Path, small: RecordedScores) ->
     done = CliRunner().invoke(cli, [*command, "--budget", "5x", "--seeds", "9" * 30])
     assert done.exit_code == 2
     assert "seeds" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "scores", [(1.0, 1.0 + 2e-16), (1e16, 1e16 + 2), (1e-59, 2e-59), (5e-324, 0.0), (1e30, -1e30)]
+)
+def test_scores_of_any_size(tmp_path: Path, scores: tuple[float, float]) -> None:
+    rows = [f"i{i},{k},{scores[i // 10 ^ (k == i % 3)]!r}" for i in range(20) for k in range(3)]
+    (table := tmp_path / "table.csv").write_text("\n".join(["item,repeat,score", *rows]))
+    for words in (["report"], ["doctor"], ["plan", "--half-width", "0.1"]):
+        done = CliRunner().invoke(cli, [*words, str(table)])
+        assert done.exit_code in (0, 2), done.output

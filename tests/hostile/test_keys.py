@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import json
+import logging
+import os
 import re
+import signal
+import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from threading import Thread
 from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 import pytest
 from tests.audits.page.serving import call, request, serving
@@ -16,6 +25,7 @@ from tests.audits.store.label_studio import LEGACY, PERSONAL, SHORT, FakeLabelSt
 from tests.keys import command, found_in, leaks, read_by_every_command
 
 from evalbudget.audits.store import Answer, AuditRun, weigh
+from evalbudget.errors import InvalidInputError
 from evalbudget.hooks._plugins import plugins
 from evalbudget.pairwise import as_text
 from evalbudget.pairwise._preferences import Preference
@@ -142,6 +152,44 @@ def test_a_key_in_an_audit(tmp_path: Path) -> None:
         assert done.exit_code == 0, done.output
     done = command("audit", "import", path, tmp_path / "exported.csv", "--by", KEY, "--format", "csv")
     assert not leaks(tmp_path)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no SIGINT to one process")
+def test_a_key_in_what_the_page_and_its_server_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with audit(tmp_path / "a.sqlite"):
+        pass
+    heard: list[bytes] = []
+
+    def browse(url: str) -> None:
+        def asks() -> None:
+            for name, where in (("state", "weigh"), ("next", "next"), ("label", "label"), (KEY, "")):
+                asked = Request(f"{url}api/{name}", b'{"session": "s", "by": "ann", "draw": 1, "score": 4}')
+                with pytest.raises(HTTPError) if where != "weigh" else nullcontext() as refused:
+                    heard.append(urlopen(asked, timeout=60).read())
+                heard.append(refused.value.read() if refused else b"")
+            os.kill(os.getpid(), signal.SIGINT)
+
+        Thread(target=asks).start()
+
+    def breaks(kind: type[Exception]) -> Callable[..., Any]:
+        def broken(*_: object, **__: object) -> None:
+            raise kind(f"no answer to {KEY}")
+
+        return broken
+
+    monkeypatch.setattr("webbrowser.open", browse)
+    monkeypatch.setattr("evalbudget.audits.store._run.go_on", breaks(InvalidInputError))
+    monkeypatch.setattr("evalbudget.audits.store._leases.Leases.next", breaks(InvalidInputError))
+    monkeypatch.setattr("evalbudget.audits.store._labels.Labels.add", breaks(RuntimeError))
+    said = io.StringIO()
+    monkeypatch.setattr(
+        logging.getLogger("evalbudget.audits.page._server"), "handlers", [logging.StreamHandler(said)]
+    )
+    done = command("audit", "serve", tmp_path / "a.sqlite", "--port", 0, "--open")
+    assert done.exit_code == 0, done.output
+    assert "RuntimeError: no answer to ***" in said.getvalue()
+    assert [b"no answer to ***" in each for each in heard if each] == [True, True, True, False]
+    assert not any(map(found_in, [said.getvalue(), *heard]))
 
 
 @pytest.mark.parametrize("key", [LEGACY, PERSONAL])

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from evalbudget.backtest import Declared, RecordedScores
+from evalbudget.comparisons import Baseline, as_csv
 from evalbudget.errors import InvalidInputError
+from evalbudget.frames import Scores
 from evalbudget.hooks._plugins import Plugins
 from evalbudget.recorded._direction import direction_note
 from evalbudget.recorded._files import open_scores
@@ -55,6 +57,8 @@ def test_csv_with_costs(tmp_path: Path) -> None:
         ("item,score\n", "a header but no rows"),
         ("item,score\na,1\nb,good\n", "line 3: score 'good' is not a number"),
         ("item,score\na,1\nb,inf\n", "line 3: score 'inf' is infinite"),
+        ("item,score\na,1\nb,-1e31\n", "line 3: score '-1e31' is infinite or beyond 1e.30"),
+        (f"item,score\na,1\nb,{'9' * 5000}\n", "line 3: score '9{40}' is infinite or beyond 1e.30;"),
         ('item,score\n"a\nb",1\nb,1,2\n', "line 4: 3 fields, the header has 2"),
         ("item,score\na,1\n ,1\n", "line 3: the item is empty; give every row one$"),
         (
@@ -112,14 +116,19 @@ def test_an_archive_is_known_by_its_content(small: RecordedScores, tmp_path: Pat
     assert opened.models == small.models
 
 
-def test_an_archive_keeps_that_a_direction_should_have_been_declared(
+def test_archives_tables_and_baselines_keep_that_a_direction_should_have_been_declared(
     small: RecordedScores, tmp_path: Path
 ) -> None:
     declared = Declared.of(small.models, small.items, small.raters, direction_missing=True)
-    replace(small, declared=declared).save(tmp_path / "scores.npz")
-    opened = open_scores(tmp_path / "scores.npz")
-    assert opened is not None
-    assert direction_note(opened).startswith("No direction is declared for")
+    unsaid = replace(small, declared=declared)
+    unsaid.save(tmp_path / "scores.npz")
+    Scores(unsaid).readings().to_csv(tmp_path / "scores.csv", index=False)
+    one = unsaid.part(models=np.array([0]), raters=np.array([0]))
+    (tmp_path / "baseline.csv").write_text(as_csv(Baseline.of(one, name="one")))
+    for name in ("scores.npz", "scores.csv", "baseline.csv"):
+        opened = open_scores(tmp_path / name)
+        assert opened is not None
+        assert direction_note(opened).startswith("No direction is declared for")
 
 
 def test_a_truncated_archive_is_broken_not_foreign(small: RecordedScores, tmp_path: Path) -> None:

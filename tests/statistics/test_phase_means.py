@@ -1,6 +1,7 @@
 """Item means folded over phases: exact cases, and every outcome of a small run."""
 
 import itertools
+import time
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -52,6 +53,15 @@ def test_exact_cases(phases: list[Phase], mean: list[float], variance: list[floa
     np.testing.assert_allclose(found.variance, variance, atol=1e-6)
 
 
+def test_items_without_a_reading_change_nothing() -> None:
+    """Whoever reads a log may not know of items whose every call failed."""
+    item, phase = np.array([0, 0, 1, 1, 0, 1, 1]), np.array([0.0, 0, 0, 0, 1, 1, 1])
+    value = np.array([7.0, 3, 1, 7, 5, 1, 3])
+    alone, among = (phase_means(item, phase, value, n) for n in (2, 20))
+    np.testing.assert_array_equal(among.mean[:2], alone.mean)
+    np.testing.assert_array_equal(among.share, alone.share)
+
+
 def test_shares_make_the_means_and_add_up_to_one() -> None:
     item = np.array([0, 0, 1, 1, 2, 2, 0, 1, 1, 1, 2, 2])
     phase = np.repeat([0.0, 1.0], 6)
@@ -88,6 +98,14 @@ def test_equal_readings_have_exactly_no_variance() -> None:
     found = phase_means(item, np.repeat([0.0, 1.0, 2.0], 20), np.full(60, 0.7), 3)
     assert (found.variance == 0.0).all()
     assert (found.mean == 0.7).all()
+
+
+def test_many_phases_of_many_items_take_no_pass_over_all_of_them_each() -> None:
+    item = np.arange(20_000)
+    began = time.process_time()
+    found = phase_means(item, np.arange(20_000.0) // 2, np.ones(20_000), 20_000)
+    assert time.process_time() - began < 3.0  # half a second; with such passes ten times that
+    assert (found.share == 1.0).all()
 
 
 def test_one_reading_of_each_item_shows_no_variance() -> None:

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evalbudget import Allocation, Cell, Design
+from evalbudget import Cell, Design
 from evalbudget.errors import EvalbudgetError
-from evalbudget.repeats.phases._plan import Readings
-from evalbudget.repeats.samplers import Auto, RobinHood, Uniform
+from evalbudget.repeats.samplers import Auto, Note, Readings, RobinHood, Round, Uniform
 from evalbudget.sampler import Eligible
 from evalbudget.testing import SamplerContract
 
@@ -28,18 +27,35 @@ class LearnsInOrder(RobinHood):
         self.last = value
         super()._learn(cell, value)
 
-    def _urgency(self, arm: int) -> float:
-        return random.Random(f"{self.last} {arm}").random()
+    def plan(self, table: Readings, last: Note | None) -> Any:
+        found = super().plan(table, last)
+        if isinstance(found, Round):
+            random.Random(self.last).shuffle(found.item)
+        return found
 
 
 class GlobalRandom(Uniform):
-    def _urgency(self, arm: int) -> float:
-        return random.random()
+    def plan(self, table: Readings, last: Note | None) -> Round:
+        found = super().plan(table, last)
+        random.shuffle(found.item)
+        return found
 
 
 class Clock(Uniform):
-    def _urgency(self, arm: int) -> float:
-        return float(arm if time.time() > 1e7 else -arm)
+    def plan(self, table: Readings, last: Note | None) -> Round:
+        found = super().plan(table, last)
+        return found if time.time() > 1e7 else found._replace(item=found.item[::-1])
+
+
+class CountsItsPlans(Uniform):
+    """Keeps to itself what belongs into a note."""
+
+    plans = 0
+
+    def plan(self, table: Readings, last: Note | None) -> Round:
+        self.plans += 1
+        found = super().plan(table, last)
+        return found._replace(item=np.roll(found.item, self.plans))
 
 
 class AsksTwice(Uniform):
@@ -75,12 +91,14 @@ class LooksAtItsOwnPhase(Auto):
         return replace(found, phase=np.maximum(found.phase - 1, 0))
 
 
-class PhasesWithoutSaying(Auto):
-    allocation = Allocation.ADAPTIVE
+class PhasesWithoutSaying(Uniform):
+    def _phase_of(self, cell: Cell) -> int:
+        return 0
 
 
-class SaysPhasesAndHasNone(Uniform):
-    allocation = Allocation.PHASED
+class SaysPhasesAndHasNone(Auto):
+    def _phase_of(self, cell: Cell) -> None:
+        return None
 
 
 class ForgetsPhases(Auto):
@@ -97,6 +115,7 @@ class ForgetsPhases(Auto):
         (GlobalRandom, lambda c: c.test_neither_global_random_state_nor_clock_is_used()),
         (GlobalRandom, lambda c: c.test_same_seed_and_calls_give_same_decisions(1)),
         (Clock, lambda c: c.test_neither_global_random_state_nor_clock_is_used()),
+        (CountsItsPlans, lambda c: c.test_a_plan_is_a_function_of_the_table_and_the_note(1)),
         (AsksTwice, lambda c: c.test_requests_are_in_the_design_numbered_and_never_twice(0)),
         (IgnoresEligible, lambda c: c.test_eligible_is_honoured(0.3)),
         (NeverCloses, lambda c: c.test_a_cell_that_always_fails_closes_and_is_reported()),
@@ -113,5 +132,5 @@ def test_broken_samplers_fail(sampler: type[Any], test: Callable[[SamplerContrac
         def make(self, design: Design, seed: int) -> Any:
             return sampler(design, seed=seed, **({"t0": 2} if issubclass(sampler, RobinHood) else {}))
 
-    with pytest.raises((AssertionError, EvalbudgetError)):
+    with pytest.raises((AssertionError, EvalbudgetError, KeyError)):
         test(Contract())

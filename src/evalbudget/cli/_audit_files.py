@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from evalbudget.cli._output import TEXT_OR_JSON, check_target, json_option, say, write_json, write_text
-from evalbudget.errors import EvalbudgetError, InvalidInputError
+from evalbudget.errors import EvalbudgetError, InvalidInputError, reason
 from evalbudget.shown import shown_json
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def import_command(where: str, file: Path, kind: str | None, by: str | None, jso
         content = sys.stdin.buffer.read() if file == Path("-") else file.read_bytes()
         text = content.decode("utf-8-sig")
     except OSError as ex:
-        raise InvalidInputError(f"{file} cannot be read: {ex.strerror}") from ex
+        raise InvalidInputError(f"{file} cannot be read: {reason(ex)}") from ex
     except UnicodeDecodeError as ex:
         line = content.count(b"\n", 0, ex.start) + 1
         raise InvalidInputError(f"{file}, line {line} is not UTF-8; save the file as UTF-8") from ex

@@ -12,7 +12,7 @@ from typing import Any
 import click
 from rich.console import Console, RenderableType
 
-from evalbudget.errors import InvalidInputError
+from evalbudget.errors import InvalidInputError, reason
 from evalbudget.shown import shown_json, shown_lines
 from evalbudget.tables import as_text
 
@@ -136,4 +136,4 @@ def write_bytes(path: Path, content: bytes, option: str) -> None:
     except OSError as ex:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
-        raise InvalidInputError(f"{option} {path} cannot be written: {ex.strerror or ex}") from ex
+        raise InvalidInputError(f"{option} {path} cannot be written: {reason(ex)}") from ex

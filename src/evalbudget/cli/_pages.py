@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from evalbudget.cli._output import write_text
-from evalbudget.errors import InvalidInputError
+from evalbudget.errors import InvalidInputError, reason
 
 INDEX = "index.html"
 
@@ -30,7 +30,7 @@ def check_folder(path: Path, option: str) -> None:
     try:
         ours = not index.exists() or GENERATOR in index.read_text(encoding="utf-8", errors="replace")[:1000]
     except OSError as ex:
-        raise InvalidInputError(f"{option} {path}: {index} cannot be read: {ex.strerror or ex}") from ex
+        raise InvalidInputError(f"{option} {path}: {index} cannot be read: {reason(ex)}") from ex
     if not ours:
         raise InvalidInputError(
             f"{option} {path} holds an {INDEX} that is no report of evalbudget; give another folder"
@@ -53,5 +53,5 @@ def write_pages(folder: Path, pages: Mapping[str, str], option: str) -> None:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as ex:
-            raise InvalidInputError(f"{option} {path.parent} cannot be created: {ex.strerror or ex}") from ex
+            raise InvalidInputError(f"{option} {path.parent} cannot be created: {reason(ex)}") from ex
         write_text(path, pages[name], option)

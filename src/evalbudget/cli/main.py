@@ -15,7 +15,7 @@ import click
 
 from evalbudget._version import __version__
 from evalbudget.cli._groups import LazyCommand, SuggestingGroup
-from evalbudget.errors import EvalbudgetError, innermost
+from evalbudget.errors import EvalbudgetError, innermost, reason
 from evalbudget.exit_codes import ExitCode, codes_for_help
 from evalbudget.flags import renamed
 from evalbudget.hooks._plugins import plugins
@@ -82,6 +82,8 @@ class _Group(SuggestingGroup):
         except OSError as ex:
             if ex.errno == errno.EPIPE:  # click's own affair
                 raise
+            if isinstance(ex, PermissionError) and ex.filename is not None:
+                raise Refusal(f"{ex.filename} cannot be used: {reason(ex)}") from ex
             if ex.errno != errno.ENAMETOOLONG:
                 raise _failed() from ex
             raise Refusal(f"{str(ex.filename)[:60]}... is too long for the name of a file") from ex
@@ -117,6 +119,8 @@ def _no_secrets_in_logs() -> Iterator[None]:
             said = record.getMessage()
             if (left := without_known(said)) != said:
                 record.msg, record.args = left, None
+        if record.exc_info:
+            record.exc_text = without_known(logging.Formatter().formatException(record.exc_info))
         return record
 
     logging.setLogRecordFactory(masked)

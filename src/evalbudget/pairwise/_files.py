@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from evalbudget._spreadsheets import name_as_cell, names_from_cells
-from evalbudget.errors import EvalbudgetError, InvalidInputError, did_you_mean
+from evalbudget.errors import EvalbudgetError, InvalidInputError, did_you_mean, reason
 from evalbudget.pairwise._preferences import JUDGE, Preference, Preferences, check_preference
 from evalbudget.secrets import without_known
 from evalbudget.untrusted import parsed_json
@@ -48,7 +48,7 @@ def load_preferences(path: str | Path) -> Preferences:
     try:
         text = str(without_known(path.read_text(encoding="utf-8-sig")))  # names are shown and written
     except OSError as ex:
-        raise InvalidInputError(f"{path} cannot be read: {ex.strerror or ex}") from ex
+        raise InvalidInputError(f"{path} cannot be read: {reason(ex)}") from ex
     except UnicodeDecodeError as ex:
         raise InvalidInputError(f"{path} is not UTF-8 text ({ex.reason}); save it as UTF-8") from ex
     if suffix not in _JSON:

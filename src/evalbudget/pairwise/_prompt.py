@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from evalbudget.errors import InvalidInputError
+from evalbudget.errors import InvalidInputError, reason
 
 TEMPLATE = """\
 Below are a request and two answers to it. Which answer is better?
@@ -65,7 +65,7 @@ def read_template(path: str | Path | None) -> str:
     try:
         return check_template(Path(path).read_text(encoding="utf-8"), str(path))
     except OSError as ex:
-        raise InvalidInputError(f"--template {path} cannot be read: {ex.strerror or ex}") from ex
+        raise InvalidInputError(f"--template {path} cannot be read: {reason(ex)}") from ex
     except UnicodeDecodeError as ex:
         raise InvalidInputError(f"--template {path} is not UTF-8 text ({ex.reason})") from ex
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from evalbudget._spreadsheets import names_from_cells
-from evalbudget.errors import InvalidInputError
+from evalbudget.design import LARGEST
+from evalbudget.errors import InvalidInputError, reason
 from evalbudget.recorded._columns import FLAGS, OFTEN_OTHERS, TEXTS, TRUTHS
 from evalbudget.recorded._long_table import LongTable, columns_in, unless_of_others
 from evalbudget.recorded._scores import RecordedScores
@@ -70,7 +71,7 @@ def read_csv(path: Path, *, category: str | None = None, task: str | None = None
                 for name, numeric, at in values:
                     numeric.append(_number(path, line, name, row[at].strip()))
     except OSError as ex:
-        raise InvalidInputError(f"{path} cannot be read: {ex.strerror or ex}") from ex
+        raise InvalidInputError(f"{path} cannot be read: {reason(ex)}") from ex
     except UnicodeDecodeError as ex:
         raise InvalidInputError(f"{path} is not UTF-8 text ({ex.reason}); save it as UTF-8") from ex
     except csv.Error as ex:
@@ -102,10 +103,11 @@ def _number(path: Path, line: int, name: str, text: str) -> float:
         value = FLAGS[text.lower()] if name in TRUTHS and text.lower() in FLAGS else float(text)
     except ValueError:
         raise InvalidInputError(
-            f"{path}, line {line}: {name} {text!r} is not a number; leave it empty if it is missing"
+            f"{path}, line {line}: {name} {text[:40]!r} is not a number; leave it empty if it is missing"
         ) from None
-    if math.isinf(value):
+    if abs(value) > LARGEST:
         raise InvalidInputError(
-            f"{path}, line {line}: {name} {text!r} is infinite; leave it empty if it is missing"
+            f"{path}, line {line}: {name} {text[:40]!r} is infinite or beyond {LARGEST:g}; "
+            "leave it empty if it is missing"
         )
     return value

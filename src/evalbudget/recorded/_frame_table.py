@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from evalbudget.errors import InvalidInputError
+from evalbudget.errors import InvalidInputError, reason
 from evalbudget.recorded._long_table import columns_in, long_table
 from evalbudget.recorded._parquet_table import parquet_table
 from evalbudget.recorded._scores import RecordedScores
@@ -97,7 +97,7 @@ def read_parquet(path: Path, *, category: str | None = None, task: str | None = 
     except InvalidInputError:
         raise
     except OSError as ex:
-        raise InvalidInputError(f"{path} cannot be read: {ex.strerror or ex}") from ex
+        raise InvalidInputError(f"{path} cannot be read: {reason(ex)}") from ex
     except Exception as ex:  # whatever the readers of headers and of compressed data raise
         told = (str(ex) or type(ex).__name__).splitlines()[0]
         raise InvalidInputError(

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
-from evalbudget.errors import InvalidInputError
+from evalbudget.errors import InvalidInputError, reason
 from evalbudget.recorded._long_table import columns_in, long_table
 from evalbudget.recorded._scores import RecordedScores
 from evalbudget.untrusted import parsed_json
@@ -78,7 +78,7 @@ def _opened(path: Path) -> Iterator[TextIO]:
         with path.open(encoding="utf-8-sig") as file:
             yield file
     except OSError as ex:
-        raise InvalidInputError(f"{path} cannot be read: {ex.strerror or ex}") from ex
+        raise InvalidInputError(f"{path} cannot be read: {reason(ex)}") from ex
     except UnicodeDecodeError as ex:
         raise InvalidInputError(f"{path} is not UTF-8 text ({ex.reason}); save it as UTF-8") from ex
 

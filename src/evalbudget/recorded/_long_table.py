@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evalbudget.design import LARGEST
 from evalbudget.errors import InvalidInputError, UnknownNameError, did_you_mean
 from evalbudget.recorded._columns import (
     FILLED,
@@ -22,7 +23,7 @@ from evalbudget.recorded._columns import (
     TEXTS,
     TRUTHS,
 )
-from evalbudget.recorded._declared import Declared, columns_not_read
+from evalbudget.recorded._declared import UNKNOWN, Declared, columns_not_read
 from evalbudget.recorded._how_bought import HowBought
 from evalbudget.recorded._places import Places
 from evalbudget.recorded._scores import RecordedScores
@@ -32,7 +33,7 @@ from evalbudget.sampler import Allocation
 FloatArray = NDArray[np.float64]
 
 _MOST_EPOCHS = 1e6
-_WAYS = {"lower": 1.0, "higher": 0.0}
+_WAYS = {"lower": 1.0, "higher": 0.0, UNKNOWN: np.nan}
 
 
 @dataclass(frozen=True)
@@ -199,6 +200,7 @@ class LongTable:
             cluster="cluster",
             unclustered=alone,
             notes=notes,
+            direction_missing=UNKNOWN in ways,
         )
         return None if found == Declared.of(models, items, raters) else found
 
@@ -476,9 +478,10 @@ def _numbers(
         found: FloatArray = values.astype(np.float64)
     else:
         found = np.array([_number(name, value, where, row, remedy) for row, value in enumerate(values)])
-    if np.isinf(found).any():
-        row = int(np.flatnonzero(np.isinf(found))[0])
-        raise InvalidInputError(f"{where(row)}: {name} {_shown(found[row])!r} is infinite; {remedy}")
+    if (infinite := np.flatnonzero(np.abs(found) > LARGEST)).size:
+        row = int(infinite[0])
+        told = f"{_shown(found[row])!r} is infinite or beyond {LARGEST:g}"
+        raise InvalidInputError(f"{where(row)}: {name} {told}; {remedy}")
     return found
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.lib.format import read_array_header_1_0, read_array_header_2_0, read_magic
 from numpy.typing import NDArray
 
-from evalbudget.errors import InvalidInputError
+from evalbudget.errors import InvalidInputError, reason
 from evalbudget.untrusted import check_size
 
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
@@ -37,7 +37,7 @@ def read(path: Path) -> dict[str, NDArray[Any]]:
     except InvalidInputError:
         raise
     except OSError as ex:
-        raise InvalidInputError(f"{path} cannot be read: {ex.strerror or ex}") from ex
+        raise InvalidInputError(f"{path} cannot be read: {reason(ex)}") from ex
     except Exception as ex:  # whatever the readers of zip files, of headers and of compressed data raise
         told = str(ex) or type(ex).__name__
         raise InvalidInputError(
@@ -60,7 +60,7 @@ def write(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
         with path.open("wb") as file:
             np.savez_compressed(file, allow_pickle=False, **dict(arrays))
     except OSError as ex:
-        raise InvalidInputError(f"{path} cannot be written: {ex.strerror or ex}") from ex
+        raise InvalidInputError(f"{path} cannot be written: {reason(ex)}") from ex
 
 
 def _check_sizes(path: Path, archive: zipfile.ZipFile) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from evalbudget.design import Design
+from evalbudget.design import LARGEST, Design
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.recorded import _npz
 from evalbudget.recorded._declared import Declared
@@ -35,6 +35,9 @@ T = TypeVar("T")
 _TEXT = 500
 """Characters of an item's text that are kept."""
 
+_SMALLEST = 1e-60
+"""Of what is not read as 0: powers of smaller numbers are."""
+
 _AXES = "(models, items, raters, repeats)"
 
 
@@ -45,7 +48,8 @@ class RecordedScores:
     Attributes:
         scores: shape (models, items, raters, repeats), float32 or float64; NaN where nothing was recorded.
             Raters score the same generation at the same place among the repeats; the order means nothing
-            else. Cells may have different numbers of repeats.
+            else. Cells may have different numbers of repeats. None may be beyond 1e30; what is
+            within 1e-60 of 0 is read as 0.
         models: one name per model, unique.
         items: one name per item, unique.
         raters: one name per rater, unique.
@@ -485,10 +489,13 @@ def _floats(name: str, values: ArrayLike) -> FloatArray:
         )
     if array.dtype not in (np.float32, np.float64):
         array = array.astype(np.float64 if array.dtype.itemsize > 4 else np.float32)
-    if (infinite := np.argwhere(np.isinf(array))).size:
+    if (infinite := np.argwhere(np.abs(array) > LARGEST)).size:
         place = tuple(infinite[0].tolist())
-        raise InvalidInputError(f"{name} is infinite at {place}; write NaN for a score that is missing")
-    return array
+        raise InvalidInputError(
+            f"{name} is infinite or beyond {LARGEST:g} at {place}; write NaN for a score that is missing"
+        )
+    tiny = (np.abs(array) < _SMALLEST) & (array != 0)
+    return np.where(tiny, array.dtype.type(0), array) if tiny.any() else array
 
 
 def _names(

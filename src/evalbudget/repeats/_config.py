@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from evalbudget.budget import Budget
 from evalbudget.design import Design
 from evalbudget.errors import BudgetError, EvalbudgetError, InvalidInputError
 from evalbudget.hooks._plugins import plugins
-from evalbudget.repeats.samplers import RepeatSampler, Sample
+from evalbudget.repeats._variances import in_order, read_variances
+from evalbudget.repeats.samplers import RepeatSampler, Robin, Sample
 from evalbudget.run._config import RunConfig
 from evalbudget.sampler import Allocation, Sampler
 from evalbudget.until import Until, parse_until
@@ -29,7 +31,7 @@ _TOLD = {
     "score range": "the smallest and the largest possible score; declare them, for example --score-range "
     "1..10",
 }
-_NOT_OPTIONS = ("design", "seed", "warmup", "budget")
+_NOT_OPTIONS = ("design", "seed", "warmup", "budget", "variances")
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,8 @@ class RepeatConfig(RunConfig):
         strata: field of the items by whose values a sample of them is drawn in proportion; None for none.
         cluster: field of the items; those with the same value are of one cluster, and not independent of each
             other. None for what the task declares, or for independent items.
+        variances: file, or log of earlier readings, that says how much each item's readings vary; None where
+            that is not known. Unless somebody named a sampler it is ``robin``.
         store: where processes that share the budget meet; None where one process has it.
         named: somebody named the sampler, so that no other one may take its place.
 
@@ -58,6 +62,7 @@ class RepeatConfig(RunConfig):
     until: str | None = None
     strata: str | None = None
     cluster: str | None = None
+    variances: str | None = None
     store: str | None = None
     named: bool = True
 
@@ -67,6 +72,11 @@ class RepeatConfig(RunConfig):
         else:
             self.resolve_budget(1_000_000)
         self._check_money()
+        if self.variances is not None and self.sampler != Robin.name:
+            raise InvalidInputError(
+                f"--variances {self.variances} says how much items vary, and sampler {self.sampler!r} learns "
+                f"that itself; use --sampler {Robin.name}, or drop --variances"
+            )
         self._check_options(plugins().sampler(self.sampler), _NOT_OPTIONS)
         if self.until is not None:
             self._check_until(parse_until(self.until))
@@ -76,6 +86,7 @@ class RepeatConfig(RunConfig):
                 f"{self.sampler!r} reads every item; use --sampler {Sample.name}, or drop --strata"
             )
         self._trial  # noqa: B018  (refuse bad options now, not in the middle of a run)
+        self._known_variances  # noqa: B018
         self._check_estimators()
         if self.store is not None:
             self._check_store(self.store)
@@ -85,6 +96,9 @@ class RepeatConfig(RunConfig):
         """See RunConfig."""
         if typed.get("store") is not None:
             typed = {**typed, "store": str(typed["store"])}
+        if typed.get("variances"):
+            typed = {**typed, "variances": str(Path(typed["variances"]).resolve())}
+            typed["sampler"] = typed.get("sampler") or Robin.name
         name = typed.get("scorer")
         if name and not typed.get("score_range"):
             typed = {**typed, "score_range": plugins().scorer(name).score_range}
@@ -196,20 +210,42 @@ class RepeatConfig(RunConfig):
         """A fresh sampler.
 
         Args:
-            design: what to ask.
+            design: what to ask; its items are those of the file of variances, if there is one.
             warmup: raises the sampler's own first readings per item, never lowers them.
             budget: readings it may expect in all, for samplers that plan with it.
         """
+        return self._made(design, warmup, budget, self.variances_of(design.items))
+
+    def variances_of(self, items: Sequence[str]) -> tuple[float, ...] | None:
+        """Known variances of these items, in order; None where none are known.
+
+        Raises:
+            InvalidInputError: an item has none.
+        """
+        return None if self.variances is None else in_order(self._known_variances, items, self.variances)
+
+    def outline(self, n_items: int, *, warmup: int | None = None) -> Sampler:
+        """A sampler of so many items whose names are not known yet; to ask what it needs, not to run it."""
+        known = None if self.variances is None else (1.0,) * n_items
+        return RepeatConfig._made(self, Design.of_items(n_items), warmup, None, known)
+
+    def _made(
+        self, design: Design, warmup: int | None, budget: int | None, variances: tuple[float, ...] | None
+    ) -> Sampler:
         warmup = None if warmup is None else max(warmup, self.fixed_repeats)
-        cls = plugins().sampler(self.sampler)
-        sampler = self._construct(cls, design, {"warmup": warmup, "budget": budget})
+        known = {"warmup": warmup, "budget": budget, "variances": variances}
+        sampler = self._construct(plugins().sampler(self.sampler), design, known)
         if self.until is not None and isinstance(sampler, RepeatSampler) and self.score_range is not None:
             sampler.stop_when_known(parse_until(self.until).half_width, self.score_range)
         return sampler
 
     @cached_property
     def _trial(self) -> Sampler:
-        return RepeatConfig.make_sampler(self, Design.of_items(2))
+        return self.outline(2)
+
+    @cached_property
+    def _known_variances(self) -> dict[str, float]:
+        return {} if self.variances is None else read_variances(self.variances)
 
     @property
     def further(self) -> list[type[Estimator]]:

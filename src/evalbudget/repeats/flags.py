@@ -40,6 +40,11 @@ CLUSTER = Flag(
     "Items sharing this field are not independent.",
     "FIELD",
 )
+VARIANCES = Flag(
+    "variances",
+    "Variances of items that are known: YAML lines item: variance, or an earlier log. For sampler robin.",
+    "FILE|LOG",
+)
 STORE = Flag(
     "store",
     "Share --budget with processes that meet at this file, or postgresql://user@host/db#name.",
@@ -65,5 +70,5 @@ SHARE = Flag(
 
 FLAGS = (
     *(BUDGET, UNTIL, PRICES, RISK, SAMPLER, STRATA, CLUSTER, SCORE, SCORE_RANGE, ESTIMATORS, SCORER, REPEAT),
-    *(STORE, SAMPLER_SEED, SAMPLER_OPTION),
+    *(VARIANCES, STORE, SAMPLER_SEED, SAMPLER_OPTION),
 )

@@ -64,7 +64,7 @@ class Items(Section):
             0.0  # whatever the mean is rounded to
         )
         variance_counts, variance_edges = np.histogram(variance, _BINS, (0.0, float(variance.max()) or 1.0))
-        still = float(mean.min()) == float(mean.max())
+        still = bool(np.ptp(mean) <= 1e-12 * np.abs(mean).max())  # whatever they are rounded to
         mean_counts, mean_edges = np.histogram(mean, 1 if still else _BINS)
         return cls(
             variance_edges=tuple(variance_edges.tolist()),

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from evalbudget.design import Cell, Reading, Request
-from evalbudget.errors import InvalidInputError, JournalError
+from evalbudget.errors import InvalidInputError, JournalError, reason
 from evalbudget.journal import FORMAT, Event, Header, Journal
 from evalbudget.run._json_lines import LinesFile, read_line, whole_lines
 from evalbudget.secrets import without_secrets
@@ -94,7 +94,7 @@ def read_journal(path: str | Path) -> Journal:
     try:
         data = path.read_bytes()
     except OSError as ex:
-        raise JournalError(f"{path} cannot be read: {ex.strerror}") from ex
+        raise JournalError(f"{path} cannot be read: {reason(ex)}") from ex
     return _parse(data, path)[0]
 
 

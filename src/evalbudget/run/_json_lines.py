@@ -13,7 +13,7 @@ from typing import IO, Any, Self, TypeVar
 
 from filelock import BaseFileLock
 
-from evalbudget.errors import HeldError, JournalError
+from evalbudget.errors import HeldError, JournalError, reason
 from evalbudget.run._lock import hold
 from evalbudget.secrets import mode_in
 from evalbudget.shown import shown_logger
@@ -54,7 +54,7 @@ class LinesFile:
             _release(lock)
             if isinstance(ex, FileExistsError):
                 raise JournalError(f"{path} exists; continue it, or choose another path") from None
-            raise JournalError(f"{path} cannot be written: {ex.strerror}") from ex
+            raise JournalError(f"{path} cannot be written: {reason(ex)}") from ex
 
     @classmethod
     def open(cls, path: Path, read: Callable[[bytes, Path], tuple[T, int]]) -> tuple[Self, T]:
@@ -70,7 +70,7 @@ class LinesFile:
         try:
             stream = path.open("r+b")
         except OSError as ex:
-            raise JournalError(f"{path} cannot be opened: {ex.strerror}") from ex
+            raise JournalError(f"{path} cannot be opened: {reason(ex)}") from ex
         lock = None
         try:
             lock = _held(path)
@@ -153,7 +153,7 @@ def _held(path: Path) -> BaseFileLock | None:
     except BlockingIOError:
         raise HeldError(f"{path} is being written by another process; wait for it to end") from None
     except OSError as ex:
-        raise JournalError(f"{path} cannot be written: {ex.strerror}") from ex
+        raise JournalError(f"{path} cannot be written: {reason(ex)}") from ex
 
 
 def _release(lock: BaseFileLock | None) -> None:

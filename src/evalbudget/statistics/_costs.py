@@ -1,86 +1,14 @@
-r"""What the next reading will cost, learned on the way: log-normal costs, shrunk to what is typical.
-
-Costs of agents spread over decades, so everything here is about their logarithms y. A reading that cost
-nothing (cached, or given up before it was sent) says nothing about the next one and is left out.
-"""
+"""What the next reading will cost, learned on the way."""
 
 from __future__ import annotations
-
-import math
-from itertools import compress
 
 import numpy as np
 
 from evalbudget.statistics._bounds import FloatArray, IntArray
 
-_SHIFT = 40
-_UNIT = float(2**_SHIFT)
 _FINEST = 2.0**60
 _MOST = 1e15
 _ROUNDS = 30  # of EM; the variances of effects change by less than a percent after that
-
-
-class Costs:
-    r"""Costs of items that are read several times.
-
-    With :math:`n_i` readings of item i whose logarithms have the mean :math:`\bar y_i`, an item's typical
-    cost over that of all is taken to be
-
-    .. math:: \exp\Bigl(\frac{\tau^2}{\tau^2 + \sigma^2/n_i} (\bar y_i - \mu)\Bigr)
-
-    where :math:`\mu` is the mean of the items' means, :math:`\sigma^2` the variance within items and
-    :math:`\tau^2` the one between them, both from the analysis of variance:
-
-    .. math:: \sigma^2 = \frac{\sum_{ij} (y_{ij} - \bar y_i)^2}{\sum_i (n_i - 1)}, \qquad
-              \tau^2 = \max\Bigl(0, \frac{\sum_i n_i (\bar y_i - \bar y)^2 - (K-1) \sigma^2}
-              {N - \sum_i n_i^2/N}\Bigr).
-
-    Where no item was read twice, or items differ by no more than their readings do, every item is typical.
-    Sums are exact: the order of readings does not matter, and equal costs are exactly typical.
-
-    Args:
-        n_items: number of items.
-    """
-
-    def __init__(self, n_items: int) -> None:
-        self._n = [0] * n_items
-        self._sum = [0] * n_items
-        self._sum_sq = [0] * n_items
-        self._mean = 0.0
-        self._within_over_between = math.inf
-
-    def add(self, item: int, cost: float) -> None:
-        """Take the cost of one reading in."""
-        if cost > 0.0:
-            units = round(math.log(cost) * _UNIT)
-            self._n[item] += 1
-            self._sum[item] += units
-            self._sum_sq[item] += units * units
-
-    def fit(self) -> None:
-        """Learn mu, sigma^2 and tau^2 from the readings so far; until the next call they stay."""
-        self._within_over_between = math.inf
-        n, total = list(compress(self._n, self._n)), list(compress(self._sum, self._n))
-        N, grand = sum(n), sum(total)
-        squares = sum(self._sum_sq)
-        degrees = N - len(n)
-        if degrees == 0 or N * squares == grand * grand:
-            return
-        about_zero = math.fsum(s * s / k for s, k in zip(total, n, strict=True))
-        within = max(squares - about_zero, 0.0) / degrees
-        between = about_zero - grand * grand / N - (len(n) - 1) * within
-        spread = between / max(N - sum(k * k for k in n) / N, 1.0)
-        if spread > 0.0:
-            self._mean = math.fsum(s / k for s, k in zip(total, n, strict=True)) / len(n)
-            self._within_over_between = within / spread
-
-    def log_relative(self, item: int) -> float:
-        """Logarithm of the item's cost over the typical one; 0 where nothing is known."""
-        n = self._n[item]
-        if n == 0 or self._within_over_between == math.inf:
-            return 0.0
-        away = (self._sum[item] / n - self._mean) / _UNIT
-        return n / (n + self._within_over_between) * away
 
 
 class MeanCost:
@@ -104,6 +32,9 @@ class MeanCost:
 
 def model_effects(model: IntArray, item: IntArray, cost: FloatArray, n_models: int) -> FloatArray:
     r"""Logarithm of each model's cost over the typical one, whatever the items cost that it happened to read.
+
+    Costs of agents spread over decades, so this is about their logarithms y. A reading that cost nothing
+    (cached, or given up before it was sent) says nothing about the next one and is left out.
 
     :math:`y_{mi} = \mu + a_m + b_i + e_{mi}` with random effects of models and of items, whose variances and
     that of e are found by EM, the effects by turns of

@@ -3,7 +3,7 @@ r"""Item means from readings bought in phases, unbiased wherever the run ends.
 What is read in a phase depends on the scores of earlier phases, never on its own. So each phase's own mean of
 an item is unbiased, and so is every average of them whose weights are known before the phase's scores are.
 Phases are folded in one by one; of phase p let j_i be the readings of item i that are in, t their sum, K the
-items, and N the readings per item of the phases before it. Then
+items with a reading, and N the readings per item of the phases before it. Then
 
 .. math:: g_i = \frac{r}{N + r}, \quad r = t/K \text{ (1 where } t < K), \qquad
           m_i \leftarrow (1 - g_i) m_i + g_i \bar x_{ip}, \qquad
@@ -23,13 +23,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 
 import numpy as np
 
 from evalbudget.statistics._bounds import BoolArray, FloatArray, IntArray
 
 MOST_PHASES = 10_000
-"""That are read of a run: phases double, and each takes a pass over all readings."""
+"""That are read of a run; phases double, so that a run has few."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ def item_shares(
     Args:
         item: of each reading, shape (n_readings,).
         phase: in which it was bought, same shape; None: all readings of an item weigh the same.
-        n_items: K.
+        n_items: of the benchmark, read or not.
         sizes: see :func:`phase_means`.
     """
     if phase is None:
@@ -72,51 +73,67 @@ def phase_means(
         item: of each reading, shape (n_readings,).
         phase: in which it was bought, from 0, same shape.
         value: its score, same shape.
-        n_items: K.
+        n_items: of the benchmark, read or not.
         sizes: t/K of each phase of the run that these are a part of; by these readings where it says nothing.
     """
+    order = np.lexsort((item, phase))
+    at, numbers, x = item[order], phase[order], value[order]
+    is_first = np.ones(order.size, dtype=bool)  # of its item in its phase
+    is_first[1:] = (np.diff(at) != 0) | (np.diff(numbers) != 0)
+    first = np.flatnonzero(is_first)
+    own, pair = at[first], np.cumsum(is_first) - 1  # pairs of a phase and an item
+    j = np.bincount(pair)
+    of_phase, squares = _mean_and_squares(pair, x, x[first], j)
+    ends = [0, *(np.flatnonzero(np.diff(numbers[first])) + 1).tolist(), own.size]
+    phases = [slice(*each) for each in pairwise(ends)] if own.size else []
+
+    n_read = np.unique(item).size
     n, plain = np.zeros(n_items), np.zeros(n_items)  # readings so far, and their plain mean
-    mean, variance, seen = np.zeros(n_items), np.zeros(n_items), np.zeros(n_items)
-    share, before = np.zeros(value.size), 0.0
-    order = np.argsort(phase, kind="stable")
-    for these in np.split(order, np.flatnonzero(np.diff(phase[order])) + 1) if order.size else ():
-        at, x, number = item[these], value[these], int(phase[these[0]])
+    mean, variance = np.zeros(n_items), np.zeros(n_items)
+    seen, spread = np.zeros(n_items), np.zeros(n_items)
+    total, several, unknown = 0.0, 0, True
+    g, before, reached = np.zeros(own.size), 0.0, [0.0, *accumulate(sizes)]
+    for here in phases:
+        i, k, number = own[here], j[here], int(numbers[first[here.start]])
         told = number < len(sizes)
-        size = sizes[number] if told else these.size / n_items
-        before = sum(sizes[:number]) if told else before
-        j = np.bincount(at, minlength=n_items)
-        came, new = j > 0, (j > 0) & (n == 0)
-        of_phase, squares = _mean_and_squares(at, x, j)
-        squares += np.where(new | ~came, 0.0, (of_phase - plain) ** 2 * n * j / np.maximum(n + j, 1))
-        seen += squares
-        several = n + j > 1
-        pooled = float((seen[several] / (n + j - 1)[several]).mean()) if several.any() else np.nan
-        v = _evidence(squares, j, new, pooled)
-        variance = np.where(np.isnan(variance), pooled, variance)  # of items with a single reading
+        size, before = (sizes[number], reached[number]) if told else (k.sum() / n_read, before)
+        new, so_far = n[i] == 0, n[i] + k
+        of_item = squares[here] + np.where(new, 0.0, (of_phase[here] - plain[i]) ** 2 * n[i] * k / so_far)
+        seen[i] += of_item
+        several += int(((n[i] <= 1) & (so_far > 1)).sum())
+        now = seen[i] / np.maximum(so_far - 1, 1)
+        total, spread[i] = total + float((now - spread[i]).sum()), now
+        pooled = total / several if several else np.nan
+        if unknown and several:  # of items with a single reading
+            variance[np.isnan(variance)], unknown = pooled, False
         r = max(size, 1.0)
-        g = np.where(new, 1.0, np.where(came, r / (before + r), 0.0))
-        mean = mean + np.where(came, g * (of_phase - mean), 0.0)
-        variance = (1.0 - g) ** 2 * variance + np.where(came, g**2 * v / np.maximum(j, 1), 0.0)
-        share *= (1.0 - g)[item]
-        share[these] = (g / np.maximum(j, 1))[at]
-        plain = plain + np.where(came, j / np.maximum(n + j, 1) * (of_phase - plain), 0.0)
-        n, before = n + j, before + size
+        g[here] = weight = np.where(new, 1.0, r / (before + r))
+        mean[i] += weight * (of_phase[here] - mean[i])
+        v = _evidence(of_item, k, new, pooled)
+        variance[i] = (1.0 - weight) ** 2 * variance[i] + weight**2 * v / k
+        plain[i] += k / so_far * (of_phase[here] - plain[i])
+        n[i], before = so_far, before + size
+
+    each, left = g / j, np.ones(n_items)
+    for here in reversed(phases):
+        each[here] *= left[own[here]]
+        left[own[here]] *= 1.0 - g[here]
+    share = np.empty(value.size)
+    share[order] = each[pair]
     return PhaseMeans(np.where(n > 0, mean, np.nan), np.where(n > 0, variance, np.nan), share)
 
 
-def _mean_and_squares(item: IntArray, value: FloatArray, n: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Of each item's readings; equal readings have exactly no squares."""
-    first = np.zeros(n.size)
-    first[item[::-1]] = value[::-1]
-    deviation = value - first[item]
-    total = np.bincount(item, deviation, n.size)
-    squares = np.bincount(item, deviation**2, n.size)
-    some = np.maximum(n, 1)
-    return first + total / some, np.maximum(squares - total**2 / some, 0.0)
+def _mean_and_squares(
+    pair: IntArray, value: FloatArray, first: FloatArray, n: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Of each pair's readings, of which these are the first; equal readings have exactly no squares."""
+    deviation = value - first[pair]
+    total = np.bincount(pair, deviation)
+    return first + total / n, np.maximum(np.bincount(pair, deviation**2) - total**2 / n, 0.0)
 
 
 def _evidence(squares: FloatArray, j: IntArray, new: BoolArray, pooled: float) -> FloatArray:
     """v_i: variance of an item's readings, by what this phase adds to the squares; nan if unknown."""
     v = squares / np.maximum(np.where(new, j - 1, j), 1)
-    single, known = new & (j == 1), (j > 0) & ~(new & (j == 1))
-    return np.where(single, v[known].mean() if known.any() else pooled, v)
+    single = new & (j == 1)
+    return np.where(single, pooled if single.all() else v[~single].mean(), v)

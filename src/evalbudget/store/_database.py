@@ -17,7 +17,7 @@ from sqlalchemy import URL, Connection, Engine, Executable, Row, create_engine, 
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
-from evalbudget.errors import InvalidInputError, StoreDownError
+from evalbudget.errors import InvalidInputError, StoreDownError, reason
 from evalbudget.secrets import mode_in, without_known
 from evalbudget.shown import shown_logger
 from evalbudget.store._address import Address
@@ -373,7 +373,10 @@ class Database:
         if "not a database" in said or "malformed" in said:
             return f"{where} is no {kind}, or damaged: {said}"
         if "unable to open" in said:
-            return f"{kind} {where} cannot be opened: {said}"
+            return (
+                f"{kind} {where} cannot be opened: {said}. Have its owner let you read it and write into "
+                "its folder, or work on a copy"
+            )
         if "readonly" in said:
             return f"{where} cannot be written; copy it to where it can"
         if "full" in said or "disk I/O" in said:
@@ -403,7 +406,7 @@ def _create_file(path: Path, layout: Layout, meta: Mapping[str, str], clock: Cal
     except OSError as ex:
         if isinstance(ex, FileExistsError):
             raise
-        raise layout.error(f"{path} cannot be written: {ex.strerror}") from ex
+        raise layout.error(f"{path} cannot be written: {reason(ex)}") from ex
     finally:
         begun.unlink(missing_ok=True)
 

@@ -113,7 +113,7 @@ def test_a_reading_that_fails_in_half_of_the_items_is_replaced() -> None:
         closed.append(len(one.closed))
     # as long as few answers are known an item that fails may take a dozen calls, and afterwards three
     last = 160 - 60
-    assert 60 - 3 <= read[160] - read[last] + 3 * (closed[160] - closed[last]) <= 60 + 3
+    assert 60 - 5 <= read[160] - read[last] + 3 * (closed[160] - closed[last]) <= 60 + 5
     assert read[160] > 50
 
 

@@ -1,25 +1,28 @@
-"""A third-party sampler, which asks the item whose scores range widest."""
+"""A third-party sampler, which asks the items whose scores range widest."""
 
-from math import inf
+from __future__ import annotations
 
-from evalbudget import Cell, Design
-from evalbudget.repeats.samplers import UrgencySampler
+import numpy as np
+
+from evalbudget import Design
+from evalbudget.repeats.samplers import Note, Readings, RepeatSampler, Round
 
 
-class WidestRange(UrgencySampler):
-    """Three readings each, then the item with the largest (highest - lowest score) / readings."""
+class WidestRange(RepeatSampler):
+    """Three readings each, then always the item with the largest (highest - lowest score) / readings."""
 
     name = "widest-range"
 
     def __init__(self, design: Design, *, warmup: int = 3, seed: int = 0) -> None:
         super().__init__(design, warmup=warmup, seed=seed)
-        self.lowest = [inf] * design.n_items
-        self.highest = [-inf] * design.n_items
 
-    def _learn(self, cell: Cell, value: float) -> None:
-        self.lowest[cell.item] = min(self.lowest[cell.item], value)
-        self.highest[cell.item] = max(self.highest[cell.item], value)
-        super()._learn(cell, value)
-
-    def _urgency(self, arm: int) -> float:
-        return (self.highest[arm] - self.lowest[arm]) / self.n_asked(arm)
+    def plan(self, table: Readings, last: Note | None) -> Round:
+        """A round has as many readings as there are items."""
+        if last is None:
+            return self.warm_up()
+        highest, lowest = (np.full(self.design.n_items, end) for end in (-np.inf, np.inf))
+        np.maximum.at(highest, table.item[table.is_read], table.value[table.is_read])
+        np.minimum.at(lowest, table.item[table.is_read], table.value[table.is_read])
+        width = np.maximum(highest / 2.0 - lowest / 2.0, 0.0)  # halves, so that it is finite
+        items = table.most_wanted(self.order, self.design.n_items, lambda item, n: width[item] / n)
+        return Round(items, Note(last.phase + 1))

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from evalbudget.audits.store import AuditStore, LabelKind
 from evalbudget.audits.store._status import Standing
 from evalbudget.errors import EvalbudgetError, InvalidInputError, StoreDownError
+from evalbudget.secrets import without_secrets
 
 Json = dict[str, Any]
 
@@ -100,7 +101,7 @@ class PageApi:
         except StoreDownError:
             raise
         except EvalbudgetError as ex:  # labelling goes on; whoever is in charge reads it on the page
-            return _Weighed(revision, None, str(ex), None)
+            return _Weighed(revision, None, without_secrets(str(ex)), None)
         return _Weighed(revision, found.as_json(), "", frozenset(found.wanted))
 
     def _next(self, asked: Json) -> Json:

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 from evalbudget.audits.page._api import MalformedCallError, PageApi
 from evalbudget.audits.page._connections import Connections, RequestReader
 from evalbudget.errors import EvalbudgetError, InvalidInputError, StoreDownError
+from evalbudget.secrets import without_secrets
 from evalbudget.shown import shown_logger
 
 log = shown_logger(__name__)
@@ -298,7 +299,7 @@ def _json(status: HTTPStatus, value: dict[str, Any]) -> _Answer:
 
 
 def _problem(status: HTTPStatus, text: str) -> _Answer:
-    return _json(status, {"error": text})
+    return _json(status, {"error": without_secrets(text)})
 
 
 def _asked(body: bytes) -> dict[str, Any]:

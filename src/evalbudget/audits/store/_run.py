@@ -16,7 +16,7 @@ from evalbudget.audits.store._schema import LAYOUT
 from evalbudget.audits.store._status import Stage, Standing
 from evalbudget.audits.store._store import AuditStore
 from evalbudget.audits.store._store_verdict import labels_of, policy_of, weigh
-from evalbudget.errors import AuditStoreError, InvalidInputError
+from evalbudget.errors import AuditStoreError, InvalidInputError, reason
 from evalbudget.run._lock import hold
 from evalbudget.store import Address, Database
 
@@ -190,7 +190,7 @@ def _only_run_on_file(store: Path) -> Iterator[None]:
     except BlockingIOError:
         raise
     except OSError as ex:
-        raise AuditStoreError(f"{store}: its folder cannot be written: {ex.strerror}") from ex
+        raise AuditStoreError(f"{store}: its folder cannot be written: {reason(ex)}") from ex
     try:
         yield
     finally:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from evalbudget.errors import InvalidInputError
+from evalbudget.errors import InvalidInputError, reason
 from evalbudget.races.prediction._factor_model import FactorModel, Fold
 from evalbudget.races.prediction._score_table import ScoreTable, table_of
 from evalbudget.recorded import _npz
@@ -86,7 +86,7 @@ def save_factors(path: str | Path, model: FactorModel) -> None:
                 raise
         temporary.replace(path)
     except OSError as ex:
-        raise InvalidInputError(f"{path} cannot be written: {ex.strerror or ex}") from ex
+        raise InvalidInputError(f"{path} cannot be written: {reason(ex)}") from ex
 
 
 def train_cached(

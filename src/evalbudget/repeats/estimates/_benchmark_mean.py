@@ -196,6 +196,22 @@ def mean_over_sampled_items(
     )
 
 
+def mean_of_item_means(
+    means: FloatArray, *, bounds: tuple[float, float] | None = None, clusters: ArrayLike | None = None
+) -> Estimate:
+    """:func:`mean_over_sampled_items` of what is known of each item, however often it was read.
+
+    Args:
+        means: of the items, shape (n_items,); nan where nothing is known.
+        bounds: the smallest and the largest possible one; intervals end there.
+        clusters: number of each item's cluster, same shape; None where items are independent.
+    """
+    item = np.flatnonzero(~np.isnan(means))
+    once = ItemReadings.of(item, np.zeros(item.size, np.int64), means[item], n_items=means.size)
+    found = mean_over_sampled_items(once, allocation=Allocation.FIXED, bounds=bounds, clusters=clusters)
+    return found if bounds is None else found.within(*bounds)
+
+
 @dataclass(frozen=True, slots=True)
 class _Used:
     """The readings that count, item by item; items without any are left out."""
@@ -260,7 +276,8 @@ class _Used:
         # an item with a single reading takes the mean variance of the others
         parts = (own + float((~known).sum()) / own.size * own * n) / K**2
         variance = float(parts.sum())
-        degrees = variance**2 / float((parts**2 / (n - 1)).sum()) if variance > 0.0 else 1.0
+        # shares of it: squares of tiny ones would be 0
+        degrees = 1.0 / float(((parts / variance) ** 2 / (n - 1)).sum()) if variance > 0.0 else 1.0
         return float(self.own.sum()) / K**2 if self.phased else variance, degrees
 
     @property

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from evalbudget.repeats._objective import Objective
+from evalbudget.repeats._rounds import Note, Readings, Round, Wait
 from evalbudget.repeats.phases._counts import FIRST, Pool, equal_counts, next_end, rest_in_order
 from evalbudget.repeats.phases._spread import Scores, spread_of
 from evalbudget.statistics._bounds import BoolArray, FloatArray, IntArray
@@ -15,92 +15,10 @@ from evalbudget.statistics._judge_effects import judge_effects
 
 FEWEST_ITEMS = 5
 """Below it variances of items say less than they cost."""
-QUORUM = 0.95
-"""Of earlier phases, that must be in before the rest of a phase is planned."""
 _CHEAPEST = 0.01
 """Of the mean price: what is nearly free is not asked without end."""
 _UNTIL = 4
 """Of what was read before, a phase is that part where a run ends once items are known."""
-
-
-@dataclass(frozen=True, slots=True)
-class Readings:
-    """Every reading that was handed out, in order, and what may be asked.
-
-    Attributes:
-        item: of each, shape (n,).
-        rater: who scores it, same shape.
-        phase: in which it was handed out, same shape.
-        value: its score, same shape; nan if it has none.
-        cost: of each that came back, with or without a score, same shape; None where readings are counted.
-        under_way: whether it may still come, same shape.
-        is_open: whether an item may be asked, shape (n_items,).
-        is_known: whether an item is known as well as it need be, same shape.
-        left: how many more readings are paid for; None if that is not known.
-    """
-
-    item: IntArray
-    rater: IntArray
-    phase: IntArray
-    value: FloatArray
-    cost: FloatArray | None
-    under_way: BoolArray
-    is_open: BoolArray
-    is_known: BoolArray
-    left: int | None
-
-    @property
-    def expected(self) -> int | None:
-        """How many readings there will be in all, if they go on to come as often as so far."""
-        if self.left is None:
-            return None
-        came = int(np.isfinite(self.value).sum())
-        rate = came / self.settled if came else 1.0
-        return came + round(rate * (self.left + self.item.size - self.settled))
-
-    @property
-    def settled(self) -> int:
-        """How many came back, with or without a score."""
-        return int((~self.under_way).sum())
-
-    def read_until(self, phase: int) -> int:
-        """How many have a score or may get one, of this phase and those before it."""
-        return int(np.count_nonzero((self.phase <= phase) & (self.under_way | np.isfinite(self.value))))
-
-    def missing_before(self, phase: int) -> int:
-        """How many of the phases before this one must still come back until 95% of them have."""
-        earlier = self.phase < phase
-        flying, handed = (int(np.count_nonzero(earlier & these)) for these in (self.under_way, earlier))
-        return max(0, flying - int((1.0 - QUORUM) * handed))
-
-
-class Part(NamedTuple):
-    """What a round was, to be given to the next plan.
-
-    Attributes:
-        phase: from 0.
-        begin: readings before this phase, as planned.
-        end: readings at its end.
-        is_head: whether it is one reading of each item, and the rest of the phase comes after it.
-    """
-
-    phase: int
-    begin: int
-    end: int
-    is_head: bool = False
-
-
-class Wait(NamedTuple):
-    """Ask again once so many readings came back."""
-
-    until: int
-
-
-class Round(NamedTuple):
-    """Items to ask, in this order."""
-
-    item: IntArray
-    part: Part
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,12 +56,12 @@ class Phases:
     n_raters: int = 1
     until_known: bool = False
 
-    def plan(self, table: Readings, last: Part | None) -> Round | Wait:
+    def plan(self, table: Readings, last: Note | None) -> Round | Wait:
         """The next round, or how long to wait for it.
 
         Args:
             table: what is known; at least one item is open.
-            last: what the round before was; None at the start.
+            last: the note of the round before; None at the start.
         """
         if last is None or (last.phase == 0 and self._is_equal(last.end)):
             return self._sweeps(table, 0 if last is None else last.end)
@@ -152,7 +70,7 @@ class Phases:
         begin = table.read_until(last.phase)
         head = _shuffled(table.is_open, self._rng(last.phase + 1, begin))
         end = self._end(table, begin)
-        part = Part(last.phase + 1, begin, end, is_head=end - begin > head.size)
+        part = Note(last.phase + 1, begin, end, is_head=end - begin > head.size)
         return Round(head[: end - begin], part)
 
     def _is_equal(self, read: int) -> bool:
@@ -168,7 +86,7 @@ class Phases:
                 sweeps = min(sweeps, (table.expected - table.read_until(0)) // int(table.is_open.sum()))
         rng = self._rng(0, begin)
         items = np.concatenate([rng.permutation(self.n_items) for _ in range(max(sweeps, 1))])
-        return Round(items, Part(0, 0, begin + items.size))
+        return Round(items, Note(0, 0, begin + items.size))
 
     def _step(self, begin: int) -> int:
         """Readings of a phase after so many."""
@@ -181,7 +99,7 @@ class Phases:
         # where more calls fail than did, what is left is one phase
         return next_end(begin, step, max(table.expected, begin + min(table.left, self.n_items)), self.n_items)
 
-    def _rest(self, table: Readings, head: Part) -> Round | Wait:
+    def _rest(self, table: Readings, head: Note) -> Round | Wait:
         """What the head's phase has besides one reading of every item."""
         missing = table.missing_before(head.phase)
         if missing:

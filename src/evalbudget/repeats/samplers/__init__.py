@@ -1,25 +1,29 @@
 """Samplers that repeat items: one file per policy."""
 
 from evalbudget.repeats._objective import Objective
+from evalbudget.repeats._rounds import Note, Readings, Round, Stop, Wait
 from evalbudget.repeats.samplers._base import JudgeOf, RepeatSampler
 from evalbudget.repeats.samplers._phased import Auto, EBBernstein, PhasedSampler, RatingKernel
 from evalbudget.repeats.samplers._robin import Robin
 from evalbudget.repeats.samplers._robin_hood import RobinHood
 from evalbudget.repeats.samplers._sample import Sample
 from evalbudget.repeats.samplers._uniform import Uniform
-from evalbudget.repeats.samplers._urgency import UrgencySampler
 
 __all__ = [
     "Auto",
     "EBBernstein",
     "JudgeOf",
+    "Note",
     "Objective",
     "PhasedSampler",
     "RatingKernel",
+    "Readings",
     "RepeatSampler",
     "Robin",
     "RobinHood",
+    "Round",
     "Sample",
+    "Stop",
     "Uniform",
-    "UrgencySampler",
+    "Wait",
 ]

@@ -1,15 +1,23 @@
-"""What all repeats samplers share: epochs, who scores them, failures."""
+"""What all repeats samplers share: rounds handed out reading by reading, epochs, judges, failures."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
+from itertools import zip_longest
 from types import MappingProxyType
 from typing import Unpack
 
+import numpy as np
+
 from evalbudget.design import Cell, Design, Request
 from evalbudget.errors import InvalidInputError, SamplerError
+from evalbudget.repeats._rounds import Note, Readings, Round, Stop, Wait
+from evalbudget.repeats.samplers._asked import Asked
 from evalbudget.repeats.samplers._goal import Goal
-from evalbudget.sampler import Option, Sampler, SamplerOptions
+from evalbudget.repeats.samplers._queue import Queue
+from evalbudget.sampler import Allocation, Eligible, Option, Sampler, SamplerOptions
+from evalbudget.statistics._bounds import IntArray
 
 JudgeOf = Callable[[int, int], int]
 """Who scores this item and epoch, both counted from 0."""
@@ -18,15 +26,18 @@ ALL_CLOSED = "every item closed after repeated failures"
 
 
 class RepeatSampler(Sampler):
-    """Asks items of one model again and again.
+    """Asks items of one model again and again; an author writes :meth:`plan`.
 
-    Authors write an :class:`~evalbudget.repeats.samplers._urgency.UrgencySampler`, which says how an item is
-    chosen.
+    Rounds are handed out one reading at a time. A reading without a score is asked again at once, in its
+    phase; what is planned of an item that is given up waits for the day it opens again.
 
     Args:
         design: one model, any number of items; several raters only if they take turns.
-        warmup: readings of each item before any is preferred, at least 1.
+        warmup: readings of each item that the first round has, at least 1.
         common: see Sampler; the seed is of the order among equals.
+
+    Attributes:
+        order: all items in a random order, by turns of judges where these take turns, shape (n_items,).
 
     Raises:
         InvalidInputError: several models, or a warm-up too short.
@@ -58,6 +69,32 @@ class RepeatSampler(Sampler):
         self._n_open = n_items
         self._goal: Goal | None = None
         self._judge_of: JudgeOf | None = None
+        self.order: IntArray = np.random.default_rng(self.seed).permutation(n_items)
+        self._note: Note | None = None  # of the last round
+        self._queue = Queue(self._open)
+        self._phase = 0  # of the next request
+        self._table = Asked()
+        self._wait_until = 0  # readings that must have come back before it is worth planning again
+
+    # what an author writes
+
+    @abstractmethod
+    def plan(self, table: Readings, last: Note | None) -> Round | Wait | Stop:
+        """What to ask next, as a function of what is known and of nothing else.
+
+        The first round is made as if nothing had been asked yet: what a host or an earlier run asked before
+        is taken off it. Later ones are made from the table.
+
+        Args:
+            table: every reading that was handed out, in order; at least one item is open.
+            last: the note of the round before; None at the start.
+        """
+
+    def warm_up(self) -> Round:
+        """The first round of most samplers: ``warmup`` readings of each item, in phase 0."""
+        return Round(np.tile(self.order, self.warmup), Note(0))
+
+    # what drivers call
 
     @property
     def minimum_readings(self) -> int:
@@ -88,6 +125,12 @@ class RepeatSampler(Sampler):
             raise SamplerError(f"{self.name} was asked before it was told to rotate judges; rotate first")
         self._judge_of = judge_of
         self.options["rotation"] = rotation
+        # where a budget ends within a round, the judges must have had their turns about equally often
+        by_judge: dict[int, list[int]] = {}
+        for item in self.order.tolist():
+            by_judge.setdefault(judge_of(item, 0), []).append(item)
+        turns = zip_longest(*by_judge.values())
+        self.order = np.array([item for turn in turns for item in turn if item is not None])
 
     def stop_when_known(self, half_width: float, bounds: tuple[float, float]) -> None:
         """Ask nothing more once every open item's mean is known to within ``half_width``.
@@ -116,10 +159,6 @@ class RepeatSampler(Sampler):
         """Readings per item so far, failed ones not counted."""
         return tuple(self._n)
 
-    def n_asked(self, item: int) -> int:
-        """Readings of the item, those in flight included, failed ones not."""
-        return self._active[item]
-
     def adopt(self, cell: Cell) -> Request:
         """Count a cell that somebody else asked (a host's first epochs, an earlier run) as asked.
 
@@ -127,16 +166,76 @@ class RepeatSampler(Sampler):
             The request to tell its reading against.
 
         Raises:
-            InvalidInputError: the cell is not in the design; or all epochs of its item up to the largest so
-                far are asked and none failed, so that this one would be asked twice.
+            InvalidInputError: the cell is not in the design; it is under way; or all epochs of its item up to
+                the largest so far are asked and none failed, so that this one would be asked twice.
         """
         self._check_raters()
-        if cell in self.design and cell.epoch < self._epochs[cell.item] <= self._active[cell.item]:
+        if cell in self.design and (
+            cell.epoch < self._epochs[cell.item] <= self._active[cell.item] or self._table.is_under_way(cell)
+        ):
             raise InvalidInputError(
                 f"{cell} was asked before, so it cannot be adopted; adopt each cell once, and a new "
                 "reading of the item with an epoch of its own"
             )
+        self._phase = self._phase_of_adopted(cell)
         return super().adopt(cell)
+
+    # Sampler
+
+    def _next(self, eligible: Eligible | None) -> Cell | None:
+        self._check_raters()
+        while self._queue.first(None) is None:
+            if self._n_open == 0:
+                if not self._pending:
+                    self.stop_reason = ALL_CLOSED
+                return None
+            if len(self._table) - len(self._pending) < self._wait_until or not self._go_on():
+                return None
+        entry = self._queue.first(None if eligible is None else lambda item: eligible(self._cell(item)))
+        if entry is None:
+            return None
+        self._phase, item = entry
+        return self._cell(item)
+
+    def _go_on(self) -> bool:
+        """Take the next round; False to wait, or after setting ``stop_reason``."""
+        if self._goal is not None and self._note is not None and not self._note.is_head:
+            # a run that ends by its scores looks at them between phases only
+            table = self._readings()
+            missing = table.missing_before(self._note.phase + 1)
+            if missing:
+                self._wait_until = table.settled + missing
+                return False
+            for item, epoch, value in self._table.learned_until(self._note.phase):
+                self._goal.learn(item, epoch, value)
+            self._goal.newly_known()
+            if self._goal.is_reached(self._open):
+                self.stop_reason = self._goal.reason
+                return False
+        planned = self.plan(self._readings(), self._note)
+        if isinstance(planned, Stop):
+            self.stop_reason = planned.reason
+            return False
+        if isinstance(planned, Wait):
+            self._wait_until = planned.until
+            return False
+        if not planned.item.size and planned.note == self._note:
+            raise SamplerError(f"sampler {self.name!r} planned an empty round twice; it must wait or stop")
+        self._note = planned.note
+        self._queue.take(planned.note.phase, planned.item.tolist())
+        return True
+
+    def _readings(self) -> Readings:
+        known = None if self._goal is None else self._goal.known
+        return self._table.readings(self._open, known, self._left, with_costs=self.weighs_costs)
+
+    @property
+    def _left(self) -> int | None:
+        """How many more readings are paid for, if known."""
+        return None
+
+    def _phase_of_adopted(self, cell: Cell) -> int:
+        return 0 if self._note is None or cell.epoch < self.warmup else self._note.phase
 
     # bookkeeping
 
@@ -151,22 +250,38 @@ class RepeatSampler(Sampler):
                 "rotate() with a schedule, or use one sampler per rater"
             )
 
+    def _phase_of(self, cell: Cell) -> int | None:
+        return self._phase if self.allocation is Allocation.PHASED else None
+
     def _asked(self, cell: Cell) -> None:
         item = cell.item
         self._epochs[item] = max(self._epochs[item], cell.epoch + 1)
         self._active[item] += 1
+        self._queue.asked((self._phase, item))
+        self._table.add(cell, self._phase)
+
+    def _paid(self, cell: Cell, cost: float) -> None:
+        self._table.paid(cell, cost)
 
     def _learn(self, cell: Cell, value: float) -> None:
         self._n[cell.item] += 1
+        self._table.came(cell, value)
 
     def _failed(self, cell: Cell) -> None:
         self._active[cell.item] -= 1
+        row, phase = self._table.came(cell, None)
+        self._queue.failed((phase, cell.item), row)
 
     def _reads(self, key: Cell) -> int:
         return self._n[key.item]
 
     def _set_open(self, cell: Cell, is_open: bool) -> None:
-        self._open[cell.item] = is_open
+        item = cell.item
+        self._open[item] = is_open
         self._n_open += 1 if is_open else -1
         if self._goal is not None:
             self._goal.reopen()
+        if is_open:
+            self._queue.opened(item, self.asked)
+        else:
+            self._queue.closed(item)

@@ -10,11 +10,13 @@ import numpy as np
 from evalbudget.design import Design
 from evalbudget.errors import InvalidInputError
 from evalbudget.repeats._objective import Objective
-from evalbudget.repeats.samplers._urgency import UrgencySampler
+from evalbudget.repeats._rounds import Note, Readings, Round, Wait
+from evalbudget.repeats.samplers._base import RepeatSampler
 from evalbudget.sampler import Allocation, SamplerOptions
+from evalbudget.statistics._bounds import FloatArray
 
 
-class Robin(UrgencySampler):
+class Robin(RepeatSampler):
     r"""Known variances: one reading each, then :math:`\arg\max_i \sigma_i^2 / n_i`.
 
     Without ``variances`` the first ``pilot`` readings of each item estimate them, once and for all.
@@ -24,7 +26,7 @@ class Robin(UrgencySampler):
         pilot: readings of each item in the pilot, at least 2; ignored when variances are given.
         objective: ``worst-item`` as in the paper, or ``mse`` / ``mean`` with :math:`\sigma_i^2/(n_i(n_i+1))`.
         warmup: at least this many readings of each item.
-        common: see UrgencySampler.
+        common: see RepeatSampler.
 
     Raises:
         InvalidInputError: variances of another shape, negative or not finite; a pilot below 2.
@@ -69,17 +71,20 @@ class Robin(UrgencySampler):
             **common,
         )
         self.allocation = Allocation.FIXED if known is not None else Allocation.ADAPTIVE
-        self._variances: list[float] = [] if known is None else known.tolist()
+        self._variances: FloatArray | None = known
 
-    def _warmed_up(self) -> None:
-        if self.options["variances"] is None:
-            self._variances = [
-                self.sum_of_squares(item) / max(1, self.n_read(item) - 1)
-                for item in range(self.design.n_items)
-            ]
-
-    def _urgency(self, item: int) -> float:
-        n = self.n_asked(item)
-        if self.objective is Objective.WORST_ITEM:
-            return self._variances[item] / n
-        return self._variances[item] / (n * (n + 1))
+    def plan(self, table: Readings, last: Note | None) -> Round | Wait:
+        """As many readings as there are items, each of the item that is known least then."""
+        if last is None:
+            return self.warm_up()
+        variances = self._variances
+        if variances is None:
+            if missing := table.out_of(0):
+                return Wait(table.settled + missing)
+            n, squares = table.moments(self.design.n_raters, last_phase=0)
+            variances = squares / np.maximum(n - 1, 1)
+        worst = self.objective is Objective.WORST_ITEM
+        items = table.most_wanted(
+            self.order, self.design.n_items, lambda item, n: variances[item] / (n if worst else n * (n + 1))
+        )
+        return Round(items, Note(last.phase + 1))

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import heapq
-from collections import Counter
 from hashlib import sha256
 from typing import Unpack
 
 import numpy as np
 
 from evalbudget.design import Cell, Design
-from evalbudget.repeats.samplers._heap import UrgencyHeap
-from evalbudget.repeats.samplers._urgency import UrgencySampler
-from evalbudget.sampler import Allocation, Eligible, SamplerOptions
+from evalbudget.repeats._rounds import Note, Readings, Round, Stop, Wait
+from evalbudget.repeats.samplers._base import RepeatSampler
+from evalbudget.sampler import Allocation, SamplerOptions
+from evalbudget.statistics._bounds import BoolArray, IntArray
+
+_PART = 16
+"""A round is this part of what was asked, so that an item that is given up is soon replaced."""
 
 
-class Sample(UrgencySampler):
+class Sample(RepeatSampler):
     r"""Every item once, in a random order of which every prefix is a proportional sample; then ``uniform``.
 
     Strata are the design's ``categories``; without any, all items are one. Items of stratum h stand in a
@@ -41,7 +43,7 @@ class Sample(UrgencySampler):
     Args:
         design: one model.
         once: ask no item a second time, for scores that would be the same again.
-        common: see UrgencySampler; the seed is of the order.
+        common: see RepeatSampler; the seed is of the order.
 
     References:
         Madow & Madow (1944), systematic sampling with a random start, in every stratum.
@@ -58,24 +60,10 @@ class Sample(UrgencySampler):
         if once:
             self.options["once"] = True
         self.fixed_repeats = 0
-        names = {label: number for number, label in enumerate(sorted(set(labels)))}
-        self._stratum = [names[label] for label in labels]
-        counts = Counter(self._stratum)
-        self._size = [counts[number] for number in range(len(names))]
-        self._start = np.random.default_rng([self.seed, 1]).random(len(names)).tolist()
-        self._asked_of = [0] * len(names)  # items asked and not failed
-        self._read_of = [0] * len(names)  # items with a score
-        self._given_up: list[set[int]] = [set() for _ in names]  # without one
-        self._waiting: list[list[tuple[int, int]]] = [[] for _ in names]  # rank, item; heaps
-        self._rank_of = [0] * design.n_items
-        for rank, item in enumerate(self._order):
-            self._rank_of[item] = rank
-            self._waiting[self._stratum[item]].append((rank, item))  # ascending: a heap as it is
-        self._strata = UrgencyHeap(list(range(len(names))))
-        for number in range(len(names)):
-            self._place_stratum(number)
-        self._heap = self._ranked(self._spread())
-        self._fill()
+        names = sorted(set(labels))
+        self._stratum: IntArray = np.searchsorted(names, labels)
+        self._size: IntArray = np.bincount(self._stratum)
+        self._start = np.random.default_rng([self.seed, 1]).random(len(names))
 
     @property
     def minimum_readings(self) -> int:
@@ -85,90 +73,35 @@ class Sample(UrgencySampler):
     @property
     def due(self) -> Cell | None:
         """The next item that was never read: passed over for a cheaper one, it would be less likely drawn."""
-        stratum = self._strata.peek()
-        item = None if stratum is None else self._first_unread(stratum, None)
-        return None if item is None else self._cell(item)
+        cell = self._next(None)
+        return cell if cell is not None and not self._active[cell.item] else None
 
-    def _spread(self) -> list[int]:
-        """All items in the order in which they are asked if none fails."""
-        found = [
-            ((number + self._start[stratum]) / self._size[stratum], item)
-            for stratum, waiting in enumerate(self._waiting)
-            for number, (_, item) in enumerate(waiting)
-        ]
-        return [item for _, item in sorted(found)]
+    def plan(self, table: Readings, last: Note | None) -> Round | Wait | Stop:
+        """The next items that were never asked; after the last of them those with the fewest readings."""
+        note = Note(0 if last is None else last.phase + 1)
+        unread = table.is_open & (table.n_asked == 0)
+        if unread.any():
+            due = self._in_order(table, unread)
+            return Round(due[: max(1, int((table.n_asked > 0).sum()) // _PART)], note)
+        if not self.options.get("once"):
+            return Round(table.least_read(self._in_order(None, np.ones(unread.size, np.bool_))), note)
+        if table.under_way.any():
+            return Wait(table.settled + 1)
+        return Stop("every item that can be scored was read once")
 
-    def _next(self, eligible: Eligible | None) -> Cell | None:
-        self._check_raters()
-        stratum = self._strata.peek(
-            None if eligible is None else lambda number: self._first_unread(number, eligible) is not None
-        )
-        item = None if stratum is None else self._first_unread(stratum, eligible)
-        if item is None and self.options.get("once") and self._n_open:
-            if not self._pending and self._strata.peek() is None:
-                self.stop_reason = "every item that can be scored was read once"
-            return None
-        return super()._next(eligible) if item is None else self._cell(item)
-
-    def _first_unread(self, stratum: int, eligible: Eligible | None) -> int | None:
-        waiting = self._waiting[stratum]
-        while waiting and not self._is_unread(waiting[0][1]):
-            heapq.heappop(waiting)
-        if eligible is None:
-            return waiting[0][1] if waiting else None
-        return next(
-            (item for _, item in sorted(waiting) if self._is_unread(item) and eligible(self._cell(item))),
-            None,
-        )
-
-    def _is_unread(self, item: int) -> bool:
-        return self._active[item] == 0 and self._open[item]
-
-    def _asked(self, cell: Cell) -> None:
-        super()._asked(cell)
-        if self._active[cell.item] == 1:
-            self._asked_of[self._stratum[cell.item]] += 1
-            self._place_stratum(self._stratum[cell.item])
-
-    def _failed(self, cell: Cell) -> None:
-        super()._failed(cell)
-        if self._active[cell.item] == 0:
-            self._asked_of[self._stratum[cell.item]] -= 1
-            self._waits_again(cell.item)
-
-    def _learn(self, cell: Cell, value: float) -> None:
-        super()._learn(cell, value)
-        if self._n[cell.item] == 1:
-            self._read_of[self._stratum[cell.item]] += 1
-            self._place_stratum(self._stratum[cell.item])
-
-    def _set_open(self, cell: Cell, is_open: bool) -> None:
-        super()._set_open(cell, is_open)
-        given_up = self._given_up[self._stratum[cell.item]]
-        if is_open or self._n[cell.item]:
-            given_up.discard(cell.item)
-        else:
-            given_up.add(cell.item)
-        self._waits_again(cell.item)
-
-    def _waits_again(self, item: int) -> None:
-        if self._is_unread(item):
-            entry = (self._rank_of[item], item)
-            if entry not in self._waiting[self._stratum[item]][:1]:
-                heapq.heappush(self._waiting[self._stratum[item]], entry)
-        self._place_stratum(self._stratum[item])
-
-    def _place_stratum(self, stratum: int) -> None:
-        """Put the stratum where it belongs among those that have unread items."""
-        if self._first_unread(stratum, None) is None:
-            self._strata.remove(stratum)
-        else:
-            lost = max(0, len(self._given_up[stratum]) - self._read_of[stratum])
-            due = (self._asked_of[stratum] + lost + self._start[stratum]) / self._size[stratum]
-            self._strata.update(stratum, -due, 0)
-
-    def _rank(self, item: int) -> float | None:
-        return self._urgency(item)  # of further readings, no warm-up to wait for
-
-    def _urgency(self, item: int) -> float:
-        return -float(self.n_asked(item))
+    def _in_order(self, table: Readings | None, wanted: BoolArray) -> IntArray:
+        """These items in the order in which they are due, after what is in the table."""
+        taken = np.zeros(self._size.size, dtype=np.int64)
+        if table is not None:
+            read = np.bincount(table.item[table.is_read], minlength=wanted.size) > 0
+            n_read, n_asked, given_up = (
+                np.bincount(self._stratum[these], minlength=taken.size)
+                for these in (read, table.n_asked > 0, ~table.is_open & ~read)
+            )
+            taken = n_asked + np.maximum(given_up - n_read, 0)
+        items = self.order[wanted[self.order]]
+        items = items[np.argsort(self._stratum[items], kind="stable")]
+        stratum = self._stratum[items]
+        number = np.arange(items.size) - np.searchsorted(stratum, stratum)
+        at = (taken[stratum] + number + self._start[stratum]) / self._size[stratum]
+        return items[np.argsort(at, kind="stable")]

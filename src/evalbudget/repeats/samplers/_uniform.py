@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import Unpack
 
 from evalbudget.design import Design
-from evalbudget.repeats.samplers._urgency import UrgencySampler
+from evalbudget.repeats._rounds import Note, Readings, Round
+from evalbudget.repeats.samplers._base import RepeatSampler
 from evalbudget.sampler import Allocation, SamplerOptions
 
 
-class Uniform(UrgencySampler):
-    """Round-robin: the item with the fewest readings is next.
+class Uniform(RepeatSampler):
+    """Round-robin: the items with the fewest readings are next.
 
     Args:
         warmup: readings of each item at least; it changes nothing but the smallest budget.
-        common: see UrgencySampler.
+        common: see RepeatSampler.
     """
 
     name = "uniform"
@@ -23,8 +24,6 @@ class Uniform(UrgencySampler):
     def __init__(self, design: Design, *, warmup: int = 1, **common: Unpack[SamplerOptions]) -> None:
         super().__init__(design, warmup=warmup, **common)
 
-    def _rank(self, item: int) -> float:
-        return self._urgency(item)  # no warm-up to wait for: a straggler must not hold the others up
-
-    def _urgency(self, item: int) -> float:
-        return -float(self.n_asked(item))
+    def plan(self, table: Readings, last: Note | None) -> Round:
+        """Once more the open items that have the fewest readings."""
+        return Round(table.least_read(self.order), Note(0 if last is None else last.phase + 1))

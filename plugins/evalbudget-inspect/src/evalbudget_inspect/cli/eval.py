@@ -135,8 +135,8 @@ def _repeat(name: str, args: Sequence[str], ours: dict[str, Any]) -> int:
         raise BudgetError(
             f"{said} needs a --budget; write a number of scores (2000) or scores per item (20x)"
         )
-    if ours.get("prices"):
-        ours = {**ours, "prices": str(Path(ours["prices"]).resolve())}
+    # inspect runs a task in the task's own folder
+    ours |= {name: str(Path(ours[name]).resolve()) for name in ("prices", "variances") if ours.get(name)}
     share, dry = ours.pop("share", False), ours.pop(DRY_RUN.name, False)
     config = Config.of(**{"budget": None, **ours})  # refuse bad values before inspect starts
     command = host_cli.commands[name]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from inspect_ai.log import EvalLog
 
 from evalbudget.exit_codes import ExitCode
+from evalbudget.shown import shown
 
 _LONGEST = 300
 _CODES = {"success": ExitCode.DONE, "cancelled": ExitCode.INTERRUPTED}
@@ -40,7 +41,7 @@ def note_endings(logs: Iterable[EvalLog]) -> None:
             elif log.results is not None and log.results.completed_samples < log.results.total_samples:
                 lost = log.results.total_samples - log.results.completed_samples
                 told += f": {lost:,} of {log.results.total_samples:,} samples ended in an error"
-        _endings[log.eval.task_id] = Ending(told, _CODES.get(log.status, ExitCode.FAILED))
+        _endings[log.eval.task_id] = Ending(shown(told), _CODES.get(log.status, ExitCode.FAILED))
 
 
 def take_endings() -> list[Ending]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from inspect_ai.scorer import CORRECT, INCORRECT, NOANSWER, PARTIAL, Score, value_to_float
 
+from evalbudget.design import LARGEST
 from evalbudget.errors import InvalidInputError
 
 _TWO = 2
@@ -62,8 +63,8 @@ def kind_of(error: str) -> str:
 
 
 def in_range(value: float, bounds: tuple[float, float] | None) -> bool:
-    """Whether a score counts: a finite number, within the declared bounds."""
-    return math.isfinite(value) and (bounds is None or bounds[0] <= value <= bounds[1])
+    """Whether a score counts: a number that is not too large, within the declared bounds."""
+    return abs(value) <= LARGEST and (bounds is None or bounds[0] <= value <= bounds[1])
 
 
 @dataclass

@@ -10,6 +10,7 @@ from typing import Any
 from inspect_ai.log import EvalLog, EvalSampleSummary
 from inspect_ai.scorer import Score
 
+from evalbudget.design import LARGEST
 from evalbudget.errors import InvalidInputError
 from evalbudget.repeats import Repeat
 from evalbudget_inspect.host.how_bought import entries_of, metric_names
@@ -91,7 +92,7 @@ def as_number(series: str, value: object) -> float:
         number = value_to_number(value, series)
     except InvalidInputError:
         return math.nan
-    return number if math.isfinite(number) else math.nan
+    return number if abs(number) <= LARGEST else math.nan
 
 
 def scorer_of(series: str, scorers: Mapping[str, Any] | Set[str]) -> str | None:

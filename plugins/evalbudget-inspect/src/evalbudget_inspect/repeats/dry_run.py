@@ -12,7 +12,6 @@ from inspect_ai import Task
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
 from inspect_ai.model import ChatMessageUser, GenerateConfig
 
-from evalbudget import Design
 from evalbudget.budget import Budget, Unit, shown_amount
 from evalbudget.errors import BudgetError
 from evalbudget.prices import Tariff
@@ -57,7 +56,9 @@ def forecasts(
         for model in models:
             task = load_alone(spec, arguments_in(parsed), model)
             samples = samples_of(task, parsed)
-            found.append(_forecast(Config.of(**{"budget": None, **given}), task, model, len(samples), parsed))
+            config = Config.of(**{"budget": None, **given})
+            config.variances_of([str(sample.id) for sample in samples])  # what it refuses
+            found.append(_forecast(config, task, model, len(samples), parsed))
             source = budgeted(task, **given).sample_source  # what it refuses of the task
             if isinstance(source, BudgetedSource):
                 source.check_clusters(samples)
@@ -71,7 +72,7 @@ def _forecast(config: Config, task: Task, model: str, items: int, parsed: Mappin
     attempts = 1 + (parsed.get("retry_on_error") or 0)
     config.check_epochs(epochs)
     strata_of_items(list(task.dataset), config.strata)  # what it refuses
-    sampler = config.make_sampler(Design.of_items(items), warmup=epochs)
+    sampler = config.outline(items, warmup=epochs)
     least, why = least_of(config, sampler, items, epochs, attempts)
     if budget is not None and config.in_scores:
         check_budget(config, budget, least, why)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from evalbudget import Budget, Cell, Design, Reading, Sampler
-from evalbudget.errors import BudgetError
+from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.repeats.estimates import Strata
 from evalbudget.repeats.samplers import JudgeOf, Sample
 from evalbudget.run import RUN_AGAIN, Bill, Flight, Purchase
@@ -145,6 +145,8 @@ class RepeatPurchase:
         self._peak = 1
         self._free = 0
         self._spent_on_readings = 0.0
+        self.cut_off = 0
+        """Samples that were under way at a second Ctrl-C, which may be billed."""
         if config.budget is None:
             self.purchase.stop("no budget given")
 
@@ -171,7 +173,13 @@ class RepeatPurchase:
         others = sorted(earlier.keys() - set(seeds), key=lambda key: (key[1], self._index[key[0]]))
         for known in earlier.values():
             if known.phase is not None:
-                self.sampler.assume_phase(self._cell(known.key), known.phase)
+                try:
+                    self.sampler.assume_phase(self._cell(known.key), known.phase)
+                except InvalidInputError as ex:
+                    raise InvalidInputError(
+                        f"sample {known.key[0]!r}, epoch {known.key[1]} of the log to go on with: {ex}; "
+                        "restore the log, or begin another run"
+                    ) from ex
         self.resumed = bool(prior)
         promised = dict.fromkeys((*seeds, *others), 0.0)  # in money the bill decides, call by call
         if self.bill is None:
@@ -295,7 +303,7 @@ class RepeatPurchase:
     @property
     def spent(self) -> float:
         """Of the budget, by earlier attempts too."""
-        return self.purchase.ledger.spent if self.bill is None else self.bill.spent
+        return self.purchase.ledger.spent + self.cut_off if self.bill is None else self.bill.spent
 
     @property
     def wasted(self) -> float:

@@ -20,6 +20,7 @@ from inspect_ai.solver import TaskState
 from numpy.typing import NDArray
 
 from evalbudget import Allocation
+from evalbudget.design import LARGEST
 from evalbudget.errors import EvalbudgetError, InvalidInputError, StoreError
 from evalbudget.repeats import Repeat, Summary
 from evalbudget.shown import shown_logger
@@ -148,6 +149,7 @@ class BudgetedSource(SampleSource):
         run, serving = current_run(), self._current()
         if run is None or serving is None or serving.book is None:
             return {}
+        serving.book.cut_off = interrupts.given_up(run.spec.eval_id)
         told = outcome(serving.book)
         if not serving.book.purchase.finished:
             return told
@@ -167,6 +169,7 @@ class BudgetedSource(SampleSource):
         serving = self._servings.get(spec.eval_id)
         if serving is None or serving.book is None or serving.refusal is not None:
             return None
+        serving.book.cut_off = interrupts.given_up(spec.eval_id)
         found = self._diagnosis(serving, serving.book)
         return found.summary(spec, self.scores_as, cluster=self._cluster, rows=self._rows)
 
@@ -599,7 +602,9 @@ class BudgetedSource(SampleSource):
         given = score.value if self._key is None else score.value[self._key]  # type: ignore[index,call-overload]
         serving.seen.add(given)
         if not in_range(value, self.config.score_range):
-            return None, "unscored" if math.isnan(value) else "score outside the declared range"
+            declared = self.config.score_range is not None
+            wrong = "score outside the declared range" if declared else f"score beyond {LARGEST:g}"
+            return None, "unscored" if math.isnan(value) else wrong
         return value, None
 
     def _warn_if_identical(self, serving: _Serving, book: RepeatPurchase) -> None:

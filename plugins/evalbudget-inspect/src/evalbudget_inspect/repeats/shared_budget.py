@@ -10,7 +10,7 @@ from typing import Any
 from inspect_ai import Task
 from inspect_ai.dataset import Sample
 
-from evalbudget import Budget, Design
+from evalbudget import Budget
 from evalbudget.budget import Unit
 from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget_inspect.host.chosen_samples import number_samples
@@ -148,7 +148,7 @@ def samples_of(task: Task, parsed: Mapping[str, Any]) -> list[Sample]:
 def _least(config: Config, task: Task, items: int, part: int, parsed: Mapping[str, Any]) -> tuple[int, str]:
     epochs = parsed.get("epochs") or task.epochs or 1
     config = replace(config, budget=part).for_items(items)
-    sampler = config.make_sampler(Design.of_items(items), warmup=epochs)
+    sampler = config.outline(items, warmup=epochs)
     least, why = least_of(config, sampler, items, epochs, 1 + (parsed.get("retry_on_error") or 0))
     calls = 1 if config.panel is None else config.panel.calls_per_generation
     if calls * items > least:

@@ -62,6 +62,7 @@ def budgeted(
     until: str | None = None,
     strata: str | None = None,
     cluster: str | None = None,
+    variances: str | Path | None = None,
     store: str | Path | None = None,
     **options: Any,
 ) -> Task:
@@ -102,6 +103,8 @@ def budgeted(
         cluster: field of the samples' metadata; samples that share a value are not independent of each other,
             and intervals are between clusters. Default: what a scorer's metrics declare, as in
             ``stderr(cluster="passage")``.
+        variances: how much each sample's scores vary, where that is known: a YAML file of lines
+            ``id: variance``, or a log of earlier epochs; for sampler ``robin``, which learns them otherwise.
         store: where processes that run the same task and model meet, to share the budget: a file, or
             ``"postgresql://user@host/database#name"``. Each has a log of its own samples, with the estimates
             of all.
@@ -148,6 +151,7 @@ def budgeted(
         until=until,
         strata=strata,
         cluster=cluster,
+        variances=None if variances is None else str(variances),
         store=store,
         rotating=panels.get(name),
         **options,

@@ -9,6 +9,7 @@ from typing import Any
 
 from evalbudget import Allocation
 from evalbudget.backtest import Bought, HowBought, LogColumns
+from evalbudget.design import LARGEST
 from evalbudget_lm_eval.host.answers import PHASE
 from evalbudget_lm_eval.host.logfiles import SamplesFile
 from evalbudget_lm_eval.logs.documents import Documents
@@ -99,7 +100,7 @@ class Readings:
                 continue
             if is_number(value) and math.isnan(value) and metric in metrics.of_some_documents:
                 continue
-            score = float(value) if is_number(value) and math.isfinite(value) else math.nan
+            score = float(value) if is_number(value) and abs(value) <= LARGEST else math.nan
             yield self._rater(metric, str(record["filter"])), int(record.get("epoch", 0)), score
 
     def _expected(self, log: Log, metrics: Metrics) -> dict[str, str]:

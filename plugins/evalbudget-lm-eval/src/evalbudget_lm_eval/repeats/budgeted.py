@@ -40,6 +40,7 @@ def budgeted(
     until: str | None = None,
     strata: str | None = None,
     cluster: str | None = None,
+    variances: str | Path | None = None,
     store: str | Path | None = None,
     journal: str | Path | None = None,
     in_flight: int | None = None,
@@ -74,6 +75,9 @@ def budgeted(
             budget pays for no more than that.
         cluster: field of the documents; those that share a value are not independent of each other, and
             intervals are between clusters.
+        variances: how much each document's scores vary, where that is known: a YAML file of lines
+            ``task:doc_id: variance``, or samples of an earlier run; for sampler ``robin``, which then needs
+            no first answers.
         store: where processes that run the same meet, to share the budget: a file, or
             ``"postgresql://user@host/database#name"``. Each returns its own samples, and estimates of all.
         journal: file that keeps what was paid for; it is continued if it exists. Default: one below
@@ -111,6 +115,7 @@ def budgeted(
         until=until,
         strata=strata,
         cluster=cluster,
+        variances=None if variances is None else str(variances),
         store=store,
         journal=None if journal is None else str(journal),
         in_flight=in_flight,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -66,6 +66,12 @@ class Config(RepeatConfig):
             )
         if self.in_flight is not None and self.in_flight < 1:
             raise InvalidInputError(f"--in_flight is {self.in_flight}; it must be 1 or more")
+
+    def variances_of(self, items: Sequence[str]) -> tuple[float, ...] | None:
+        """See RepeatConfig; the log of one task calls its documents by their numbers alone."""
+        tasks, _, numbers = zip(*(item.rpartition(":") for item in items), strict=True)
+        is_of_one = len(set(tasks)) == 1 and not self._known_variances.keys() & set(items)
+        return super().variances_of(numbers if is_of_one else items)
 
     def _alone(self) -> dict[str, bool]:
         """See RepeatConfig."""

@@ -43,7 +43,7 @@ from typing import Any, Protocol
 from lm_eval.utils import handle_non_serializable
 
 from evalbudget import Sampler, __version__, resume
-from evalbudget.errors import JournalError
+from evalbudget.errors import JournalError, reason
 from evalbudget.journal import Header, differences
 from evalbudget.run import JournalFile, JournalReader, LinesFile, read_line, whole_lines
 from evalbudget.secrets import cleaned, without_known, without_secrets
@@ -429,7 +429,7 @@ def _created(path: Path) -> LinesFile:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as ex:
-        raise JournalError(f"{path.parent} cannot be made: {ex.strerror}") from ex
+        raise JournalError(f"{path.parent} cannot be made: {reason(ex)}") from ex
     return LinesFile.create(path)
 
 
@@ -473,7 +473,7 @@ def state_of(path: Path) -> tuple[bool, dict[str, Any] | None]:
     try:
         lines = path.read_bytes().splitlines()
     except OSError as ex:
-        raise JournalError(f"{path} cannot be read: {ex.strerror}") from ex
+        raise JournalError(f"{path} cannot be read: {reason(ex)}") from ex
     for number, line in enumerate(lines, start=1):
         finished = line.startswith(b'{"finished":') and line.endswith(b"}")
         if line.startswith(b'{"counted":') and line.endswith(b"}"):

@@ -1,0 +1,82 @@
+"""Known variances of items: from a file that says them, or from earlier scores of the same items."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from evalbudget.errors import InvalidInputError
+from evalbudget.hooks._plugins import plugins
+from evalbudget.recorded._scores import RecordedScores
+from evalbudget.statistics._shrinkage import VariancePrior
+from evalbudget.yaml_text import read_yaml
+
+_FILES = (".yaml", ".yml")
+_NAMED = 3
+
+
+def read_variances(path: str | Path) -> dict[str, float]:
+    """Variance of the readings of each item.
+
+    Args:
+        path: of a YAML file with a line ``item: variance`` for each item, or of a log or a table of scores of
+            one model, whose items' variances are shrunk to what they are on average
+            (:class:`~evalbudget.statistics._shrinkage.VariancePrior`).
+
+    Raises:
+        InvalidInputError: it cannot be read, a variance is none, several models are in it, or no item was
+            read twice; names file and item.
+    """
+    path = Path(path)
+    if path.suffix.lower() not in _FILES:
+        return _of_scores(plugins().open_scores(path), path)
+    content = read_yaml(path, "file of variances")
+    if not isinstance(content, dict) or not content:
+        raise InvalidInputError(f"{path} holds no variances; write a line for each item, as in  q1: 0.25")
+    return {str(item): _variance(value, f"{path}, {item}") for item, value in content.items()}
+
+
+def in_order(variances: Mapping[str, float], items: Sequence[str], path: str) -> tuple[float, ...]:
+    """Of these items, shape (n_items,); what is known of others is left out.
+
+    Raises:
+        InvalidInputError: an item has none.
+    """
+    missing = [item for item in items if item not in variances]
+    if missing:
+        named = ", ".join(missing[:_NAMED]) + (", ..." if len(missing) > _NAMED else "")
+        raise InvalidInputError(
+            f"{path} has no variance of {len(missing)} of {len(items)} items ({named}); add them, or leave "
+            "--variances out: the sampler then learns them from its own first readings"
+        )
+    return tuple(variances[item] for item in items)
+
+
+def _variance(value: object, where: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value < math.inf:
+        raise InvalidInputError(f"{where}: {str(value)[:40]} is no variance; write a number, 0 or more")
+    return float(value)
+
+
+def _of_scores(recorded: RecordedScores, path: Path) -> dict[str, float]:
+    if len(recorded.models) > 1:
+        raise InvalidInputError(
+            f"{path} has scores of {len(recorded.models)} models, whose answers vary differently; give the "
+            "log of one"
+        )
+    scores = recorded.scores[0]  # items, raters, repeats
+    n = np.isfinite(scores).sum(axis=2)
+    mean = np.nansum(scores, axis=2) / np.maximum(n, 1)
+    squares = np.nansum((scores - mean[:, :, None]) ** 2, axis=2).sum(axis=1)
+    degrees = np.maximum(n - 1, 0).sum(axis=1)
+    several = degrees > 0
+    if not several.any():
+        raise InvalidInputError(
+            f"{path} has one reading of each item, which says nothing of how much readings vary; give a log "
+            "with several of each"
+        )
+    prior = VariancePrior.fit(squares[several] / degrees[several], degrees[several])
+    return dict(zip(recorded.items, prior.posterior_mean(squares, degrees).tolist(), strict=True))

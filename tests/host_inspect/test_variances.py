@@ -1,0 +1,70 @@
+"""Known variances: ROBIN goes by an earlier log's, or by a file's."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from inspect_ai import Task
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.log import EvalLog
+from inspect_ai.scorer import mean
+from tests.host_inspect.worlds import entry_of, scoring, solving
+
+from evalbudget.errors import InvalidInputError
+from evalbudget_inspect import budgeted
+
+N = 6
+
+
+def spread(number: int) -> float:
+    """Standard deviation of an item's scores."""
+    return 2.0**number / 8.0
+
+
+def value(state: Any) -> float:
+    item = int(state.sample_id[1:])
+    return 5.0 + random.Random(f"{item} {state.epoch}").gauss(0.0, spread(item))
+
+
+noisy = scoring("noisy", value, [mean()])
+
+
+def world() -> Task:
+    samples = [Sample(id=f"q{i}", input=f"item {i}") for i in range(N)]
+    return Task(
+        dataset=MemoryDataset(samples, name="noise"),
+        scorer=noisy(),
+        name="noise",
+        solver=solving(lambda state: None),
+    )
+
+
+def asked(log: EvalLog) -> list[int]:
+    counts = Counter(sample.id for sample in log.samples or [])
+    return [counts[f"q{i}"] for i in range(N)]
+
+
+def test_an_earlier_log_says_how_much_items_vary(run: Any) -> None:
+    earlier = run(budgeted(world(), budget="8x", sampler="uniform"))
+    log = run(budgeted(world(), budget="20x", variances=earlier.location))
+    counts = asked(log)
+    assert (entry_of(log)["sampler"], entry_of(log)["spent"]) == ("robin", 120)
+    assert max(counts[:4]) < 20 < min(counts[4:])
+    assert entry_of(log)["allocation"] == "fixed"
+
+
+def test_a_file_may_say_that_nothing_varies_and_must_name_every_item(run: Any, tmp_path: Path) -> None:
+    path = tmp_path / "variances.yaml"
+    path.write_text("".join(f"q{i}: {i % 2}\n" for i in range(N)))
+    assert asked(run(budgeted(world(), budget=30, variances=path))) == [1, 9] * 3
+    path.write_text("q0: 1\n")
+    log = run(budgeted(world(), budget=30, variances=path))
+    assert "has no variance of 5 of 6 items (q1, q2, q3, ...)" in log.error.message
+    assert all(sample.error for sample in log.samples)  # refused before the first was answered
+    path.write_text("q0: -1\n")
+    with pytest.raises(InvalidInputError, match="q0: -1 is no variance"):
+        budgeted(world(), budget=30, variances=path)

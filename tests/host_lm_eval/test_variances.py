@@ -1,0 +1,52 @@
+"""Known variances: ROBIN goes by an earlier run's samples, or by a file's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lm_eval.loggers import EvaluationTracker
+from tests.host_lm_eval.worlds import CoinModel, simple_evaluate, write_task
+
+from evalbudget.errors import InvalidInputError
+from evalbudget_lm_eval import budgeted
+
+N = 10
+
+
+def asked(results: dict[str, Any]) -> list[int]:
+    table = results["evalbudget"]["tasks"]["numbers"]
+    return [dict(zip(table["doc_id"], table["readings"], strict=True)).get(i, 0) for i in range(N)]
+
+
+def test_earlier_samples_say_how_much_documents_vary(tmp_path: Path) -> None:
+    folder, out = write_task(tmp_path / "tasks", n=N), tmp_path / "out"
+    tracker = EvaluationTracker(output_path=str(out))
+    with budgeted(budget="12x", sampler="uniform"):
+        earlier = simple_evaluate(folder, CoinModel(), log_samples=True)
+    samples = earlier.pop("samples")
+    tracker.save_results_aggregated(results=earlier, samples=samples)
+    tracker.save_results_samples(task_name="numbers", samples=samples["numbers"])
+    with budgeted(budget="20x", variances=out):
+        results = simple_evaluate(folder, CoinModel(seed=1))
+    counts = asked(results)
+    assert results["evalbudget"]["sampler"] == "robin"
+    assert sum(counts) == 20 * N
+    # the further down, the nearer to a coin; what never varied earlier is taken to vary a little
+    assert sum(counts[:3]) < sum(counts[-3:])
+
+
+def test_a_file_must_name_every_document(tmp_path: Path) -> None:
+    folder, path = write_task(tmp_path / "tasks", n=N), tmp_path / "variances.yaml"
+    path.write_text("".join(f"numbers:{i}: {i % 2}\n" for i in range(N)))
+    with budgeted(budget=50, variances=path):
+        assert asked(simple_evaluate(folder, CoinModel())) == [1, 9] * 5
+    path.write_text("numbers:0: 1\n")
+    lm = CoinModel()
+    with (
+        budgeted(budget=50, variances=path),
+        pytest.raises(InvalidInputError, match="no variance of 9"),
+    ):
+        simple_evaluate(folder, lm)
+    assert not lm.calls
