@@ -39,7 +39,9 @@ def warm_starts(*modules: str) -> Iterator[None]:
     """Sections start their processes from one that has imported what they need: most of their time."""
 
     def run(command: list[str], *, capture_output: bool, check: bool, **options: Any) -> Any:
-        return warm.run(command, host="lm-eval" if "arms" in command else "core", **options)
+        sizes = json.loads(command[-1]) if "load_sections.measured" in command else {}
+        host = sizes.get("host", "lm-eval" if "arms" in command else "core")
+        return warm.run(command, host=host, **options)
 
     started = SimpleNamespace(run=run, Popen=partial(warm.Popen, host="core"))
     with pytest.MonkeyPatch.context() as patch:

@@ -96,10 +96,26 @@ def of_few(rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
     return (rng.random(20) < 0.7).astype(float), (rng.random(20) < 0.4).astype(float)
 
 
+def of_tails(rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+    """20 items whose differences have heavy tails."""
+    return 5.0 + rng.standard_t(3, 20), np.full(20, 5.0)
+
+
+def of_one_tail(rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+    """20 items whose differences are small for most and large for some."""
+    return 5.0 + rng.exponential(size=20), np.full(20, 5.0)
+
+
 @pytest.mark.claim
 @pytest.mark.parametrize(
     ("world", "truth", "documents", "expected"),
-    [(of_documents, 0.15, 12, 20), (of_ratings, 10.0, None, 14), (of_few, 0.3, None, 18)],
+    [
+        (of_documents, 0.15, 12, 20),
+        (of_ratings, 10.0, None, 14),
+        (of_few, 0.3, None, 18),
+        (of_tails, 0.0, None, 11),
+        (of_one_tail, 1.0, None, 27),
+    ],
 )
 def test_intervals_are_hardly_wider_than_students(
     world: World, truth: float, documents: int | None, expected: int

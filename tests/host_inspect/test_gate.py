@@ -67,6 +67,19 @@ def old(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.parametrize("host", ["inspect", "lm-eval"])
+def test_the_candidate_is_the_model(host: str) -> None:
+    told = here(host, "gate", "--candidate", "x", "--margin", "0.1", "--baseline", str(QUIZ))
+    assert (told.exit_code, "here the candidate is --model" in told.output) == (2, True)
+
+
+def test_what_a_baseline_says_is_told(tmp_path: Path) -> None:
+    part = tmp_path / "part.csv"
+    part.write_text("item,model,score,extra\n" + "".join(f"item-{i},old,{i % 2},x\n" for i in range(120)))
+    found, _ = judged(part, model("new", 0.3), tmp_path, margin=0.1, budget=8)
+    assert found.notes == ("Baseline: Columns that were not read: extra.",)
+
+
 def test_a_candidate_that_is_worse_is_found_out_soon(old: Path, tmp_path: Path) -> None:
     found, log = judged(old, model("new", 0.3), tmp_path, margin=0.1)
     assert found.exit_code == 1
@@ -78,6 +91,7 @@ def test_a_candidate_that_is_worse_is_found_out_soon(old: Path, tmp_path: Path) 
     assert (told["verdict"], told["baseline"]) == ("worse", "baseline simulated/old")
     record = plugins().open_scores(tmp_path).race
     assert record is not None
+    assert [row.read for row in record.rows] == [found.items] * 2  # not all of the baseline's, beside them
     assert (record.kind, record.sentence, record.items) == ("gate", found.sentence, 120)
     row = next(row for row in record.rows if row.model == "simulated/new")
     assert (row.status, row.read) == ("worse", found.items)

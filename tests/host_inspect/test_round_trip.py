@@ -62,9 +62,44 @@ def check(told: dict[str, float], folder: Path, rater: str | None = None) -> Non
     assert {name: frame[name] for name in found} == pytest.approx(found, rel=1e-12, abs=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("options", "fail"),
+    [({"repeat": "judge"}, 0.0), ({"repeat": "judge"}, 0.3), ({"score_range": "1..6"}, 0.0)],
+    ids=["one answer", "one answer, failures", "scores outside the range"],
+)
+def test_judges_in_turn_give_their_own_rows(
+    options: dict[str, Any], fail: float, run: Any, tmp_path: Path
+) -> None:
+    means = {"x": 3.0, "y": 6.0}
+    judges = [get_model(f"simulated/{n}", mean=means[n], fail=fail, memoize=False) for n in means]
+    task = budgeted(story_rating(10), budget=72, judges=judges, **options)
+    told = rows_of(run(task, fail_on_error=False), "judge_rating")
+    (found,) = evalbudget.read(tmp_path / "logs").models().to_dict("records")
+    names = ("estimate", "stderr", "repeats_stderr", "repeats_lower", "repeats_upper")
+    assert [found[name] for name in names] == pytest.approx([told[name] for name in names], abs=1e-12)
+
+
 def varying(state: TaskState) -> float:
     """A score that differs between items and between answers to one."""
     return random.Random(f"{state.sample_id}-{state.epoch}").random() + number(state) % 3
+
+
+def test_a_sample_by_strata_with_failures_gives_its_own_rows(tmp_path: Path) -> None:
+    """An item without a score is of the stratum that its field says, or of one of which nothing is known."""
+
+    def fails(state: TaskState) -> float:
+        if number(state) % 5 == 0:
+            raise RuntimeError("the server went away")
+        return varying(state)
+
+    dataset = questions(range(30))
+    for sample in dataset:
+        sample.metadata = {"kind": "xyz"[int(str(sample.id)) % 3]}
+    made = quiz(30, bool, dataset=dataset, scorer=scoring("s", fails)())
+    log = logged(budgeted(made, budget=16, strata="kind"), tmp_path, fail_on_error=False)
+    assert entry_of(log)["failed"] > 0
+    worst = entry_of(log, "summary")["summary"]["at_worst"]
+    check({**rows_of(log, "s"), "lower": worst[0], "upper": worst[1]}, tmp_path)
 
 
 def test_a_sample_by_strata_gives_its_own_rows(tmp_path: Path) -> None:
@@ -120,6 +155,23 @@ def test_a_run_with_failures_gives_its_own_rows(options: dict[str, Any], tmp_pat
         assert told in " ".join(said.split()), said
 
 
+@pytest.mark.parametrize("options", [{}, {"sampler": "uniform"}], ids=["auto", "uniform"])
+def test_items_without_a_score_are_in_no_row_and_in_what_holds_at_worst(
+    options: dict[str, Any], tmp_path: Path
+) -> None:
+    def fails(state: TaskState) -> float:
+        if number(state) in (3, 7):
+            raise RuntimeError("the server went away")
+        return varying(state)
+
+    made = budgeted(quiz(12, bool, scorer=scoring("s", fails)()), budget=70, **options)
+    log = logged(made, tmp_path, fail_on_error=False)
+    told, worst = rows_of(log, "s"), entry_of(log, "summary")["summary"]["at_worst"]
+    assert worst[0] < told["lower"]
+    assert worst[1] > told["upper"]
+    check({**told, "lower": worst[0], "upper": worst[1]}, tmp_path)
+
+
 def test_an_entry_of_a_dict_gives_its_own_rows(tmp_path: Path) -> None:
     def both(state: TaskState) -> dict[str, float]:
         return {"x": varying(state), "y": 1.0 - varying(state)}
@@ -128,3 +180,11 @@ def test_an_entry_of_a_dict_gives_its_own_rows(tmp_path: Path) -> None:
     log = logged(budgeted(quiz(12, bool, scorer=scorer()), budget=60, score="both.x"), tmp_path)
     told = {name.removeprefix("eb/"): value for name, value in rows_of(log, "x").items()}
     check(told, tmp_path, rater="both.x")
+
+
+def test_scores_that_are_all_1_have_no_interval_where_the_range_is_unknown(tmp_path: Path) -> None:
+    log = logged(budgeted(quiz(12, bool, scorer=scoring("s", lambda _: 1.0)()), budget=60), tmp_path)
+    assert "lower" not in rows_of(log, "s")
+    (row,) = report(read(tmp_path))["leaderboard"].rows
+    (frame,) = evalbudget.read(tmp_path).models().to_dict("records")
+    assert all(map(math.isnan, (row.low, row.high, frame["lower"], frame["upper"])))

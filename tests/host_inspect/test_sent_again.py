@@ -302,18 +302,20 @@ def test_signals_are_passed_on_once_nothing_is_under_way(heard: list[int], tmp_p
 
 @pytest.mark.parametrize("under_way", [True, False])
 def test_signals_that_find_nothing_or_come_twice_are_passed_on_at_once(
-    heard: list[int], under_way: bool
+    heard: list[int], under_way: bool, tmp_path: Path
 ) -> None:
     interrupts = Interrupts()
 
     async def play() -> None:
         interrupts.watch()
         if under_way:
-            await interrupts.begins("a")
+            await interrupts.begins("a", Attempt(str(tmp_path), "t", "e"))
             signal.raise_signal(signal.SIGINT)
             assert heard == []
         signal.raise_signal(signal.SIGINT)
         assert heard == [signal.SIGINT]
+        interrupts.ends("a")  # cut off by the host
+        assert (interrupts.given_up("e"), interrupts.given_up("other")) == (int(under_way), 0)
 
     asyncio.run(play())
     interrupts.release()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 import os
 from collections.abc import Iterator
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
+import datasets
 import lm_eval.models.api_models
 import lm_eval.utils
 import pytest
@@ -33,13 +36,33 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def _nothing_is_found_out_again_or_waited_for() -> Iterator[None]:
-    # the host compiles a task's templates for every document, which takes a sixth of its time here, and reads
-    # the whole environment for proxies before every call; and it waits a second before it sends one again
+    # the host compiles a task's templates for every document, which takes a sixth of its time here, reads the
+    # whole environment for proxies before every call, and a task's documents for every arm and run; and it
+    # waits a second before it sends one again
+    load, loaded = datasets.load_dataset, dict[str, Any]()
+
+    def load_once(**given: Any) -> Any:
+        files = [file for file in _texts(given) if Path(file).is_file()]
+        of = repr((sorted(given.items()), [(Path(file).stat().st_mtime_ns, file) for file in files]))
+        if not files or of not in loaded:
+            loaded[of] = load(**given)
+        return copy.copy(loaded[of])
+
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(datasets, "load_dataset", load_once)
         patch.setattr(lm_eval.utils.env, "from_string", cache(lm_eval.utils.env.from_string))
         patch.setattr(requests.sessions, "get_environ_proxies", lambda url, no_proxy=None: {})
         patch.setattr(lm_eval.models.api_models, "wait_exponential", lambda **_: tenacity.wait_none())
         yield
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All that is a text in what a task says of its data set."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _texts(each)
 
 
 @pytest.fixture(autouse=True)

@@ -39,11 +39,11 @@ N = 40
 SKILLS = {"a": 0.9, "b": 0.8, "c": 0.6, "d": 0.5}
 
 
-# a loop that Ctrl-C broke off leaves sockets behind, which are collected here and in no later test
+# a loop that Ctrl-C broke off leaves sockets behind, which are collected here and in no later file's tests
 pytestmark = pytest.mark.filterwarnings("ignore:Exception ignored in:pytest.PytestUnraisableExceptionWarning")
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="module")
 def _collected() -> Iterator[None]:
     yield
     gc.collect()

@@ -206,7 +206,7 @@ def test_the_model_is_left_as_it_was() -> None:
     assert not {"model_call", "amodel_call", "parse_generations"} & vars(lm).keys()
 
 
-def test_a_second_signal_does_not_wait() -> None:
+def test_a_second_signal_does_not_wait_and_says_what_that_costs(caplog: pytest.LogCaptureFixture) -> None:
     with pytest.raises(KeyboardInterrupt):  # nothing is on its way
         Wire(_model(), Purse()).stop()
     wire = Wire(_model(), Purse())
@@ -219,6 +219,7 @@ def test_a_second_signal_does_not_wait() -> None:
 
     wire._send = send
     assert wire.call(["q"]) == "said"
+    assert "1 calls are given up; they may be billed, and count as spent" in caplog.text
     with pytest.raises(KeyboardInterrupt):
         wire.heard()  # read, and recorded
     with pytest.raises(KeyboardInterrupt):

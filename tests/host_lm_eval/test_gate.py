@@ -342,6 +342,25 @@ def test_python_takes_what_the_command_takes(tmp_path: Path) -> None:
     assert found.verdict is Verdict.NOT_WORSE  # fewer right answers, were these errors
 
 
+def test_a_task_says_that_lower_is_better(tmp_path: Path) -> None:
+    entry = {"metric": "exact_match", "aggregation": "mean", "higher_is_better": False}
+    tasks = manager(tmp_path / "tasks", n=N, metric_list=[entry])
+    with fresh_racers():
+        asked = {"margin": 0.1, "task_manager": tasks, "seed": 0}
+        found = gate(racer(0.9, 2), "numbers", baseline_model=racer(0.3, 1), name="new", **asked).gate
+    assert found is not None
+    assert (found.verdict, found.lower_is_better) == (Verdict.WORSE, True)
+
+
+def test_what_a_baseline_says_is_told(tmp_path: Path) -> None:
+    part = tmp_path / "part.csv"
+    part.write_text("item,model,score,extra\n" + "".join(f"{i},old,{i % 2},x\n" for i in range(N)))
+    found = judged(part, racer(0.3, 2), tmp_path, margin=0.1, budget=8).gate
+    assert found is not None
+    assert found.notes == ("Baseline: Columns that were not read: extra.",)
+    assert found.notes[0] in str(found)
+
+
 def test_a_candidate_cannot_be_called_baseline(tmp_path: Path) -> None:
     with pytest.raises(EvalbudgetError, match="give the candidate another one"):
         gate(racer(0.3, 2), "numbers", baseline_model=racer(0.9, 1), margin=0.1, name="baseline")

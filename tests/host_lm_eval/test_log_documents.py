@@ -319,13 +319,18 @@ def test_settings_of_a_task_of_a_group_are_named_with_the_task(tmp_path: Path) -
     assert read(tmp_path).models == ("org/m (version of arc=1.0)", "org/m (version of arc=2.0)")
 
 
-def test_documents_that_a_run_of_ours_gave_up_are_missing(tmp_path: Path) -> None:
-    block = {"allocation": "adaptive", "fixed_repeats": 2, "closed": ["toy:2"], "score": {"toy": "acc,none"}}
+def test_documents_that_a_run_of_ours_asked_in_vain_are_missing(tmp_path: Path) -> None:
+    block = {
+        "allocation": "adaptive",
+        "fixed_repeats": 2,
+        "in_vain": {"toy": [2]},
+        "score": {"toy": "acc,none"},
+    }
     scores = [sample(i, {"acc": 1.0}, epoch=epoch) for i in range(2) for epoch in range(2)]
     write_log(tmp_path, scores, evalbudget=block)
     recorded = read(tmp_path)
     assert missing_shares(recorded)[0].tolist() == [0.0, 0.0, 1.0]
-    assert "1 document of toy has no score of org/m: given up after failures." in notes(recorded)
+    assert "1 document of toy has no score of org/m: every call failed." in notes(recorded)
 
 
 def test_clusters_of_a_run_of_ours_are_declared(tmp_path: Path) -> None:

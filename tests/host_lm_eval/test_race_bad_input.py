@@ -91,7 +91,7 @@ def test_arms_as_users_write_them() -> None:
             {"score": "exact_match"},
             "choose one: --score exact_match,strict, --score exact_match,loose",
         ),
-        ("lower", {"score": "exact_match"}, "smaller is better"),
+        ("lower", {"score": "exact_match"}, "give the logs to evalbudget compare"),
     ],
 )
 def test_refused_before_anything_is_loaded(

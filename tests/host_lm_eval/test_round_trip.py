@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -86,8 +87,10 @@ def check_rows(
     ours = {word: rows[key] for word, key in named_here.items() if key in rows and word in mean.rows}
     assert len(ours) >= 4
     assert {word: mean.rows[word] for word in ours} == pytest.approx(ours, abs=1e-12)
-    (row,) = evalbudget.read(out, task=named).estimate().rows
-    assert row.estimate == pytest.approx(ours["estimate"], abs=1e-12)
+    (row,) = evalbudget.read(out, task=named).models().to_dict("records")
+    if None not in means:  # of a group, reports take all documents for one sample
+        ours = {"estimate": ours["estimate"]}
+    assert {word: row[word] for word in ours} == pytest.approx(ours, abs=1e-12)
 
 
 def of(recorded: RecordedScores, task: str) -> Any:
@@ -165,6 +168,20 @@ def test_a_sample_of_the_documents(tmp_path: Path) -> None:
     check_rows(out, found, "numbers", "exact_match,none", drawn=True)
 
 
+def test_a_sample_by_strata(tmp_path: Path) -> None:
+    folder, out = write_task(tmp_path / "tasks"), tmp_path / "out"
+    texts = "".join(f'{{"number": {i}, "text": "{i}", "kind": "{"xxyz"[i % 4]}"}}\n' for i in range(40))
+    (folder / "numbers.jsonl").write_text(texts)
+    with budgeted(budget=18, strata="kind", seed=3):
+        found = evaluate(folder, "model=coin,seed=3", "numbers", output=out, **COIN)
+    rows = found["results"]["numbers"]
+    (row,) = evalbudget.read(out).estimate().rows
+    told = [row.estimate, row.standard_error, row.low, row.high]
+    names = [f"exact_match{ending},none" for ending in ("", "_stderr", "_lower", "_upper")]
+    assert told == pytest.approx([rows[name] for name in names], abs=1e-12)
+    assert row.estimate != pytest.approx(np.nanmean(evalbudget.read(out).recorded.scores), abs=1e-6)
+
+
 @pytest.mark.parametrize("sampler", ["uniform", "eb-bernstein"])
 def test_a_budget_in_money(
     paid: PaidServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sampler: str
@@ -200,19 +217,23 @@ def test_two_runs_of_one_task_in_a_group(tmp_path: Path) -> None:
     assert Study(one).item_means(0) == pytest.approx(Study(recorded).item_means(0)[of(recorded, "one")])
 
 
-def test_a_document_that_was_given_up_is_missing_and_no_part_of_the_mean(tmp_path: Path) -> None:
+@pytest.mark.parametrize("budget", [12, 75], ids=["a sample", "all"])
+def test_a_document_that_failed_always_is_missing_and_no_part_of_the_mean(
+    tmp_path: Path, budget: int
+) -> None:
     code = "(results[0] > '4') / (doc['number'] != 5)"
     folder, out = write_scored(tmp_path / "tasks", "exact_match", code), tmp_path / "out"
-    with budgeted(budget=75, seed=3):
+    with budgeted(budget=budget, seed=3):
         found = evaluate(folder, "model=coin,seed=3", "numbers", output=out, **COIN)
     recorded = open_scores(out)
     assert recorded is not None
     assert recorded.declared is not None
-    assert recorded.declared.notes == (
-        "1 document of numbers has no score of coin: given up after failures.",
-    )
+    assert recorded.declared.notes == ("1 document of numbers has no score of coin: every call failed.",)
     (row,) = evalbudget.read(out).estimate().rows
     assert row.estimate == pytest.approx(found["results"]["numbers"]["exact_match,none"], abs=1e-12)
+    worst = found["evalbudget"]["summary"]["at_worst"]
+    assert (row.low, row.high) == pytest.approx(worst, abs=1e-12)
+    assert worst[0] < found["results"]["numbers"]["exact_match_lower,none"]
 
 
 def test_scores_that_are_gone_are_said(tmp_path: Path) -> None:
@@ -227,3 +248,23 @@ def test_scores_that_are_gone_are_said(tmp_path: Path) -> None:
     (note,) = recorded.declared.notes
     assert note.startswith("5 of the 75 scores of coin are not in out/coin/samples_numbers_")
     assert recorded.declared.complete == (False,)
+
+
+@pytest.mark.parametrize(("metric", "has_interval"), [("points", False), ("exact_match", True)])
+def test_scores_that_are_all_1(tmp_path: Path, metric: str, has_interval: bool) -> None:
+    """Of a metric of unknown range they leave no interval, in a run as in what is read of its log."""
+    folder, out = write_scored(tmp_path / "tasks", metric, "1.0"), tmp_path / "out"
+    with budgeted(budget=75, seed=3):
+        found = evaluate(folder, "model=coin,seed=3", "numbers", output=out, **COIN)
+    rows, scores = found["results"]["numbers"], evalbudget.read(out)
+    told = [rows.get(f"{metric}_{end},none", math.nan) for end in ("lower", "upper")]
+    assert math.isfinite(told[0]) is has_interval
+    (row,) = scores.estimate().rows
+    (frame,) = scores.models().to_dict("records")
+    again = evalbudget.from_frame(scores.readings()).models().to_dict("records")[0]
+    for low, high in (
+        (row.low, row.high),
+        (frame["lower"], frame["upper"]),
+        (again["lower"], again["upper"]),
+    ):
+        assert [low, high] == pytest.approx(told, abs=1e-12, nan_ok=True)

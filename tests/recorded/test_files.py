@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from evalbudget.backtest import Declared, RecordedScores
+from evalbudget.comparisons import Baseline, as_csv
 from evalbudget.errors import InvalidInputError
+from evalbudget.frames import Scores
 from evalbudget.hooks._plugins import Plugins
 from evalbudget.recorded._direction import direction_note
 from evalbudget.recorded._files import open_scores
@@ -114,14 +116,19 @@ def test_an_archive_is_known_by_its_content(small: RecordedScores, tmp_path: Pat
     assert opened.models == small.models
 
 
-def test_an_archive_keeps_that_a_direction_should_have_been_declared(
+def test_archives_tables_and_baselines_keep_that_a_direction_should_have_been_declared(
     small: RecordedScores, tmp_path: Path
 ) -> None:
     declared = Declared.of(small.models, small.items, small.raters, direction_missing=True)
-    replace(small, declared=declared).save(tmp_path / "scores.npz")
-    opened = open_scores(tmp_path / "scores.npz")
-    assert opened is not None
-    assert direction_note(opened).startswith("No direction is declared for")
+    unsaid = replace(small, declared=declared)
+    unsaid.save(tmp_path / "scores.npz")
+    Scores(unsaid).readings().to_csv(tmp_path / "scores.csv", index=False)
+    one = unsaid.part(models=np.array([0]), raters=np.array([0]))
+    (tmp_path / "baseline.csv").write_text(as_csv(Baseline.of(one, name="one")))
+    for name in ("scores.npz", "scores.csv", "baseline.csv"):
+        opened = open_scores(tmp_path / name)
+        assert opened is not None
+        assert direction_note(opened).startswith("No direction is declared for")
 
 
 def test_a_truncated_archive_is_broken_not_foreign(small: RecordedScores, tmp_path: Path) -> None:

@@ -123,7 +123,10 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
     "three axes": ({"scores": SCORES[0]}, r"scores has shape \(3, 2, 4\); it must have the four axes"),
     "empty axis": ({"scores": SCORES[:, :0]}, "every axis needs at least one"),
     "all missing": ({"scores": np.full_like(SCORES, np.nan)}, "all 24 scores are NaN"),
-    "infinite": ({"scores": np.where(SCORES == 5, np.inf, SCORES)}, r"infinite at \(0, 0, 1, 1\)"),
+    "infinite": (
+        {"scores": np.where(SCORES == 5, np.inf, SCORES)},
+        r"infinite or beyond 1e\+30 at \(0, 0, 1, 1\)",
+    ),
     "text": ({"scores": SCORES.astype(str)}, "scores holds <U.* values"),
     "objects": ({"scores": SCORES.astype(object)}, "scores is an array of Python objects"),
     "object names": ({"items": np.array(["a", "b", None])}, "items is an array of Python objects"),

@@ -51,6 +51,7 @@ def test_a_gate_is_reported_by_its_own_verdict() -> None:
     told = {
         "verdict": "worse",
         "candidate": "new",
+        "items": 40,
         "items_available": 100,
         "spent": "40 bought.",
         "notes": ["x"],

@@ -53,6 +53,15 @@ def test_exact_cases(phases: list[Phase], mean: list[float], variance: list[floa
     np.testing.assert_allclose(found.variance, variance, atol=1e-6)
 
 
+def test_items_without_a_reading_change_nothing() -> None:
+    """Whoever reads a log may not know of items whose every call failed."""
+    item, phase = np.array([0, 0, 1, 1, 0, 1, 1]), np.array([0.0, 0, 0, 0, 1, 1, 1])
+    value = np.array([7.0, 3, 1, 7, 5, 1, 3])
+    alone, among = (phase_means(item, phase, value, n) for n in (2, 20))
+    np.testing.assert_array_equal(among.mean[:2], alone.mean)
+    np.testing.assert_array_equal(among.share, alone.share)
+
+
 def test_shares_make_the_means_and_add_up_to_one() -> None:
     item = np.array([0, 0, 1, 1, 2, 2, 0, 1, 1, 1, 2, 2])
     phase = np.repeat([0.0, 1.0], 6)

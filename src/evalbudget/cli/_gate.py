@@ -11,7 +11,7 @@ import click
 from evalbudget.cli._gate_output import show_gate
 from evalbudget.cli._output import STDOUT, check_targets, say, write_text
 from evalbudget.cli.flags import options_of
-from evalbudget.comparisons.flags import BASELINE, BASELINE_MODEL, FLAGS, OUTPUT
+from evalbudget.comparisons.flags import BASELINE, BASELINE_MODEL, CANDIDATE, FLAGS, OUTPUT
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.exit_codes import codes_for_help
 from evalbudget.flags import PRICES, RISK, SAMPLER_SEED, refuse_misspelled
@@ -37,10 +37,7 @@ HOSTS = ("inspect", "lm-eval")
 
 
 @click.command(epilog=EXAMPLES, context_settings={"ignore_unknown_options": True})
-@options_of(FLAGS)
-@click.option(
-    "--candidate", metavar="LOG|MODEL", help="Who is judged: a log that is there, or a model to evaluate."
-)
+@options_of((*FLAGS, CANDIDATE))
 @click.option("--task", metavar="TASK", help="Of a candidate that is a model: what it is evaluated on.")
 @click.option(
     "--host", metavar="NAME", help="Who evaluates it: inspect or lm-eval.  [default: who has the task]"

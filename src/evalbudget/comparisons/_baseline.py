@@ -161,6 +161,11 @@ class Baseline:
         )
 
     @property
+    def told(self) -> tuple[str, ...]:
+        """The notes, and that the log does not say which way is better though it should."""
+        return (*([self.direction_note] if self.direction_note else ()), *self.notes)
+
+    @property
     def items(self) -> list[str]:
         """Those that were asked, with a score or without."""
         return [*self.scores, *(item for item, share in self.missing.items() if share == 1.0)]

@@ -7,6 +7,7 @@ from io import StringIO
 
 from evalbudget._spreadsheets import name_as_cell
 from evalbudget.comparisons._baseline import Baseline
+from evalbudget.recorded._declared import UNKNOWN
 
 _COLUMNS = ("item", "score", "model", "rater", "task", "version", "category", "digest", "better", "cluster")
 
@@ -25,7 +26,9 @@ def as_csv(baseline: Baseline, cluster: str | None = None) -> str:
     columns = [name for name in columns if name not in ("task", "version") or baseline.task is not None]
     columns = [name for name in columns if name != "digest" or any(baseline.digests.values())]
     columns = [name for name in columns if name != "cluster" or baseline.sampled]
-    columns = [name for name in columns if name != "better" or baseline.lower_is_better is not None]
+    way = {True: "lower", False: "higher", None: UNKNOWN if baseline.direction_note else ""}
+    better = way[baseline.lower_is_better]
+    columns = [name for name in columns if name != "better" or better]
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow([name_as_cell(cluster or name) if name == "category" else name for name in columns])
     for item in sorted(baseline.items, key=lambda item: (len(item), item)):
@@ -39,7 +42,7 @@ def as_csv(baseline: Baseline, cluster: str | None = None) -> str:
             "category": baseline.clusters.get(item, ""),
             "digest": baseline.digests.get(item, ""),
             "cluster": baseline.sampled.get(item, ""),
-            "better": "lower" if baseline.lower_is_better else "higher",
+            "better": better,
         }
         known = {name: name_as_cell(text) for name, text in known.items()}
         rows.writerow([known[name] for name in columns])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -116,7 +117,13 @@ def gate(
     )
 
 
-def gate_of(race: RacePurchase, config: GateConfig, score: str, bill: Bill | None = None) -> Gate:
+def gate_of(
+    race: RacePurchase,
+    config: GateConfig,
+    score: str,
+    bill: Bill | None = None,
+    said_of_baseline: Sequence[str] = (),
+) -> Gate:
     """The verdict on a candidate whose scores were bought, or are being bought.
 
     Args:
@@ -124,6 +131,7 @@ def gate_of(race: RacePurchase, config: GateConfig, score: str, bill: Bill | Non
         config: what the user asked for.
         score: that was compared.
         bill: that calls are on, where the budget is money or tokens.
+        said_of_baseline: what its log says beside its scores.
     """
     assert isinstance(race.sampler, GateSampler)
     decided = race.sampler.evidence(1)
@@ -154,4 +162,5 @@ def gate_of(race: RacePurchase, config: GateConfig, score: str, bill: Bill | Non
         handled=race.sampler.missing,
         lower_is_better=race.sampler.lower_is_better,
         is_kept=not asked,
+        notes=tuple(f"Baseline: {note}" for note in said_of_baseline),
     )

@@ -30,6 +30,9 @@ CLUSTER = Flag("cluster", "Field of an item that says which items belong togethe
 LOWER_IS_BETTER = Flag(
     "lower_is_better", "Lower scores are better, where the log does not say so itself.", switch=True
 )
+CANDIDATE = Flag("candidate", "Who is judged: a log that is there, or a model to evaluate.", "LOG|MODEL")
+"""Of the command that takes logs, too."""
+NOT_HERE = "is of evalbudget gate; here the candidate is --model"
 MARKDOWN = Flag(
     "markdown_path",
     "Write the verdict as a comment for a pull request; - for standard output.",

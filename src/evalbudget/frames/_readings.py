@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evalbudget.frames._write import Values
-from evalbudget.recorded._declared import Declared
+from evalbudget.recorded._declared import UNKNOWN, Declared
 from evalbudget.recorded._how_bought import HowBought
 from evalbudget.recorded._scores import RecordedScores
 
 IntArray = NDArray[np.int64]
-_BETTER = {None: None, True: "lower", False: "higher"}
+_BETTER = {True: "lower", False: "higher"}
 
 
 def readings(recorded: RecordedScores) -> dict[str, Values]:
@@ -29,6 +29,7 @@ def readings(recorded: RecordedScores) -> dict[str, Values]:
     model, item, rater, repeat = rows
     n = model.size
     told = recorded.declared or Declared.of(recorded.models, recorded.items, recorded.raters)
+    unsaid = UNKNOWN if told.direction_missing else None
     ranges = np.array([(np.nan, np.nan) if known is None else known for known in told.ranges])
     purchases = recorded.purchases
     bought = purchases or (HowBought(),) * len(recorded.models)
@@ -56,7 +57,7 @@ def readings(recorded: RecordedScores) -> dict[str, Values]:
         "one_measure": np.full(n, recorded.one_measure),
         "failed": lost[rows],
         "complete": np.array(told.complete)[model],
-        "better": _named([_BETTER[way] for way in told.lower_is_better], rater),
+        "better": _named([unsaid if way is None else _BETTER[way] for way in told.lower_is_better], rater),
         "score_low": ranges[rater, 0],
         "score_high": ranges[rater, 1],
         "digest": _named([digest or None for digest in told.digests], item),

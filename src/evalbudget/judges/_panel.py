@@ -142,8 +142,11 @@ class PanelRows:
         scores = self.by_epoch
         if not scores.value.size:
             return NOTHING_SCORED
+        by_generation = self.scores if self.allocation is Allocation.FIXED else scores
         again = mean_over_fixed_items(
-            judge_corrected_generations(scores), allocation=self.allocation, fixed_repeats=self.fixed_repeats
+            judge_corrected_generations(by_generation),
+            allocation=self.allocation,
+            fixed_repeats=self.fixed_repeats,
         )
         total = self.estimate
         found = mean_rows(
@@ -192,10 +195,13 @@ class PanelRows:
 
 
 def _renumbered(calls: Iterable[Call]) -> list[Call]:
-    """Calls of kept generations: every judge's first call of an item is of epoch 0, its second of epoch 1."""
+    """Calls of kept generations: every judge's first score of an item is of epoch 0, its second of epoch 1.
+
+    Calls that failed come after all scores, since logs need not say whose they were.
+    """
     again: Counter[tuple[int, int]] = Counter()
     found = []
-    for call in sorted(calls, key=lambda call: call[:3]):
+    for call in sorted(calls, key=lambda call: (math.isnan(call.score), call[:3])):
         found.append(call._replace(epoch=again[call.item, call.judge]))
         again[call.item, call.judge] += 1
     return found

@@ -46,7 +46,7 @@ READINGS: tuple[Column, ...] = (
     Column("one_measure", Kind.FLAG, "raters are judges, not metrics"),
     Column("failed", Kind.FLAG, "true unless said, where there is no score"),
     Column("complete", Kind.FLAG, "rows of the model lack nothing it was asked"),
-    Column("better", Kind.TEXT, "`higher` or `lower` scores"),
+    Column("better", Kind.TEXT, "`higher`, `lower` or `unknown`"),
     Column("score_low", Kind.NUMBER, "smallest that the rater can give"),
     Column("score_high", Kind.NUMBER, "largest"),
     Column("digest", Kind.TEXT, "of what was asked"),

@@ -14,6 +14,8 @@ T = TypeVar("T")
 Settings = Mapping[str, str]
 Range = tuple[float, float]
 
+UNKNOWN = "unknown"
+"""In tables: a direction that the source should say, and does not."""
 _CHARACTERS = 16
 """Of each half of a digest: a chance of 1 in 10^11 that two of 10,000 questions share one."""
 

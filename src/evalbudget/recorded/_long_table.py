@@ -23,7 +23,7 @@ from evalbudget.recorded._columns import (
     TEXTS,
     TRUTHS,
 )
-from evalbudget.recorded._declared import Declared, columns_not_read
+from evalbudget.recorded._declared import UNKNOWN, Declared, columns_not_read
 from evalbudget.recorded._how_bought import HowBought
 from evalbudget.recorded._places import Places
 from evalbudget.recorded._scores import RecordedScores
@@ -33,7 +33,7 @@ from evalbudget.sampler import Allocation
 FloatArray = NDArray[np.float64]
 
 _MOST_EPOCHS = 1e6
-_WAYS = {"lower": 1.0, "higher": 0.0}
+_WAYS = {"lower": 1.0, "higher": 0.0, UNKNOWN: np.nan}
 
 
 @dataclass(frozen=True)
@@ -200,6 +200,7 @@ class LongTable:
             cluster="cluster",
             unclustered=alone,
             notes=notes,
+            direction_missing=UNKNOWN in ways,
         )
         return None if found == Declared.of(models, items, raters) else found
 

@@ -44,8 +44,9 @@ def missing_answers(recorded: RecordedScores) -> IntArray:
 def score_range(recorded: RecordedScores) -> tuple[tuple[float, float], bool]:
     """Smallest and largest score that a missing one could be, and whether that is known.
 
-    Known where the source declares it of all raters, or where all scores are 0 or 1; otherwise the smallest
-    and largest score that anybody has.
+    Known where the source declares it of all raters, or where scores are 0 and 1 and nothing else, or only
+    one of them in a table. A log's reader knows its metrics: a 0 that is not of a declared range may be of
+    any. Otherwise the smallest and largest score that anybody has.
     """
     if recorded.declared is not None:
         ranges = {known for known in recorded.declared.ranges if known is not None}
@@ -53,7 +54,7 @@ def score_range(recorded: RecordedScores) -> tuple[tuple[float, float], bool]:
             return ranges.pop(), True
     values = recorded.scores[~np.isnan(recorded.scores)]
     low, high = float(values.min()), float(values.max())
-    if np.isin(values, (0.0, 1.0)).all():
+    if np.isin(values, (0.0, 1.0)).all() and (low < high or recorded.purchases is None):
         return (0.0, 1.0), True
     return (low, high), False
 

@@ -107,8 +107,11 @@ class RaceRecord:
         rows: Iterable[RaceRow],
         names: Mapping[str, str],
     ) -> RaceRecord:
-        """Intervals are of items that were drawn one by one and answered once."""
-        repeats, candidate = int(gate["repeats"]), str(gate["candidate"])
+        """Intervals are of items that were drawn one by one and answered once.
+
+        A baseline whose scores are all known was looked at on the items of the candidate only.
+        """
+        repeats, candidate, compared = int(gate["repeats"]), str(gate["candidate"]), int(gate["items"])
         one_by_one = gate["cluster"] is None and repeats == 1
         known = gate["difference"] is not None
         told = "Difference {difference:+.3g} ({lower:+.3g} to {upper:+.3g})".format_map(gate) if known else ""
@@ -124,7 +127,7 @@ class RaceRecord:
                     status=verdict if row.model == names.get(candidate, candidate) else "baseline",
                     lower=row.lower if one_by_one else math.nan,
                     upper=row.upper if one_by_one else math.nan,
-                    read=math.ceil(row.read / repeats),
+                    read=min(math.ceil(row.read / repeats), compared),
                 )
                 for row in rows
             ),

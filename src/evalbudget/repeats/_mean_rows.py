@@ -19,6 +19,7 @@ from evalbudget.repeats.estimates import (
     mean_over_sampled_items,
     mean_over_stratified_items,
 )
+from evalbudget.repeats.estimates._benchmark_mean import mean_of_item_means
 from evalbudget.sampler import Allocation
 
 LEVEL = 0.95
@@ -53,6 +54,8 @@ class BenchmarkMean:
             read twice.
         bounds: the smallest and the largest possible score; None if unknown.
         clusters: of the items that were scored; None where items are independent of each other.
+        at_worst: ``lower`` and ``upper`` whatever the scores of items that have none would have been; None
+            where none lacks one. Strata weigh in them as drawn.
     """
 
     rows: Mapping[str, float]
@@ -63,6 +66,7 @@ class BenchmarkMean:
     bounds: tuple[float, float] | None = None
     full: Estimate | None = None
     clusters: int | None = None
+    at_worst: ConfidenceInterval | None = None
 
     @property
     def is_full_run(self) -> bool:
@@ -88,6 +92,7 @@ def describe_mean(
     strata: Strata | None = None,
     clusters: ArrayLike | None = None,
     given_up: Collection[int] = (),
+    in_vain: Collection[int] = (),
 ) -> BenchmarkMean:
     """The benchmark mean and how sure it is; only what is defined. See :func:`mean_rows` for the rules.
 
@@ -102,6 +107,7 @@ def describe_mean(
         clusters: number of each item's cluster, where items of one cluster are not independent of each other;
             None where they are.
         given_up: items that are never asked again, with or without a score.
+        in_vain: of a sample's items, those that were asked and have no score.
     """
     if readings is None:
         return NOTHING_SCORED
@@ -129,9 +135,29 @@ def describe_mean(
         bounds=bounds,
         level=level,
     )
+    if "lower" in found.rows:
+        lost = readings.counts == 0
+        if strata is not None:
+            lost &= np.isin(np.arange(readings.n_items), list(in_vain))
+        if lost.any():
+            used = readings.first(fixed_repeats) if allocation is Allocation.ADAPTIVE else readings
+            scale = bounds or (float(readings.value.min()), float(readings.value.max()))
+            ends = [
+                mean_of_item_means(np.where(lost, end, used.item_means), bounds=bounds, clusters=clusters)
+                for end in scale
+            ]
+            found = replace(found, at_worst=hull(found.rows, ends, level))
     if not estimators:
         return found
     return replace(found, rows={**found.rows, **estimator_rows(estimators, readings, bounds, level)})
+
+
+def hull(rows: Mapping[str, float], estimates: Sequence[Estimate], level: float) -> ConfidenceInterval:
+    """The smallest interval that holds ``lower``, ``upper`` and the intervals of these estimates."""
+    found = ConfidenceInterval(rows["lower"], rows["upper"])
+    for one in estimates:
+        found = _span(found, one.confidence_interval(level))
+    return found
 
 
 def mean_rows(

@@ -81,6 +81,8 @@ class Summary:
         without_score: items that are not in the estimate though they were asked, or were to be.
         with_them: what the estimate would be if they scored the lowest, and the highest; None where there are
             none, or strata weigh.
+        at_worst: the 95% interval whatever they would score, as reports print it; None where there are none,
+            or judges took turns.
         cached: readings of answers that came out of the host's cache.
         alike: a sampler that goes by scores asked all items equally often, as plain epochs would have.
     """
@@ -115,6 +117,7 @@ class Summary:
     processes: int = 1
     without_score: int = 0
     with_them: tuple[float, float] | None = None
+    at_worst: tuple[float, float] | None = None
     cached: int = 0
     alike: bool = False
 
@@ -191,6 +194,8 @@ class Summary:
         what = f"; the values of {self.strata} weigh as drawn" if self.strata else ""
         if self.with_them is not None:
             what = f", which would be {_span(*self.with_them, places)} with them"
+        if self.at_worst is not None:
+            what += f"; the 95% interval {_span(*self.at_worst, places)} holds whatever they would score"
         missing = f"{count(self.without_score, 'item')} of {self.items:,} without a score"
         return f"{missing}: not in the estimate{what}"
 
@@ -360,6 +365,7 @@ def summarize(outcome: Outcome) -> Summary:
         processes=outcome.processes,
         without_score=outcome.without_score,
         with_them=outcome.with_them,
+        at_worst=None if (worst := outcome.mean.at_worst) is None else (worst.low, worst.high),
         cached=outcome.cached,
         alike=outcome.table.knows_phases and _is_alike(outcome.table.counts),
     )

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evalbudget.statistics._bounds import Bounds, FloatArray, IntArray, check_level
-from evalbudget.statistics._clustered_mean import clustered_mean, summed_errors
+from evalbudget.statistics._clustered_mean import clustered_mean, farthest, summed_errors
 from evalbudget.statistics._paired_interval import ScoreSpan, paired_intervals
 
 
@@ -20,7 +20,7 @@ class Pairs:
         value: a's mean less b's, over what both were scored on; nan if that is nothing.
         standard_error: nan or 0 where it leaves nothing to estimate it from.
         degrees: of freedom.
-        most: the largest deviation of an item's difference from the mean; nan likewise.
+        most: the largest deviation of an item's difference from the mean, as of ``farthest``; nan likewise.
         n_items: that both were scored on.
         clusters: of these items; as many, where each was sampled by itself.
     """
@@ -116,8 +116,7 @@ def pairs_by_item(
         )
         same = _ptp(difference, shared) == 0.0
         error[a, same & (n > 1)] = 0.0
-        off = np.where(shared, np.abs(difference - value[a][:, None]), 0.0)
-        most[a], count[a] = off.max(axis=1, initial=0.0), n
+        most[a], count[a] = farthest(difference - value[a][:, None], shared), n
         if cluster is not None:
             found = [
                 clustered_mean(np.where(s, d, np.nan), cluster)

@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from evalbudget.estimate import ConfidenceInterval
+from evalbudget.estimate import ConfidenceInterval, Estimate
 from evalbudget.judges.estimates import judge_corrected_generations
 from evalbudget.missing import Missing, as_missing
 from evalbudget.recorded._direction import is_lower_better
 from evalbudget.recorded._missing import missing_answers, missing_shares, score_range
-from evalbudget.repeats._mean_rows import mean_rows
-from evalbudget.repeats.estimates import ItemReadings, mean_over_fixed_items, mean_over_sampled_items
+from evalbudget.repeats._mean_rows import hull, mean_rows
+from evalbudget.repeats.estimates import mean_over_fixed_items
+from evalbudget.repeats.estimates._benchmark_mean import mean_of_item_means
 from evalbudget.report._both import Both
 from evalbudget.report._missing import check_range, missing_note, without_missing
 from evalbudget.report._numbers import CLAIM, NOTHING
 from evalbudget.report._pairs import Pairs, pairs_by_item
 from evalbudget.report._scored import Scored, readings_of
-from evalbudget.sampler import Allocation
 from evalbudget.statistics._bounds import Bounds, FloatArray
 from evalbudget.statistics._clustered_mean import summed_errors
 from evalbudget.statistics._paired_interval import ScoreSpan
@@ -224,10 +224,9 @@ class Study(Scored):
         ).rows
         if not (self.shares[model] > 0.0).any() or "lower" not in rows:
             return rows
-        ends = [self._interval_of(means[model], model, level) for means in (self.lowest, self.highest)]
-        low = min(rows["lower"], *(end.low for end in ends))
-        high = max(rows["upper"], *(end.high for end in ends))
-        return {**rows, "lower": low, "upper": high}
+        worst = [self._mean_of(means[model], model) for means in (self.lowest, self.highest)]
+        found = hull(rows, worst, level)
+        return {**rows, "lower": found.low, "upper": found.high}
 
     def _clusters_of(self, model: int) -> int | None:
         """Clusters of the items that a model has a score on; None where items are independent."""
@@ -235,25 +234,21 @@ class Study(Scored):
             return None
         return int(np.unique(self.clusters[self.recorded.counts[model].sum(axis=1) > 0]).size)
 
-    def _interval_of(self, means: FloatArray, model: int, level: float) -> ConfidenceInterval:
-        """Of the mean of item means, with the error of the judges' biases."""
-        value = means[~np.isnan(means)]
-        once = ItemReadings.of(
-            np.arange(value.size), np.zeros(value.size, np.int64), value, n_items=value.size
-        )
-        clusters = None if self.clusters is None else self.clusters[~np.isnan(means)]
+    def _mean_of(self, means: FloatArray, model: int) -> Estimate:
+        """Of item means, with the error of the judges' biases."""
         # less their judges' biases, means of a panel may be outside
         bounds = None if self.is_panel else self.bounds
-        found = mean_over_sampled_items(once, allocation=Allocation.FIXED, bounds=bounds, clusters=clusters)
+        found = mean_of_item_means(means, bounds=bounds, clusters=self.clusters)
         added, degrees = (float(of_each[model]) for of_each in self.judge_errors)
         if added > 0.0 and found.standard_error > NOTHING:
-            error, freedom = summed_errors((found.standard_error**2, value.size - 1), (added, degrees))
-            half = float(t_quantile(level, freedom) * error)
-            interval = ConfidenceInterval(found.value - half, found.value + half)
-        else:
-            interval = found.confidence_interval(level)
-        low, high = self.bounds or (-np.inf, np.inf)
-        return ConfidenceInterval(float(np.fmax(interval.low, low)), float(np.fmin(interval.high, high)))
+            error, freedom = summed_errors((found.standard_error**2, found.n - 1), (added, degrees))
+
+            def interval(level: float) -> ConfidenceInterval:
+                half = float(t_quantile(level, freedom) * error)
+                return ConfidenceInterval(found.value - half, found.value + half)
+
+            found = replace(found, interval=interval)
+        return found if self.bounds is None else found.within(*self.bounds)
 
     def of_both(self, a: int, b: int) -> Both:
         """What is compared of two models.
@@ -293,6 +288,6 @@ class Study(Scored):
 
 
 def known_range(recorded: RecordedScores) -> tuple[float, float] | None:
-    """As the source declares it; else 0 to 1 where all scores are 0 or 1; otherwise nobody knows."""
+    """As far as it is known; see :func:`~evalbudget.recorded._missing.score_range`."""
     found, known = score_range(recorded)
     return found if known else None

@@ -8,6 +8,8 @@ the mean,
 The second term is the error of the mean with two more items, one off by m each way. Where few items differ,
 the plain error is too small whenever fewer differ than should: with 1 to 3 of 1,000 it excludes what would
 show as little in one of nine samples. Where many do, the plain error is the larger one, and nothing changes.
+Of few items, most of which differ from each other, m is cut
+(:func:`~evalbudget.statistics._clustered_mean.farthest`).
 
 Where all n items differ by the same c, at most a share :math:`p = 1 - \alpha^{1/G}` of clusters differs by
 anything else, with S the range of the scores from -S to S:

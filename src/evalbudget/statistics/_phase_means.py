@@ -3,7 +3,7 @@ r"""Item means from readings bought in phases, unbiased wherever the run ends.
 What is read in a phase depends on the scores of earlier phases, never on its own. So each phase's own mean of
 an item is unbiased, and so is every average of them whose weights are known before the phase's scores are.
 Phases are folded in one by one; of phase p let j_i be the readings of item i that are in, t their sum, K the
-items, and N the readings per item of the phases before it. Then
+items with a reading, and N the readings per item of the phases before it. Then
 
 .. math:: g_i = \frac{r}{N + r}, \quad r = t/K \text{ (1 where } t < K), \qquad
           m_i \leftarrow (1 - g_i) m_i + g_i \bar x_{ip}, \qquad
@@ -56,7 +56,7 @@ def item_shares(
     Args:
         item: of each reading, shape (n_readings,).
         phase: in which it was bought, same shape; None: all readings of an item weigh the same.
-        n_items: K.
+        n_items: of the benchmark, read or not.
         sizes: see :func:`phase_means`.
     """
     if phase is None:
@@ -73,7 +73,7 @@ def phase_means(
         item: of each reading, shape (n_readings,).
         phase: in which it was bought, from 0, same shape.
         value: its score, same shape.
-        n_items: K.
+        n_items: of the benchmark, read or not.
         sizes: t/K of each phase of the run that these are a part of; by these readings where it says nothing.
     """
     order = np.lexsort((item, phase))
@@ -87,6 +87,7 @@ def phase_means(
     ends = [0, *(np.flatnonzero(np.diff(numbers[first])) + 1).tolist(), own.size]
     phases = [slice(*each) for each in pairwise(ends)] if own.size else []
 
+    n_read = np.unique(item).size
     n, plain = np.zeros(n_items), np.zeros(n_items)  # readings so far, and their plain mean
     mean, variance = np.zeros(n_items), np.zeros(n_items)
     seen, spread = np.zeros(n_items), np.zeros(n_items)
@@ -95,7 +96,7 @@ def phase_means(
     for here in phases:
         i, k, number = own[here], j[here], int(numbers[first[here.start]])
         told = number < len(sizes)
-        size, before = (sizes[number], reached[number]) if told else (k.sum() / n_items, before)
+        size, before = (sizes[number], reached[number]) if told else (k.sum() / n_read, before)
         new, so_far = n[i] == 0, n[i] + k
         of_item = squares[here] + np.where(new, 0.0, (of_phase[here] - plain[i]) ** 2 * n[i] * k / so_far)
         seen[i] += of_item

@@ -110,7 +110,7 @@ class SamplerContract:
         assert together.ask(8) == tuple(request for _ in range(8) for request in single.ask(1))
         assert together.pending == single.pending
 
-    @pytest.mark.parametrize("seed", range(5))
+    @pytest.mark.parametrize("seed", range(3))
     def test_order_of_completion_does_not_change_what_is_learned(self, seed: int) -> None:
         rng = random.Random(seed)
         straight, shuffled = self.fresh(), self.fresh()
@@ -138,7 +138,7 @@ class SamplerContract:
 
     # requests
 
-    @pytest.mark.parametrize("seed", range(4))
+    @pytest.mark.parametrize("seed", range(2))
     def test_requests_are_in_the_design_numbered_and_never_twice(self, seed: int) -> None:
         rng = random.Random(seed)
         sampler = self.fresh(seed=seed)
@@ -270,7 +270,7 @@ class SamplerContract:
         assert sampler.asked == n
         assert sampler.pending == ()
 
-    @pytest.mark.parametrize("seed", range(8))
+    @pytest.mark.parametrize("seed", range(4))
     def test_never_empty_without_pending_or_reason(self, seed: int) -> None:
         rng = random.Random(seed)
         sampler = self.fresh(seed=seed)

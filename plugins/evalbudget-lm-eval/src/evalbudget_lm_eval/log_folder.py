@@ -10,6 +10,7 @@ import numpy as np
 
 from evalbudget.backtest import Declared, RaceRecord, RecordedScores, TaskName, as_written_by, few
 from evalbudget.errors import InvalidInputError
+from evalbudget.repeats.estimates import Strata
 from evalbudget_lm_eval.host.logfiles import (
     SamplesFile,
     Unreadable,
@@ -161,7 +162,24 @@ def _recorded(
         task=_task(chosen, logs),
         one_measure=found.judged and not chosen.apart,
         one_generation=all(log.kept for log in logs),
+        strata=_strata(logs, documents, recorded.items),
     )
+
+
+def _strata(logs: Sequence[Log], documents: Documents, items: Sequence[str]) -> Strata | None:
+    """By which the documents were drawn; None unless all logs are of such samples of one task."""
+    found: dict[str, int] = {}
+    sizes = set()
+    for log in logs:
+        drawn = ((log.file.block or {}).get("drawn") or {}).get(log.file.task)
+        if drawn is None:
+            return None
+        sizes.add((log.file.task, tuple(map(int, drawn["sizes"]))))
+        for doc, stratum in zip(drawn["doc_id"], drawn["stratum"], strict=True):
+            found[documents.name(log, int(doc))] = int(stratum)
+    if len(sizes) != 1 or not all(item in found for item in items):
+        return None
+    return Strata(np.array([found[item] for item in items]), np.array(sizes.pop()[1]))
 
 
 def _is_of(log: Log, lost: Unreadable) -> bool:

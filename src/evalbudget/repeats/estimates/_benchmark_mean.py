@@ -196,6 +196,22 @@ def mean_over_sampled_items(
     )
 
 
+def mean_of_item_means(
+    means: FloatArray, *, bounds: tuple[float, float] | None = None, clusters: ArrayLike | None = None
+) -> Estimate:
+    """:func:`mean_over_sampled_items` of what is known of each item, however often it was read.
+
+    Args:
+        means: of the items, shape (n_items,); nan where nothing is known.
+        bounds: the smallest and the largest possible one; intervals end there.
+        clusters: number of each item's cluster, same shape; None where items are independent.
+    """
+    item = np.flatnonzero(~np.isnan(means))
+    once = ItemReadings.of(item, np.zeros(item.size, np.int64), means[item], n_items=means.size)
+    found = mean_over_sampled_items(once, allocation=Allocation.FIXED, bounds=bounds, clusters=clusters)
+    return found if bounds is None else found.within(*bounds)
+
+
 @dataclass(frozen=True, slots=True)
 class _Used:
     """The readings that count, item by item; items without any are left out."""

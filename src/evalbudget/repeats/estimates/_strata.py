@@ -58,17 +58,18 @@ class Strata:
         return cls(codes, np.bincount(codes))
 
     @classmethod
-    def of_read(cls, strata: Sequence[int], sizes: Mapping[int, int], n_items: int) -> Self:
+    def of_read(cls, strata: Sequence[int | None], sizes: Mapping[int, int], n_items: int) -> Self:
         """Of the items that were read; those of strata without any are a stratum of their own.
 
         Args:
-            strata: of each item of the readings, by any numbers.
+            strata: of each item of the readings, by any numbers; None for one of the others.
             sizes: of these strata, in the whole benchmark.
             n_items: of the benchmark.
         """
-        number = {stratum: place for place, stratum in enumerate(sorted(sizes))}
-        known = [sizes[stratum] for stratum in number]
+        number: dict[int | None, int] = {stratum: place for place, stratum in enumerate(sorted(sizes))}
+        known = [sizes[stratum] for stratum in sorted(sizes)]
         unread = [n_items - sum(known)] if n_items > sum(known) else []
+        number[None] = len(known)
         return cls(np.array([number[each] for each in strata], dtype=np.int64), np.array(known + unread))
 
     @property

@@ -9,7 +9,7 @@ import click
 
 from evalbudget.cli import check_targets
 from evalbudget.cli.flags import options_of
-from evalbudget.comparisons.flags import FLAGS, OUTPUT
+from evalbudget.comparisons.flags import CANDIDATE, FLAGS, NOT_HERE, OUTPUT
 from evalbudget.exit_codes import codes_for_help
 from evalbudget.flags import DRY_RUN
 from evalbudget.races.flags import FLAGS as RACES
@@ -45,6 +45,7 @@ def gate(args: tuple[str, ...], dry_run: bool, **given: Any) -> None:
     refuse_misplaced(
         args,
         FLAGS,
+        ((CANDIDATE,), NOT_HERE),
         (RACES, "is for races of several models; a gate compares one with a baseline: drop it"),
         (REPEATS, "is for repeats of one model's items, not for gates; drop it"),
     )

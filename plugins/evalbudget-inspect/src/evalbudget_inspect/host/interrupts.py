@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import threading
+from collections import Counter
 from typing import Any
 
 import anyio
@@ -25,7 +26,8 @@ class Interrupts:
 
     def __init__(self) -> None:
         self._before: dict[int, Any] = {}
-        self._under_way: set[str] = set()
+        self._under_way: dict[str, str] = {}  # sample, and whose: the id of its evaluation
+        self._given_up: Counter[str] = Counter()
         self._held: set[str] = set()
         self._came = False
         self._passing = anyio.Event()
@@ -53,9 +55,13 @@ class Interrupts:
         """Leave signals to whom they belonged, unless these have been left to others already."""
         self._step_aside()
         self.ended_a_run = self._came
-        self._before, self._under_way, self._held = {}, set(), set()
+        self._before, self._under_way, self._held = {}, {}, set()
         self._came = False
         self._passing = anyio.Event()
+
+    def given_up(self, eval_id: str) -> int:
+        """How many samples of an evaluation were under way at the second signal, and not waited for."""
+        return self._given_up[eval_id]
 
     def holds(self, sample: str) -> bool:
         """Whether a sample waits for the end of the run, and has asked nothing."""
@@ -66,7 +72,7 @@ class Interrupts:
         if not self._before:
             return
         if not self._came:
-            self._under_way.add(sample)
+            self._under_way[sample] = "" if attempt is None else attempt.eval_id
             return
         self._held.add(sample)
         with anyio.CancelScope(shield=True):  # no time limit has it go on
@@ -81,13 +87,15 @@ class Interrupts:
 
     def ends(self, sample: str) -> None:
         """An attempt at a sample has ended, and is in the log."""
-        self._under_way.discard(sample)
+        self._under_way.pop(sample, None)
         if self._came and not self._under_way and not self._passing.is_set():
             self._pass_on()
 
     def _signal(self, number: int, frame: object) -> None:
         again, self._came = self._came, True
         if again or not self._under_way:
+            self._given_up.update(self._under_way.values())
+            self._under_way = {}
             self._pass_on()
             return
         # from a thread: the signal may have come while this one was writing to the same log

@@ -26,6 +26,7 @@ class BaselineArm:
         categories: of these; None where they are not clustered.
         known: its scores.
         repeats: answers of each item.
+        notes: what its log says beside its scores.
     """
 
     identity: tuple[str, str]
@@ -33,6 +34,7 @@ class BaselineArm:
     categories: tuple[str, ...] | None
     known: list[KnownCell]
     repeats: int
+    notes: tuple[str, ...]
 
 
 async def read_baseline(config: GateConfig, series: str, spec: EvalSpec, items: Sequence[str]) -> BaselineArm:
@@ -60,7 +62,7 @@ async def read_baseline(config: GateConfig, series: str, spec: EvalSpec, items: 
         for epoch in range(repeats)
     ]
     clusters = config.clusters(found, compared)
-    return BaselineArm((BASELINE, found.name), compared, clusters, known, repeats)
+    return BaselineArm((BASELINE, found.name), compared, clusters, known, repeats, found.told)
 
 
 def task_of(spec: EvalSpec) -> TaskName:

@@ -74,6 +74,7 @@ class Coordinator:
         self._lock = anyio.Lock()
         self._in_order: list[tuple[str, str]] = []
         self._of_baseline: list[KnownCell] = []
+        self._said_of_baseline: tuple[str, ...] = ()
         self._left_out: set[tuple[int, Key]] = set()  # cut off, and not paid for again
         self._board: _Board | None = None
         self._cancelled = False
@@ -240,7 +241,7 @@ class Coordinator:
                 )
             if config.baseline_model is None:
                 absent[baseline.identity] = Finished(baseline.known, Note())
-            self._of_baseline = baseline.known
+            self._of_baseline, self._said_of_baseline = baseline.known, baseline.notes
         self._in_order = sorted([*self.arms, *absent], key=lambda each: (not self._is_baseline(each), each))
         names = names_of_arms(self._in_order)
         if isinstance(config, GateConfig):
@@ -487,7 +488,8 @@ class Coordinator:
         config = self.group.config
         if self.race is None or not isinstance(config, GateConfig):
             return None
-        return gate_of(self.race, config, self.group.series, None if self.money is None else self.money.bill)
+        bill = None if self.money is None else self.money.bill
+        return gate_of(self.race, config, self.group.series, bill, self._said_of_baseline)
 
     def board(self) -> Leaderboard | None:
         """The leaderboard; a bit old while the race runs, exact once it is closed. None before it began."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from inspect_ai.log import EvalLog
 
+from evalbudget.errors import InvalidInputError
 from evalbudget.repeats.estimates import Strata
 from evalbudget_inspect.host.how_bought import entries_of
 from evalbudget_inspect.host.readings import ALL_ITEMS, STRATUM, STRATUM_ITEMS
@@ -30,15 +31,24 @@ def ranges_of(parts: Sequence[Part], seen: Mapping[str, Seen]) -> dict[str, Rang
             found[series] = known
     told: dict[str, set[Range]] = {}
     for part in parts:
-        for entry in entries_of(part.log.header):
-            if entry.get("score_range") and entry.get("score") in seen:
-                low, high = entry["score_range"]
-                told.setdefault(entry["score"], set()).add((float(low), float(high)))
+        for series, limits in limits_of(part.log.header).items():
+            if series in seen:
+                told.setdefault(series, set()).add(limits)
     for series, ranges in told.items():
         if len(ranges) == 1:
             found[series] = next(iter(ranges))
         else:  # the logs disagree
             found.pop(series, None)
+    return found
+
+
+def limits_of(header: EvalLog) -> dict[str, Range]:
+    """The range that a run of ours was told of its score, by series."""
+    found = {}
+    for entry in entries_of(header):
+        if entry.get("score_range") and entry.get("score"):
+            low, high = entry["score_range"]
+            found[entry["score"]] = float(low), float(high)
     return found
 
 
@@ -142,15 +152,21 @@ def _model(options: Mapping[str, Any]) -> str | None:
 def strata_of(parts: Sequence[Part], items: Sequence[str]) -> Strata | None:
     """The strata that the items were drawn by; None unless all that was read is one such sample.
 
+    What failed has no score that says its stratum: it is that of scored items with the same value of the
+    field, or else one of which nothing was scored.
+
     Args:
         parts: the logs.
         items: of the recorded scores.
     """
     found: dict[str, int] = {}
+    values: dict[str, object] = {}
     sizes: dict[int, int] = {}
     whole: set[int] = set()
     for part in parts:
+        field = next((entry["strata"] for entry in entries_of(part.log.header) if entry.get("strata")), None)
         for sample in part.log.samples:
+            values[part.item(sample.id)] = sample.metadata.get(field) if field else None
             for score in (sample.scores or {}).values():
                 entry = entry_of(sample, score)
                 if STRATUM not in entry:
@@ -158,6 +174,12 @@ def strata_of(parts: Sequence[Part], items: Sequence[str]) -> Strata | None:
                 found[part.item(sample.id)] = int(entry[STRATUM])
                 sizes[int(entry[STRATUM])] = int(entry[STRATUM_ITEMS])
                 whole.add(int(entry[ALL_ITEMS]))
-    if len(whole) != 1 or not all(item in found for item in items):
+    if len(whole) != 1:
         return None
-    return Strata.of_read([found[item] for item in items], sizes, whole.pop())
+    by_value = {str(values[item]): stratum for item, stratum in found.items()}
+    try:
+        return Strata.of_read(
+            [found.get(item, by_value.get(str(values.get(item)))) for item in items], sizes, whole.pop()
+        )
+    except InvalidInputError:  # another sample's sizes, or none for what failed
+        return None

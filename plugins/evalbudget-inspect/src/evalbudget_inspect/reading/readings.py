@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from inspect_ai.log import EvalSampleSummary
 
@@ -12,7 +13,8 @@ from evalbudget.backtest import AtWorst, Bought, LogColumns, as_written_by, aske
 from evalbudget_inspect.host.costs_in_logs import PaidSamples
 from evalbudget_inspect.host.how_bought import BUDGET, bought, step_of
 from evalbudget_inspect.host.readings import phase_of
-from evalbudget_inspect.reading.declared import Range, ranges_of
+from evalbudget_inspect.host.score_values import in_range
+from evalbudget_inspect.reading.declared import Range, limits_of, ranges_of
 from evalbudget_inspect.reading.logs import several
 from evalbudget_inspect.reading.parts import Part
 from evalbudget_inspect.reading.planned import Cell
@@ -44,9 +46,14 @@ def read_readings(
         logs = purchases.setdefault(part.model, {})
         with as_written_by("inspect", log.file):
             logs[name] = shared.together(log.header, logs.get(name), bought(log.header, log.paid))
-            # epochs in order: where they score one answer, its judges' second scores come after their first
-            samples = log.samples if part.turns is None else sorted(log.samples, key=lambda s: s.epoch)
-            all_found = [(sample, list(readings_in(sample, part.turns, expected))) for sample in samples]
+            # where epochs score one answer, its judges' second scores come after their first, and then what
+            # failed, of which nothing tells the judge
+            samples = log.samples if part.turns is None else sorted(log.samples, key=_by_turn)
+            limits = limits_of(log.header)
+            all_found = [
+                (sample, [_within(limits, part, each) for each in readings_in(sample, part.turns, expected)])
+                for sample in samples
+            ]
             scored = _asked_again(part, all_found)
             for sample, every in all_found:
                 found = [reading for reading in every if not _made_good(sample, reading, scored)]
@@ -92,6 +99,16 @@ def _at_worst(
         failed = {item: made_good[model, rater, item] for item in own}
         found[rater] = AtWorst.of(own, failed, low)
     return found
+
+
+def _by_turn(sample: EvalSampleSummary) -> tuple[bool, int]:
+    return not sample.scores, sample.epoch
+
+
+def _within(limits: Mapping[str, Range], part: Part, reading: Reading) -> Reading:
+    """What a run of ours refused is no score: it was outside of the range that was declared."""
+    bounds = limits.get(reading.rater if part.turns is None else part.turns.series)
+    return reading if in_range(reading.value, bounds) else replace(reading, value=math.nan)
 
 
 def _asked_again(

@@ -143,6 +143,10 @@ class Diagnosis:
         return ItemReadings.of_bought(self.book.purchase.journal.readings, len(items))
 
     @property
+    def _in_vain(self) -> set[int]:
+        return asked_in_vain(self.book.purchase.journal.readings)
+
+    @property
     def mean(self) -> BenchmarkMean:
         """What the host prints of the score that drives the sampler."""
         if self.panel is not None:
@@ -154,6 +158,7 @@ class Diagnosis:
             strata=self.book.strata,
             clusters=self.clusters,
             given_up=[cell.item for cell in self.book.sampler.closed],
+            in_vain=self._in_vain,
             **self._how,
         )
 
@@ -214,7 +219,7 @@ class Diagnosis:
                 failures=purchase.tally.failures,
                 closed=[names[cell.item] for cell in book.sampler.closed],
                 failing=None if book.resumed else failing_items(purchase.journal.readings, names),
-                stop_reason=purchase.stop_reason if purchase.finished else "interrupted",
+                stop_reason=purchase.stop_reason if purchase.finished else _interrupted(book.cut_off),
                 bounds=self.bounds,
                 judges=() if weighed is None else weighed.by_epoch.scoring_panel().judges,
                 judged=bool(spec.model_roles) and self.panel is None,
@@ -228,7 +233,7 @@ class Diagnosis:
                 ),
                 processes=max(1, len(book.processes)),
                 cached=book.cached,
-                in_vain=len(asked_in_vain(purchase.journal.readings)),
+                in_vain=len(self._in_vain),
                 **self._money,
             )
         )
@@ -239,3 +244,9 @@ class Diagnosis:
         if book.bill is None:
             return {}
         return {"unit": book.budget.unit.value, "costs": book.bill.rows, "wasted": book.wasted}
+
+
+def _interrupted(given_up: int) -> str:
+    if not given_up:
+        return "interrupted"
+    return f"interrupted; {given_up:,} under way given up: they may be billed, and count as spent"

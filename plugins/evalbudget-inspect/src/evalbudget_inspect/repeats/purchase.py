@@ -145,6 +145,8 @@ class RepeatPurchase:
         self._peak = 1
         self._free = 0
         self._spent_on_readings = 0.0
+        self.cut_off = 0
+        """Samples that were under way at a second Ctrl-C, which may be billed."""
         if config.budget is None:
             self.purchase.stop("no budget given")
 
@@ -301,7 +303,7 @@ class RepeatPurchase:
     @property
     def spent(self) -> float:
         """Of the budget, by earlier attempts too."""
-        return self.purchase.ledger.spent if self.bill is None else self.bill.spent
+        return self.purchase.ledger.spent + self.cut_off if self.bill is None else self.bill.spent
 
     @property
     def wasted(self) -> float:

@@ -149,6 +149,7 @@ class BudgetedSource(SampleSource):
         run, serving = current_run(), self._current()
         if run is None or serving is None or serving.book is None:
             return {}
+        serving.book.cut_off = interrupts.given_up(run.spec.eval_id)
         told = outcome(serving.book)
         if not serving.book.purchase.finished:
             return told
@@ -168,6 +169,7 @@ class BudgetedSource(SampleSource):
         serving = self._servings.get(spec.eval_id)
         if serving is None or serving.book is None or serving.refusal is not None:
             return None
+        serving.book.cut_off = interrupts.given_up(spec.eval_id)
         found = self._diagnosis(serving, serving.book)
         return found.summary(spec, self.scores_as, cluster=self._cluster, rows=self._rows)
 

@@ -10,7 +10,7 @@ from typing import Any
 from lm_eval.tasks import TaskManager
 
 from evalbudget.errors import InvalidInputError
-from evalbudget_lm_eval.arms.metric import choose_metric
+from evalbudget_lm_eval.arms.metric import choose_metric, lower_is_better
 from evalbudget_lm_eval.arms.one_task import documents_of, load
 
 Document = tuple[str, int]
@@ -36,7 +36,15 @@ class Compared:
     metrics: Mapping[str, str]
 
     @classmethod
-    def of(cls, manager: TaskManager, spec: Any, wanted: str | None, host: Mapping[str, Any]) -> Compared:
+    def of(
+        cls,
+        manager: TaskManager,
+        spec: Any,
+        wanted: str | None,
+        host: Mapping[str, Any],
+        *,
+        lower: bool = False,
+    ) -> Compared:
         """From what the user named.
 
         Args:
@@ -44,6 +52,7 @@ class Compared:
             spec: as its ``load`` takes it.
             wanted: the score that decides, ``metric`` or ``metric,filter``; None if there is but one.
             host: options of ``simple_evaluate``.
+            lower: of that score the smaller may be the better.
 
         Raises:
             InvalidInputError: it cannot be loaded, has no score to compare by, or is a group that weighs its
@@ -53,7 +62,7 @@ class Compared:
         found = load(manager, spec)
         tasks, groups = found["tasks"], found.get("groups") or {}
         name = str(spec) if len(tasks) > 1 and isinstance(spec, str) else "+".join(map(str, tasks))
-        metrics = {str(task): choose_metric(task, each, wanted) for task, each in tasks.items()}
+        metrics = {str(task): choose_metric(task, each, wanted, lower=lower) for task, each in tasks.items()}
         if len(set(metrics.values())) > 1:
             (first, one), (other, another) = _two_that_differ(metrics)
             raise InvalidInputError(
@@ -70,6 +79,12 @@ class Compared:
                     )
         documents = {str(task): documents_of(str(task), each, host) for task, each in tasks.items()}
         return cls(name, spec, {str(task): each for task, each in tasks.items()}, documents, metrics)
+
+    @property
+    def lower_is_better(self) -> bool | None:
+        """Of the score that decides, as the tasks say; None where they say nothing, or not the same."""
+        told = {lower_is_better(task, self.metrics[name]) for name, task in self.tasks.items()}
+        return told.pop() if len(told) == 1 else None
 
     @property
     def is_group(self) -> bool:

@@ -8,7 +8,15 @@ from evalbudget.errors import InvalidInputError
 from evalbudget_lm_eval.host.driving_metric import applies_to_some, driving_score, filters_of, is_mean
 
 
-def choose_metric(name: str, task: Any, wanted: str | None, flag: str = "--score") -> str:
+def lower_is_better(task: Any, score: str) -> bool | None:
+    """Whether the task says so of a score, the host's ``metric,filter``; None if it says nothing."""
+    higher = dict(task.higher_is_better() or {}).get(score.partition(",")[0])
+    return None if higher is None else not higher
+
+
+def choose_metric(
+    name: str, task: Any, wanted: str | None, flag: str = "--score", *, lower: bool = False
+) -> str:
     """The metric to compare by, as the host's ``metric,filter``.
 
     Args:
@@ -16,15 +24,17 @@ def choose_metric(name: str, task: Any, wanted: str | None, flag: str = "--score
         task: the host's object.
         wanted: ``metric`` or ``metric,filter``; None if there is but one.
         flag: by which the user says so.
+        lower: the smaller may be the better.
 
     Raises:
         InvalidInputError: there is none to compare by; or several, and none was chosen; or the one chosen is
-            no mean of one number per document, or the smaller the better.
+            no mean of one number per document, or the smaller the better without ``lower``.
         UnknownNameError: the task has no such metric.
     """
-    higher: dict[str, Any] = dict(task.higher_is_better() or {})
     filters = filters_of(task)
-    usable = [m for m, how in task.aggregation().items() if is_mean(how) and higher.get(m, True)]
+    usable = [
+        m for m, how in task.aggregation().items() if is_mean(how) and (lower or not lower_is_better(task, m))
+    ]
     usable.sort(key=lambda metric: applies_to_some(task, metric))  # those of every document first
     choices = [f"{metric},{each}" for metric in usable for each in filters]
     shown = ", ".join(choices) or "there is none"
@@ -36,10 +46,11 @@ def choose_metric(name: str, task: Any, wanted: str | None, flag: str = "--score
     metric, _, chosen = driving_score(
         name, task, choices[0] if wanted is None and choices else wanted
     ).partition(",")
-    if not higher.get(metric, True):
+    if not lower and lower_is_better(task, metric):
         raise InvalidInputError(
-            f"of metric {metric!r} of task {name!r} smaller is better, and the best model is taken to have "
-            f"the largest; choose another: {shown}"
+            f"of metric {metric!r} of task {name!r} smaller is better, and the largest is taken for the best "
+            f"here; choose another ({shown}), or run each model by evalbudget lm-eval run and give the logs "
+            "to evalbudget compare"
         )
     if wanted is not None and "," not in wanted and len(filters) > 1:
         raise InvalidInputError(

@@ -127,12 +127,17 @@ class Wire:
     def stop(self) -> None:
         """A signal came: send nothing more, and wait for what is on its way; at the second, do not wait."""
         again, self._halt.error = self._halt.error, KeyboardInterrupt()
-        if again is not None or not (self._under_way or self._unread):
+        under_way = self._under_way or self._unread
+        if again is not None or not under_way:
+            if under_way:
+                log.warning(
+                    "evalbudget: %d calls are given up; they may be billed, and count as spent", under_way
+                )
             raise self._halt.error
         log.warning(
             "evalbudget: %d calls are on their way, and are waited for since they are paid; Ctrl-C again to "
             "give them up",
-            self._under_way or self._unread,
+            under_way,
         )
 
     def check(self) -> None:

@@ -81,17 +81,15 @@ def _maybe_chosen(log: Log, here: set[int]) -> bool:
 
 
 def _of_our_run(log: Log, name: str) -> Missing:
-    """Documents that a run of ours closed without a score, and scores that it counted and that are gone."""
+    """Documents that a run of ours asked in vain, and scores that it counted and that are gone."""
     block = log.file.block or {}
-    own = [one.rpartition(":") for one in map(str, block.get("closed") or ())]
-    here = {int(record["doc_id"]) for record in log.records}
-    closed = [int(doc) for task, _, doc in own if task == log.file.task and int(doc) not in here]
+    in_vain = tuple(map(int, (block.get("in_vain") or {}).get(log.file.task) or ()))
     notes = []
-    if closed:
+    if in_vain:
         many = f"1 document of {log.file.task} has"
-        if len(closed) > 1:
-            many = f"{len(closed):,} documents of {log.file.task} have"
-        notes.append(f"{many} no score of {name}: given up after failures.")
+        if len(in_vain) > 1:
+            many = f"{len(in_vain):,} documents of {log.file.task} have"
+        notes.append(f"{many} no score of {name}: every call failed.")
     told = (block.get("tasks") or {}).get(log.file.task) or {}
     bought = told.get("readings")
     whole = True
@@ -110,7 +108,7 @@ def _of_our_run(log: Log, name: str) -> Missing:
             worst = {metric: AtWorst.of(scores, failed, low)}
             again = sum(failed.values())
             notes.append(asked_again(again, sum(bought) + again, name, worst))
-    return Missing(dict.fromkeys(log.filters, tuple(closed)), whole, tuple(notes))
+    return Missing(dict.fromkeys(log.filters, in_vain), whole, tuple(notes))
 
 
 def _scores(log: Log, score: str) -> dict[int, list[float]]:

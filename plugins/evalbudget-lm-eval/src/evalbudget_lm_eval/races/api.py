@@ -327,7 +327,11 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress | None
     """
     device = order.host.get("device")
     places = Places.of(order.arms_at_once, order.devices, order.arms, device)
-    compared = Compared.of(task_manager, order.spec, order.config.score, order.host)
+    gates = isinstance(order.config, GateConfig)
+    compared = Compared.of(task_manager, order.spec, order.config.score, order.host, lower=gates)
+    if gates and compared.lower_is_better:
+        options = {**order.config.options, "lower_is_better": True}
+        order = replace(order, config=replace(order.config, options=options))
     name, metric = compared.name, next(iter(compared.metrics.values()))
     baseline: BaselineArm | None = None
     if isinstance(order.config, GateConfig):
@@ -419,7 +423,8 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress | None
         board = leaderboard_of(race, notes=notes, bill=None if money is None else money.bill)
         verdict = None
         if isinstance(config, GateConfig):
-            verdict = gate_of(race, config, metric, None if money is None else money.bill)
+            bill, said = None if money is None else money.bill, () if baseline is None else baseline.notes
+            verdict = gate_of(race, config, metric, bill, said)
         results = results_of(stable, race, board, metrics, verdict)
         write_results(stable, results, log_samples=bool(order.host.get("log_samples", True)))
         loads = {entrant.arm.name: entrant.loads for entrant in stable.entrants}
@@ -446,8 +451,9 @@ def _own_tasks(order: Order, compared: Compared, manager: TaskManager) -> dict[s
         return {}
     ((name, task),) = compared.tasks.items()
     found = own_tasks(manager, order.arms, name, task, compared.documents[name])
+    lower = isinstance(order.config, GateConfig)
     return {
-        arm: (its_name, spec, choose_metric(its_name, its_task, order.config.score))
+        arm: (its_name, spec, choose_metric(its_name, its_task, order.config.score, lower=lower))
         for arm, (its_name, spec, its_task) in found.items()
     }
 

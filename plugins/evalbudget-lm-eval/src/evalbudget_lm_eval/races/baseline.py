@@ -20,6 +20,7 @@ class BaselineArm:
         categories: of these; None where they are not clustered.
         known: its scores.
         repeats: answers of each document.
+        notes: what its log says beside its scores.
     """
 
     name: str
@@ -27,6 +28,7 @@ class BaselineArm:
     categories: tuple[str, ...] | None
     known: list[KnownCell]
     repeats: int
+    notes: tuple[str, ...]
 
 
 def baseline_of(config: GateConfig, compared: Compared, metric: str) -> BaselineArm:
@@ -51,7 +53,8 @@ def baseline_of(config: GateConfig, compared: Compared, metric: str) -> Baseline
         if item in found.scores
         for epoch in range(repeats)
     ]
-    return BaselineArm(f"baseline {found.name}", items, config.clusters(found, items), known, repeats)
+    notes = found.notes if compared.lower_is_better is not None else found.told
+    return BaselineArm(f"baseline {found.name}", items, config.clusters(found, items), known, repeats, notes)
 
 
 def _task(compared: Compared) -> TaskName | None:

@@ -11,8 +11,8 @@ from rich.console import Console
 
 from evalbudget.cli import check_targets, show_gate
 from evalbudget.cli.flags import options_of
+from evalbudget.comparisons.flags import CANDIDATE, NOT_HERE, OUTPUT
 from evalbudget.comparisons.flags import FLAGS as OF_GATES
-from evalbudget.comparisons.flags import OUTPUT
 from evalbudget.exit_codes import codes_for_help
 from evalbudget.flags import DRY_RUN, refuse_elsewhere
 from evalbudget.races.flags import FLAGS as OF_RACES
@@ -77,6 +77,7 @@ def _run(
     names = {flag.name for flag in FLAGS}
     of_races = [flag for flag in OF_RACES if flag.name not in names]
     of_repeats = [flag for flag in OF_REPEATS if flag.name not in names]
+    refuse_elsewhere(args, [CANDIDATE], NOT_HERE)
     refuse_elsewhere(args, of_races, "is for races of several models; a gate compares one: drop it")
     refuse_elsewhere(args, of_repeats, "is of evalbudget lm-eval run; drop it, or use that command")
     refuse_misspelled_flags(args, FLAGS)

@@ -14,7 +14,6 @@ from evalbudget.repeats import (
     Outcome,
     Repeat,
     Summary,
-    asked_in_vain,
     failing_items,
     share_budget,
     summarize,
@@ -157,7 +156,7 @@ def _block(
         "score_range": list(config.score_range) if config.score_range else None,
         **({"repeat": config.repeat.value} if config.repeat is Repeat.JUDGE else {}),
         **({"estimators": list(config.estimators)} if config.estimators else {}),
-        **({"strata": config.strata} if config.strata else {}),
+        **({"strata": config.strata, "drawn": _drawn(book, totals)} if config.strata else {}),
         **({"cluster": config.cluster} if config.cluster else {}),
         "spent": book.spent,
         **({} if book.money is None else book.money.as_json(book.purchase)),
@@ -165,6 +164,7 @@ def _block(
         "failed": sum(tally.failures.values()),
         "failures": dict(list(tally.failures.items())[:_REASONS]),
         "closed": _closed(book),
+        "in_vain": {name: sorted(own.in_vain) for name, own in totals.items() if own.in_vain},
         "stop_reason": book.purchase.stop_reason,
         "allocation": sampler.allocation.value,
         "fixed_repeats": sampler.fixed_repeats,
@@ -198,6 +198,20 @@ def _block(
     if panels:
         block["judges"] = panels
     return block
+
+
+def _drawn(book: RepeatPurchase, totals: Mapping[str, TaskTotals]) -> dict[str, Any]:
+    """Of each task, the strata of the documents that were asked, and how large these are."""
+    found = {}
+    for name, strata in (book.strata or {}).items():
+        own = totals[name]
+        asked = [i for i, doc in enumerate(own.documents) if own.table.counts[i] > 0 or doc in own.in_vain]
+        found[name] = {
+            "doc_id": [own.documents[i] for i in asked],
+            "stratum": strata.of_item[asked].tolist(),
+            "sizes": strata.sizes.tolist(),
+        }
+    return found
 
 
 def _shared(book: RepeatPurchase, processes: Sequence[str]) -> dict[str, Any]:
@@ -236,7 +250,6 @@ def _summary(
 
 
 def _outcome(book: RepeatPurchase, own: TaskTotals, *, of: str = "") -> Outcome:
-    in_vain = asked_in_vain(book.purchase.journal.readings)
     return Outcome(
         task=own.name,
         model=short_name(book.primed.lm),
@@ -263,5 +276,5 @@ def _outcome(book: RepeatPurchase, own: TaskTotals, *, of: str = "") -> Outcome:
         drawn=book.strata is not None,
         strata=book.config.strata,
         cluster=book.config.cluster,
-        in_vain=sum(book.documents[item][0] == own.name for item in in_vain),
+        in_vain=len(own.in_vain),
     )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypedDict
 
 from evalbudget import Allocation
 from evalbudget.judges import PanelRows
-from evalbudget.repeats import BenchmarkMean, Repeat, describe_mean, item_columns
+from evalbudget.repeats import BenchmarkMean, Repeat, asked_in_vain, describe_mean, item_columns
 from evalbudget.repeats.estimates import ItemReadings, Strata
 from evalbudget_lm_eval.host.answers import Asked
 from evalbudget_lm_eval.host.driving_metric import applies_to_some, is_mean
@@ -42,6 +42,7 @@ class _How(TypedDict):
 class _Drawn(TypedDict):
     strata: Strata | None
     given_up: Sequence[int]
+    in_vain: Sequence[int]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,6 +62,7 @@ class TaskTotals:
         others: the mean by other metrics and filters that the host averages, by its keys.
         panel: what judges said; None where they did not score.
         drawn: the documents that were read are a random sample.
+        in_vain: ids of documents that were asked and have no score.
     """
 
     name: str
@@ -75,6 +77,7 @@ class TaskTotals:
     others: Mapping[str, BenchmarkMean] = field(default_factory=dict)
     panel: PanelRows | None = None
     drawn: bool = False
+    in_vain: tuple[int, ...] = ()
 
     @property
     def means(self) -> dict[str, BenchmarkMean]:
@@ -90,7 +93,13 @@ def totals_of(book: RepeatPurchase) -> dict[str, TaskTotals]:
         if reading.value is not None:
             one = book.asked(reading.request)
             scored[one.task].append(Scored(one.doc_id, one.epoch, reading.value, phases[one]))
-    return {name: _totals(book, name, own) for name, own in scored.items()}
+    in_vain = {book.documents[item] for item in asked_in_vain(book.purchase.journal.readings)}
+    return {
+        name: replace(
+            _totals(book, name, own, in_vain), in_vain=tuple(doc for task, doc in in_vain if task == name)
+        )
+        for name, own in scored.items()
+    }
 
 
 def readings_of(
@@ -108,7 +117,9 @@ def readings_of(
     )
 
 
-def _totals(book: RepeatPurchase, name: str, scored: Sequence[Scored]) -> TaskTotals:
+def _totals(
+    book: RepeatPurchase, name: str, scored: Sequence[Scored], in_vain: Collection[tuple[str, int]]
+) -> TaskTotals:
     primed, sampler, key = book.primed, book.sampler, book.scores[name]
     task, documents = primed.task(name), primed.documents(name)
     metric = key.partition(",")[0]
@@ -124,6 +135,7 @@ def _totals(book: RepeatPurchase, name: str, scored: Sequence[Scored]) -> TaskTo
     drawn: _Drawn = {
         "strata": None if book.strata is None else book.strata[name],
         "given_up": [i for i, document in enumerate(documents) if (name, document) in closed],
+        "in_vain": [i for i, document in enumerate(documents) if (name, document) in in_vain],
     }
     clusters = None if book.clusters is None else book.clusters[name]
     others = {}
