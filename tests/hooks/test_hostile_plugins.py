@@ -140,6 +140,20 @@ def test_while_it_reads_scores(
     check_left_out(found, "SystemExit: 3", caplog)
 
 
+def test_what_it_reads_and_is_no_scores_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def junk(path: Path) -> int:
+        return 5
+
+    found = Plugins([plugin(monkeypatch, "bad", evalbudget_open_scores=junk), good(monkeypatch)])
+    file = tmp_path / "scores.csv"
+    file.write_text("item,score\na,1\nb,2\n")
+    assert found.open_scores(file).items == ("a", "b")
+    assert "plugin 'bad' failed to look at" in caplog.text
+    assert "returned int, and not RecordedScores or None" in caplog.text
+
+
 def test_what_a_plugin_refuses_about_a_price_is_still_a_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuses(model: str) -> None:
         raise InvalidInputError(f"{model} has two prices")

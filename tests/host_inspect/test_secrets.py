@@ -132,6 +132,8 @@ def test_a_key_inside_an_id_is_refused(words: list[object], tmp_path: Path) -> N
             ["--model-role", f"grader={{model: m, model_args: {{token: {ARGUMENT}}}}}"],
             "--model-role has",
         ),
+        ("eval", ["--model-spec", f"{{model: m, model_args: {{token: {ARGUMENT}}}}}"], "--model-spec has"),
+        ("eval", ["--run-config", "run.yaml"], "--run-config has a secret in X-Auth-Token"),
         ("audit", ["--model-base-url", f"https://me:{ARGUMENT}@host/v1"], "--model-base-url has"),
         ("eval", ["--metadata", f"note=Bearer {ARGUMENT}"], "--metadata has a secret in note"),
         ("eval", ["--extra-headers", json.dumps({"Authorization": ARGUMENT})], "--extra-headers has"),
@@ -144,6 +146,7 @@ def test_a_key_that_the_host_would_write_is_refused(
 ) -> None:
     (tmp_path / "model.yaml").write_text(f"api_key: {ARGUMENT}\nauth_token: {ARGUMENT}\n")
     (tmp_path / "generate.yaml").write_text(f"extra_headers: {{X-Auth-Token: {ARGUMENT}}}\n")
+    (tmp_path / "run.yaml").write_text(f"generate_config: {{extra_headers: {{X-Auth-Token: {ARGUMENT}}}}}\n")
     begin = ["audit", "a.sqlite"] if verb == "audit" else [verb, "--budget", 18]
     models = "simulated/a" if verb == "eval" else "simulated/a,simulated/b"
     done = command(*begin, f"{task_file}@rating", "--model", models, *more)

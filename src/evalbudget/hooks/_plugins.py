@@ -223,7 +223,7 @@ class Plugins(Registry):
         try:
             with self._disables(reader.plugin_name, Exception):
                 arguments = [known[name] for name in reader.argnames]
-                return cast("RecordedScores | None", reader.function(*arguments))
+                return _scores_or_none(reader.function(*arguments))
         except EvalbudgetError:
             raise
         except Exception:  # perhaps of this file only; the next one is read again
@@ -283,3 +283,11 @@ def _named(what: str, name: str, table: Mapping[str, T]) -> T:
 def plugins() -> Plugins:
     """The plugins installed in this environment, loaded once."""
     return Plugins(disabled=os.environ.get(DISABLE, ""))
+
+
+def _scores_or_none(found: Any) -> RecordedScores | None:
+    from evalbudget.recorded._scores import RecordedScores  # takes long to import
+
+    if found is None or isinstance(found, RecordedScores):
+        return found
+    raise TypeError(f"evalbudget_open_scores returned {type(found).__name__}, and not RecordedScores or None")

@@ -40,16 +40,21 @@ def refuse_logged_keys(arguments: Sequence[str]) -> None:
 def _given(parsed: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     yield "-M", _of_model(parse_cli_config(parsed.get("m") or (), parsed.get("model_config")))
     for role in parse_cli_args(parsed.get("model_role") or ()).values():
-        is_model = isinstance(role, Mapping)
-        yield (
-            "--model-role",
-            role | {"model_args": _of_model(role.get("model_args") or {})} if is_model else role,
-        )
+        yield "--model-role", _of_role(role)
+    for spec in parsed.get("model_spec") or ():
+        yield "--model-spec", _of_role(yaml.safe_load(spec))
+    yield "--run-config", resolve_args(parsed.get("run_config") or {})
     yield "--model-base-url", parsed.get("model_base_url")
     yield "--metadata", parse_cli_args(parsed.get("metadata") or ())
     for name in ("extra_headers", "extra_body"):
         yield f"--{name.replace('_', '-')}", yaml.safe_load(parsed.get(name) or "")
     yield "--generate-config", resolve_args(parsed.get("generate_config") or {})
+
+
+def _of_role(role: Any) -> Any:
+    if not isinstance(role, Mapping):
+        return role
+    return {**role, "model_args": _of_model(role.get("model_args") or {})}
 
 
 def _of_model(args: dict[str, Any]) -> dict[str, Any]:
