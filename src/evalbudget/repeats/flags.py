@@ -42,7 +42,7 @@ CLUSTER = Flag(
 )
 VARIANCES = Flag(
     "variances",
-    "Variances of items that are known: YAML lines item: variance, or an earlier log. For sampler robin.",
+    "How much items vary, for sampler robin.",
     "FILE|LOG",
 )
 STORE = Flag(
@@ -62,8 +62,7 @@ REPEAT = Flag(
 )
 SHARE = Flag(
     "share",
-    "One --budget for all runs (tasks x models): split over tasks by number of items and equally over "
-    "models.  [default: each has its own]",
+    "One --budget for all tasks (by number of items) and models.  [default: each has its own]",
     switch=True,
 )
 """Where hosts run several tasks and models by one command, each by itself."""
