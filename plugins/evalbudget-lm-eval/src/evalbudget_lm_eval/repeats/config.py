@@ -68,7 +68,7 @@ class Config(RepeatConfig):
             raise InvalidInputError(f"--in_flight is {self.in_flight}; it must be 1 or more")
 
     def variances_of(self, items: Sequence[str]) -> tuple[float, ...] | None:
-        """See RepeatConfig; a log calls documents task/number, or by the number alone if it is of one task."""
+        """See RepeatConfig; logs call documents task/number, or by the number alone if there is one task."""
         tasks, _, numbers = zip(*(item.rpartition(":") for item in items), strict=True)
         in_log = [f"{task}/{number}" for task, number in zip(tasks, numbers, strict=True)]
         names = (items, in_log, numbers) if len(set(tasks)) == 1 else (items, in_log)
