@@ -40,12 +40,25 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]
 _Loader.add_constructor("tag:yaml.org,2002:int", _Loader.construct_yaml_int)
 
 
-def read_yaml(path: Path, what: str) -> Any:
+class _NamesLoader(_Loader):
+    """Keys are text as it is written, each once: an item called 1:30, or yes, is no number, nor true."""
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for key, value in node.value:
+            if key.value in found:
+                raise ValueError(f"{key.value} stands there twice")
+            found[key.value] = self.construct_object(value, deep)
+        return found
+
+
+def read_yaml(path: Path, what: str, *, names: bool = False) -> Any:
     """What a file holds.
 
     Args:
         path: of the file.
         what: it is, for messages, for example "price file".
+        names: keys are names that somebody chose: text as it is written, each once.
 
     Raises:
         InvalidInputError: it cannot be read, is larger than a megabyte, or as :func:`parsed_yaml` does.
@@ -59,23 +72,24 @@ def read_yaml(path: Path, what: str) -> Any:
     if len(data) > _LARGEST:
         raise InvalidInputError(f"{where} has more than {_LARGEST:,} bytes; leave in it what is needed here")
     try:
-        return parsed_yaml(data.decode("utf-8-sig"), where)
+        return parsed_yaml(data.decode("utf-8-sig"), where, names=names)
     except UnicodeDecodeError as ex:
         raise InvalidInputError(f"{where} is not UTF-8 text ({ex.reason}); save it as UTF-8") from ex
 
 
-def parsed_yaml(text: str, where: str) -> Any:
+def parsed_yaml(text: str, where: str, *, names: bool = False) -> Any:
     """What a text says, of the kinds that JSON has, and dates.
 
     Args:
         text: YAML without aliases, or JSON.
         where: it stands, for messages.
+        names: see :func:`read_yaml`.
 
     Raises:
         InvalidInputError: it is something else, nested deeply, or holds numbers or dates that are none.
     """
     try:
-        return yaml.load(text, _Loader)
+        return yaml.load(text, _NamesLoader if names else _Loader)
     except Exception as ex:  # what constructors raise of numbers, dates and tags that are none
         told = getattr(ex, "problem", None) or " ".join(str(ex).split())
         mark = getattr(ex, "problem_mark", None)

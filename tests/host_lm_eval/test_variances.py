@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +21,19 @@ def asked(results: dict[str, Any]) -> list[int]:
     return [dict(zip(table["doc_id"], table["readings"], strict=True)).get(i, 0) for i in range(N)]
 
 
+def save(results: dict[str, Any], out: Path) -> None:
+    """As the host's command does."""
+    tracker, samples = EvaluationTracker(output_path=str(out)), results.pop("samples")
+    tracker.save_results_aggregated(results=results, samples=samples)
+    for task, of_task in samples.items():
+        tracker.save_results_samples(task_name=task, samples=of_task)
+
+
 def test_earlier_samples_say_how_much_documents_vary(tmp_path: Path) -> None:
     folder, out = write_task(tmp_path / "tasks", n=N), tmp_path / "out"
-    tracker = EvaluationTracker(output_path=str(out))
     with budgeted(budget="12x", sampler="uniform"):
         earlier = simple_evaluate(folder, CoinModel(), log_samples=True)
-    samples = earlier.pop("samples")
-    tracker.save_results_aggregated(results=earlier, samples=samples)
-    tracker.save_results_samples(task_name="numbers", samples=samples["numbers"])
+    save(earlier, out)
     with budgeted(budget="20x", variances=out):
         results = simple_evaluate(folder, CoinModel(seed=1))
     counts = asked(results)
@@ -35,6 +41,23 @@ def test_earlier_samples_say_how_much_documents_vary(tmp_path: Path) -> None:
     assert sum(counts) == 20 * N
     # the further down, the nearer to a coin; what never varied earlier is taken to vary a little
     assert sum(counts[:3]) < sum(counts[-3:])
+
+
+def test_the_samples_of_a_group_are_of_its_tasks_alone_too(tmp_path: Path) -> None:
+    folder, out = write_task(tmp_path / "tasks", n=N), tmp_path / "out"
+    write_task(folder, "more", n=4)
+    group = {
+        "group": "both",
+        "task": ["numbers", "more"],
+        "aggregate_metric_list": [{"metric": "exact_match"}],
+    }
+    (folder / "both.yaml").write_text(json.dumps(group))
+    with budgeted(budget="6x", sampler="uniform"):
+        earlier = simple_evaluate(folder, CoinModel(), "both", log_samples=True)
+    save(earlier, out)
+    for names in (("both",), ("numbers",)):
+        with budgeted(budget="3x", variances=out):
+            assert simple_evaluate(folder, CoinModel(seed=1), *names)["evalbudget"]["sampler"] == "robin"
 
 
 def test_a_file_must_name_every_document(tmp_path: Path) -> None:

@@ -49,6 +49,12 @@ def test_counts_are_those_of_robin_wherever_it_stops(tmp_path: Path) -> None:
     assert n[2] == 1
 
 
+def test_items_are_called_what_is_written_and_small_numbers_are_numbers(tmp_path: Path) -> None:
+    text = "1: 1\n010: 2\n1:30: 3\nyes: 1e-3\n2024-01-01: 0\na:b: 1.5\n"
+    found = read_variances(written(tmp_path, text))
+    assert found == {"1": 1.0, "010": 2.0, "1:30": 3.0, "yes": 0.001, "2024-01-01": 0.0, "a:b": 1.5}
+
+
 def test_earlier_scores_say_the_posterior_variances(tmp_path: Path) -> None:
     scores = recorded()
     path = tmp_path / "scores.npz"
@@ -80,6 +86,9 @@ def test_items_without_a_variance_are_named(tmp_path: Path) -> None:
         ("a: .nan\n", "a: nan is no variance"),
         ("a: true\n", "a: True is no variance"),
         ("a: much\n", "a: much is no variance"),
+        (f"a: 1{'0' * 350}\n", "is no variance"),
+        ("a: [1]\n", "is no variance"),
+        ("a: 1\nb: 2\n'a': 3\n", "a stands there twice"),
     ],
 )
 def test_what_is_no_variance_is_refused_before_anything_is_paid(tmp_path: Path, text: str, told: str) -> None:

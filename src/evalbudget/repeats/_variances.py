@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -33,10 +34,10 @@ def read_variances(path: str | Path) -> dict[str, float]:
     path = Path(path)
     if path.suffix.lower() not in _FILES:
         return _of_scores(plugins().open_scores(path), path)
-    content = read_yaml(path, "file of variances")
+    content = read_yaml(path, "file of variances", names=True)
     if not isinstance(content, dict) or not content:
         raise InvalidInputError(f"{path} holds no variances; write a line for each item, as in  q1: 0.25")
-    return {str(item): _variance(value, f"{path}, {item}") for item, value in content.items()}
+    return {item: _variance(value, f"{path}, {item}") for item, value in content.items()}
 
 
 def in_order(variances: Mapping[str, float], items: Sequence[str], path: str) -> tuple[float, ...]:
@@ -55,10 +56,16 @@ def in_order(variances: Mapping[str, float], items: Sequence[str], path: str) ->
     return tuple(variances[item] for item in items)
 
 
-def _variance(value: object, where: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value < math.inf:
+def _variance(value: Any, where: str) -> float:
+    try:
+        found = (
+            math.nan if isinstance(value, bool) else float(value)
+        )  # also of text: YAML's 1e-3 is no number
+    except (TypeError, ValueError, OverflowError):
+        found = math.nan
+    if not 0.0 <= found < math.inf:
         raise InvalidInputError(f"{where}: {str(value)[:40]} is no variance; write a number, 0 or more")
-    return float(value)
+    return found
 
 
 def _of_scores(recorded: RecordedScores, path: Path) -> dict[str, float]:

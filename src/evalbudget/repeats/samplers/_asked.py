@@ -51,13 +51,13 @@ class Asked:
         """What a cell cost; said before it came."""
         self._of["cost"][self._row[cell]] = cost
 
-    def came(self, cell: Cell, value: float | None) -> tuple[int, int]:
-        """A cell came back, with a score or without; its row and phase."""
+    def came(self, cell: Cell, value: float | None) -> int:
+        """A cell came back, with a score or without; its phase."""
         row = self._row.pop(cell)
         self._of["under_way"][row] = False
         if value is not None:
             self._of["value"][row] = value
-        return row, int(self._of["phase"][row])
+        return int(self._of["phase"][row])
 
     def learned_until(self, phase: int) -> list[tuple[int, int, float]]:
         """Item, epoch and score of readings of this phase and earlier ones; each is given once."""

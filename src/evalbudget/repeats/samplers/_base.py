@@ -71,7 +71,8 @@ class RepeatSampler(Sampler):
         self._judge_of: JudgeOf | None = None
         self.order: IntArray = np.random.default_rng(self.seed).permutation(n_items)
         self._note: Note | None = None  # of the last round
-        self._queue = Queue(self._open)
+        self._begun: Note | None = None  # of the last round when something was asked last
+        self._queue = Queue(self._open, self.order.tolist())  # a random place of each item, like any other
         self._phase = 0  # of the next request
         self._table = Asked()
         self._wait_until = 0  # readings that must have come back before it is worth planning again
@@ -177,6 +178,7 @@ class RepeatSampler(Sampler):
                 f"{cell} was asked before, so it cannot be adopted; adopt each cell once, and a new "
                 "reading of the item with an epoch of its own"
             )
+        self._forget_plans()
         self._phase = self._phase_of_adopted(cell)
         return super().adopt(cell)
 
@@ -184,6 +186,7 @@ class RepeatSampler(Sampler):
 
     def _next(self, eligible: Eligible | None) -> Cell | None:
         self._check_raters()
+        self._forget_plans()
         while self._queue.first(None) is None:
             if self._n_open == 0:
                 if not self._pending:
@@ -196,6 +199,11 @@ class RepeatSampler(Sampler):
             return None
         self._phase, item = entry
         return self._cell(item)
+
+    def _forget_plans(self) -> None:
+        """Drop what was planned since something was asked: a journal does not say when that was."""
+        self._note = self._begun
+        self._queue.forget()
 
     def _go_on(self) -> bool:
         """Take the next round; False to wait, or after setting ``stop_reason``."""
@@ -257,6 +265,7 @@ class RepeatSampler(Sampler):
         item = cell.item
         self._epochs[item] = max(self._epochs[item], cell.epoch + 1)
         self._active[item] += 1
+        self._begun = self._note
         self._queue.asked((self._phase, item))
         self._table.add(cell, self._phase)
 
@@ -269,19 +278,15 @@ class RepeatSampler(Sampler):
 
     def _failed(self, cell: Cell) -> None:
         self._active[cell.item] -= 1
-        row, phase = self._table.came(cell, None)
-        self._queue.failed((phase, cell.item), row)
+        self._queue.failed((self._table.came(cell, None), cell.item))
 
     def _reads(self, key: Cell) -> int:
         return self._n[key.item]
 
     def _set_open(self, cell: Cell, is_open: bool) -> None:
-        item = cell.item
-        self._open[item] = is_open
+        self._open[cell.item] = is_open
         self._n_open += 1 if is_open else -1
         if self._goal is not None:
             self._goal.reopen()
         if is_open:
-            self._queue.opened(item, self.asked)
-        else:
-            self._queue.closed(item)
+            self._queue.opened()

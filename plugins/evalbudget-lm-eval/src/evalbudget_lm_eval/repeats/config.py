@@ -68,10 +68,12 @@ class Config(RepeatConfig):
             raise InvalidInputError(f"--in_flight is {self.in_flight}; it must be 1 or more")
 
     def variances_of(self, items: Sequence[str]) -> tuple[float, ...] | None:
-        """See RepeatConfig; the log of one task calls its documents by their numbers alone."""
+        """See RepeatConfig; logs call documents task/number, or by the number alone if there is one task."""
         tasks, _, numbers = zip(*(item.rpartition(":") for item in items), strict=True)
-        is_of_one = len(set(tasks)) == 1 and not self._known_variances.keys() & set(items)
-        return super().variances_of(numbers if is_of_one else items)
+        in_log = [f"{task}/{number}" for task, number in zip(tasks, numbers, strict=True)]
+        names = (items, in_log, numbers) if len(set(tasks)) == 1 else (items, in_log)
+        known = self._known_variances.keys()
+        return super().variances_of(next((each for each in names if known & set(each)), items))
 
     def _alone(self) -> dict[str, bool]:
         """See RepeatConfig."""
