@@ -72,7 +72,7 @@ def check_rows(
     recorded = open_scores(out, task=named)
     assert recorded is not None
     assert recorded.declared is not None
-    assert recorded.declared.notes == ()
+    assert all("asked again" in note for note in recorded.declared.notes)
     means = means_of(recorded, drawn=drawn)
     if None in means:
         mean = means[None]
@@ -120,6 +120,32 @@ def test_judges_in_turn(server: Server, judges: list[str], tmp_path: Path, sampl
     with budgeted(sampler=sampler, budget=60, seed=1, vary_seed=True):
         found = evaluate(folder, server.chat_args("writer"), output=out)
     check_rows(out, found, "essays", "judged,panel")
+
+
+@pytest.mark.parametrize("failing", ["b", "abc"], ids=["one judge", "all judges"])
+@pytest.mark.parametrize("sampler", ["uniform", "eb-bernstein"])
+def test_judges_that_fail_on_a_document(
+    server: Server, judges: list[str], tmp_path: Path, sampler: str, failing: str
+) -> None:
+    """What one judge failed on another scored: missing is only what none did."""
+    for judge in failing:
+        server.answers[judge] = lambda asked: (
+            "no idea" if "topic: topic 2\n" in asked.prompt else rating()(asked)
+        )
+    folder, out = write_judged(tmp_path / "task", judges, n=10), tmp_path / "out"
+    with budgeted(sampler=sampler, budget=60, seed=1, vary_seed=True):
+        found = evaluate(folder, server.chat_args("writer"), output=out)
+    rows, (row,) = found["results"]["essays"], evalbudget.read(out).estimate().rows
+    worst = found["evalbudget"]["summary"]["at_worst"]
+    assert (worst is None) is (failing == "b")
+    told = [rows[f"judged{ending},panel"] for ending in ("", "_stderr", "_lower", "_upper")]
+    told[2:] = worst or told[2:]
+    assert [row.estimate, row.standard_error, row.low, row.high] == pytest.approx(told, abs=1e-12)
+    recorded = open_scores(out)
+    assert recorded is not None
+    assert recorded.declared is not None
+    said = "failed and were asked again" if failing == "b" else "1 document of essays has no score of writer"
+    assert said in " ".join(recorded.declared.notes)
 
 
 @pytest.mark.parametrize(

@@ -18,12 +18,12 @@ from evalbudget.judges.estimates import (
     panel_mean,
     require_one_scale,
 )
+from evalbudget.judges.estimates._panel_mean import error_of_biases
 from evalbudget.repeats.estimates import (
     ItemReadings,
     mean_over_sampled_items,
     mean_over_stratified_items,
 )
-from evalbudget.report._numbers import NOTHING
 from evalbudget.sampler import Allocation
 from evalbudget.statistics._bounds import FloatArray, IntArray
 from evalbudget.statistics._clustered_mean import clustered_mean
@@ -198,18 +198,13 @@ class Scored:
     def judge_errors(self) -> tuple[FloatArray, FloatArray]:
         """Variance that fitting the judges' biases adds to each model's mean, with its degrees of freedom.
 
-        Items' scores less the biases do not show it: an error of a bias is in all of them. None to speak of
-        where judges share the scores evenly; most of the error where one of them has few. Shapes (models,).
+        Shapes (models,); nothing of a single rater.
         """
-        added, degrees = np.zeros(len(self.models)), np.ones(len(self.models))
-        for m, means in enumerate(self.all_item_means if self.is_panel else ()):
-            known = means[~np.isnan(means)]
-            if known.size < 2:
-                continue
-            whole = self._of_judges(m)
-            more = whole.standard_error**2 - float(known.var(ddof=1)) / known.size
-            if more > NOTHING:
-                added[m], degrees[m] = more, max(whole.details["degrees"], 1.0)
+        n = len(self.models)
+        if not self.is_panel:
+            return np.zeros(n), np.ones(n)
+        found = [error_of_biases(means, self._of_judges(m)) for m, means in enumerate(self.all_item_means)]
+        added, degrees = np.array(found).T
         return added, degrees
 
     def item_means(self, model: int) -> FloatArray:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from evalbudget.estimate import ConfidenceInterval, Estimate
+from evalbudget.estimate import Estimate
 from evalbudget.judges.estimates import judge_corrected_generations
+from evalbudget.judges.estimates._panel_mean import panel_mean_of
 from evalbudget.missing import Missing, as_missing
 from evalbudget.recorded._direction import is_lower_better
 from evalbudget.recorded._missing import missing_answers, missing_shares, score_range
@@ -21,13 +22,11 @@ from evalbudget.repeats.estimates import mean_over_fixed_items
 from evalbudget.repeats.estimates._benchmark_mean import mean_of_item_means
 from evalbudget.report._both import Both
 from evalbudget.report._missing import check_range, missing_note, without_missing
-from evalbudget.report._numbers import CLAIM, NOTHING
+from evalbudget.report._numbers import CLAIM
 from evalbudget.report._pairs import Pairs, pairs_by_item
 from evalbudget.report._scored import Scored, readings_of
 from evalbudget.statistics._bounds import Bounds, FloatArray
-from evalbudget.statistics._clustered_mean import summed_errors
 from evalbudget.statistics._paired_interval import ScoreSpan
-from evalbudget.statistics._shrinkage import t_quantile
 
 if TYPE_CHECKING:
     from evalbudget.recorded._scores import RecordedScores
@@ -236,19 +235,11 @@ class Study(Scored):
 
     def _mean_of(self, means: FloatArray, model: int) -> Estimate:
         """Of item means, with the error of the judges' biases."""
-        # less their judges' biases, means of a panel may be outside
-        bounds = None if self.is_panel else self.bounds
-        found = mean_of_item_means(means, bounds=bounds, clusters=self.clusters)
-        added, degrees = (float(of_each[model]) for of_each in self.judge_errors)
-        if added > 0.0 and found.standard_error > NOTHING:
-            error, freedom = summed_errors((found.standard_error**2, found.n - 1), (added, degrees))
-
-            def interval(level: float) -> ConfidenceInterval:
-                half = float(t_quantile(level, freedom) * error)
-                return ConfidenceInterval(found.value - half, found.value + half)
-
-            found = replace(found, interval=interval)
-        return found if self.bounds is None else found.within(*self.bounds)
+        if self.is_panel:
+            added, degrees = self.judge_errors
+            biases = float(added[model]), float(degrees[model])
+            return panel_mean_of(means, biases, bounds=self.bounds, clusters=self.clusters)
+        return mean_of_item_means(means, bounds=self.bounds, clusters=self.clusters)
 
     def of_both(self, a: int, b: int) -> Both:
         """What is compared of two models.

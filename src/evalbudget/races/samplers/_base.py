@@ -209,11 +209,6 @@ class RacingSampler(Sampler):
         """Everything read of the model, shape (n_items,), in [0, 1]; nan where not read."""
         return self._scores_at(model, np.arange(self._n_items))
 
-    def n_read(self, model: int) -> int:
-        """How many of the model's cells that were drawn have a score."""
-        item = self._order(model)[: int(self._drawn[model])]
-        return int(np.count_nonzero(self._status[model, item] == _READ))
-
     def draws(self, model: int) -> ModelDraws:
         """The model's cells in draw order, for estimators."""
         n_drawn = int(self._drawn[model])
