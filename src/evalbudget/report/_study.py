@@ -17,9 +17,11 @@ from evalbudget.judges.estimates._panel_mean import panel_mean_of
 from evalbudget.missing import Missing, as_missing
 from evalbudget.recorded._direction import is_lower_better
 from evalbudget.recorded._missing import missing_answers, missing_shares, score_range
-from evalbudget.repeats._mean_rows import hull, mean_rows
+from evalbudget.repeats._groups import describe_group
+from evalbudget.repeats._mean_rows import BenchmarkMean, hull, mean_rows
 from evalbudget.repeats.estimates import mean_over_fixed_items
 from evalbudget.repeats.estimates._benchmark_mean import mean_of_item_means
+from evalbudget.repeats.estimates._combined import weighted_mean
 from evalbudget.report._both import Both
 from evalbudget.report._missing import check_range, missing_note, without_missing
 from evalbudget.report._numbers import CLAIM
@@ -205,6 +207,20 @@ class Study(Scored):
 
         ``lower`` and ``upper`` hold whatever scores that are missing would have been.
         """
+        rows = self._benchmark_mean(model, level).rows
+        if not (self.shares[model] > 0.0).any() or "lower" not in rows:
+            return rows
+        worst = [self._mean_of(means[model], model) for means in (self.lowest, self.highest)]
+        found = hull(rows, worst, level)
+        return {**rows, "lower": found.low, "upper": found.high}
+
+    def _benchmark_mean(self, model: int, level: float) -> BenchmarkMean:
+        if tasks := self.tasks_of(model):
+            return describe_group(
+                {name: study._benchmark_mean(model, level) for name, (study, _) in tasks.items()},
+                {name: weight for name, (_, weight) in tasks.items()},
+                level=level,
+            )
         total, scores, purchase = self.mean(model), self.scores(model), self.purchase(model)
         given = mean_over_fixed_items(
             judge_corrected_generations(scores) if self.is_panel else readings_of(scores),
@@ -212,7 +228,7 @@ class Study(Scored):
             fixed_repeats=max(purchase.fixed_repeats, 1),
             bounds=None if self.is_panel else self.bounds,
         )
-        rows = mean_rows(
+        return mean_rows(
             total,
             given,
             items=len(self.recorded.items) - int(total.details["items_missing"]),
@@ -220,12 +236,7 @@ class Study(Scored):
             clusters=self._clusters_of(model),
             bounds=self.bounds,
             level=level,
-        ).rows
-        if not (self.shares[model] > 0.0).any() or "lower" not in rows:
-            return rows
-        worst = [self._mean_of(means[model], model) for means in (self.lowest, self.highest)]
-        found = hull(rows, worst, level)
-        return {**rows, "lower": found.low, "upper": found.high}
+        )
 
     def _clusters_of(self, model: int) -> int | None:
         """Clusters of the items that a model has a score on; None where items are independent."""
@@ -235,6 +246,13 @@ class Study(Scored):
 
     def _mean_of(self, means: FloatArray, model: int) -> Estimate:
         """Of item means, with the error of the judges' biases."""
+        if self.tasks:
+            own = [(part, means[part.items]) for part in self.tasks.values()]
+            known = [(part, values) for part, values in own if not np.isnan(values).all()]
+            return weighted_mean(
+                [part.study._mean_of(values, model) for part, values in known],
+                [float(part.drawn_of or np.count_nonzero(~np.isnan(values))) for part, values in known],
+            )
         if self.is_panel:
             added, degrees = self.judge_errors
             biases = float(added[model]), float(degrees[model])
