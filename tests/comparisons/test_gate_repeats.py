@@ -13,7 +13,7 @@ from evalbudget.backtest import RecordedScores
 from evalbudget.comparisons import Baseline, GateConfig, GateEvidence, GateSampler, Verdict, gate_of
 from evalbudget.comparisons._evidence import Differences
 from evalbudget.errors import InvalidInputError
-from evalbudget.races import KnownCell, RacePurchase
+from evalbudget.races import KnownCell, RacePurchase, leaderboard_of
 
 N, R = 60, 4
 
@@ -86,6 +86,8 @@ def test_items_are_asked_whole_and_told_as_items(log: Path) -> None:
     assert f"on {found.items} of {N} items, each answered {R} times." in str(found)
     assert found.to_dict()["items"] == found.items
     assert found.evidence.clusters == found.items
+    read = [standing.readings for standing in leaderboard_of(race).standings]
+    assert read == [found.evidence.items] * 2  # of the baseline, whose scores are all known, too
 
 
 def test_a_missing_answer_leaves_its_item_in(log: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 from inspect_ai.model import get_model
 from inspect_ai.scorer import mean
-from inspect_ai.solver import TaskState
+from inspect_ai.solver import Generate, Solver, TaskState, chain, solver
 from tests.host_inspect.log_worlds import logged, notes, number, questions, quiz, read
 from tests.host_inspect.worlds import entry_of, rows_of, scoring
 
@@ -64,8 +64,13 @@ def check(told: dict[str, float], folder: Path, rater: str | None = None) -> Non
 
 @pytest.mark.parametrize(
     ("options", "fail"),
-    [({"repeat": "judge"}, 0.0), ({"repeat": "judge"}, 0.3), ({"score_range": "1..6"}, 0.0)],
-    ids=["one answer", "one answer, failures", "scores outside the range"],
+    [
+        ({"repeat": "judge"}, 0.0),
+        ({"repeat": "judge"}, 0.3),
+        ({"sampler": "uniform"}, 0.3),
+        ({"score_range": "1..6"}, 0.0),
+    ],
+    ids=["one answer", "one answer, failures", "as often each, failures", "scores outside the range"],
 )
 def test_judges_in_turn_give_their_own_rows(
     options: dict[str, Any], fail: float, run: Any, tmp_path: Path
@@ -73,10 +78,35 @@ def test_judges_in_turn_give_their_own_rows(
     means = {"x": 3.0, "y": 6.0}
     judges = [get_model(f"simulated/{n}", mean=means[n], fail=fail, memoize=False) for n in means]
     task = budgeted(story_rating(10), budget=72, judges=judges, **options)
-    told = rows_of(run(task, fail_on_error=False), "judge_rating")
+    log = run(task, fail_on_error=False)
+    told = rows_of(log, "judge_rating")
+    if (worst := entry_of(log, "summary")["summary"]["at_worst"]) is not None:
+        told |= zip(("lower", "upper"), worst, strict=True)
     (found,) = evalbudget.read(tmp_path / "logs").models().to_dict("records")
-    names = ("estimate", "stderr", "repeats_stderr", "repeats_lower", "repeats_upper")
+    names = ("estimate", "stderr", "lower", "upper", "repeats_stderr", "repeats_lower", "repeats_upper")
     assert [found[name] for name in names] == pytest.approx([told[name] for name in names], abs=1e-12)
+
+
+@pytest.mark.parametrize("options", [{}, {"sampler": "uniform"}, {"repeat": "judge", "sampler": "uniform"}])
+def test_items_that_no_judge_scored_are_in_what_holds_at_worst(
+    options: dict[str, Any], run: Any, tmp_path: Path
+) -> None:
+    @solver
+    def failing() -> Solver:
+        async def solve(state: TaskState, generate: Generate) -> TaskState:
+            if str(state.sample_id).endswith(("3", "7")):
+                raise RuntimeError("the server went away")
+            return state
+
+        return solve
+
+    task = story_rating(10)
+    task.solver = chain(task.solver, failing())
+    judges = [get_model(f"simulated/{n}", mean=m, memoize=False) for n, m in (("x", 3.0), ("y", 6.0))]
+    log = run(budgeted(task, budget=72, judges=judges, **options), fail_on_error=False)
+    told, worst = rows_of(log, "judge_rating"), entry_of(log, "summary")["summary"]["at_worst"]
+    assert worst[0] < told["lower"]
+    check({**told, "lower": worst[0], "upper": worst[1]}, tmp_path / "logs")
 
 
 def varying(state: TaskState) -> float:

@@ -72,7 +72,7 @@ def check_rows(
     recorded = open_scores(out, task=named)
     assert recorded is not None
     assert recorded.declared is not None
-    assert recorded.declared.notes == ()
+    assert all("asked again" in note for note in recorded.declared.notes)
     means = means_of(recorded, drawn=drawn)
     if None in means:
         mean = means[None]
@@ -87,10 +87,13 @@ def check_rows(
     ours = {word: rows[key] for word, key in named_here.items() if key in rows and word in mean.rows}
     assert len(ours) >= 4
     assert {word: mean.rows[word] for word in ours} == pytest.approx(ours, abs=1e-12)
-    (row,) = evalbudget.read(out, task=named).models().to_dict("records")
-    if None not in means:  # of a group, reports take all documents for one sample
-        ours = {"estimate": ours["estimate"]}
-    assert {word: row[word] for word in ours} == pytest.approx(ours, abs=1e-12)
+    scores = evalbudget.read(out, task=named)
+    scores.recorded.save(out / "saved.npz")
+    again = [evalbudget.read(out / "saved.npz"), evalbudget.from_frame(scores.readings())]
+    for one in (scores, *again):
+        (row,) = one.models().to_dict("records")
+        assert {word: row[word] for word in ours} == pytest.approx(ours, abs=1e-12)
+    (out / "saved.npz").unlink()
 
 
 def of(recorded: RecordedScores, task: str) -> Any:
@@ -120,6 +123,32 @@ def test_judges_in_turn(server: Server, judges: list[str], tmp_path: Path, sampl
     with budgeted(sampler=sampler, budget=60, seed=1, vary_seed=True):
         found = evaluate(folder, server.chat_args("writer"), output=out)
     check_rows(out, found, "essays", "judged,panel")
+
+
+@pytest.mark.parametrize("failing", ["b", "abc"], ids=["one judge", "all judges"])
+@pytest.mark.parametrize("sampler", ["uniform", "eb-bernstein"])
+def test_judges_that_fail_on_a_document(
+    server: Server, judges: list[str], tmp_path: Path, sampler: str, failing: str
+) -> None:
+    """What one judge failed on another scored: missing is only what none did."""
+    for judge in failing:
+        server.answers[judge] = lambda asked: (
+            "no idea" if "topic: topic 2\n" in asked.prompt else rating()(asked)
+        )
+    folder, out = write_judged(tmp_path / "task", judges, n=10), tmp_path / "out"
+    with budgeted(sampler=sampler, budget=60, seed=1, vary_seed=True):
+        found = evaluate(folder, server.chat_args("writer"), output=out)
+    rows, (row,) = found["results"]["essays"], evalbudget.read(out).estimate().rows
+    worst = found["evalbudget"]["summary"]["at_worst"]
+    assert (worst is None) is (failing == "b")
+    told = [rows[f"judged{ending},panel"] for ending in ("", "_stderr", "_lower", "_upper")]
+    told[2:] = worst or told[2:]
+    assert [row.estimate, row.standard_error, row.low, row.high] == pytest.approx(told, abs=1e-12)
+    recorded = open_scores(out)
+    assert recorded is not None
+    assert recorded.declared is not None
+    said = "failed and were asked again" if failing == "b" else "1 document of essays has no score of writer"
+    assert said in " ".join(recorded.declared.notes)
 
 
 @pytest.mark.parametrize(
@@ -161,6 +190,23 @@ def test_groups_and_their_tasks(tmp_path: Path, sampler: str) -> None:
     check_rows(out, found, "both", "exact_match,none")
 
 
+@pytest.mark.parametrize("strata", [None, "kind"])
+def test_a_sample_of_a_group(tmp_path: Path, strata: str | None) -> None:
+    folder, out = tmp_path / "tasks", tmp_path / "out"
+    for name, n in (("one", 40), ("two", 24)):
+        write_task(folder, name, n=n)
+        kinds = (f'{{"number": {i}, "text": "{i}", "kind": "{"xxyzz"[i % 5]}"}}\n' for i in range(n))
+        (folder / f"{name}.jsonl").write_text("".join(kinds))
+    write_group(folder, "both", ["one", "two"])
+    with budgeted(budget=30, strata=strata, seed=3):
+        found = evaluate(folder, "model=coin,seed=3", "both", output=out, **COIN)
+    rows, read = found["results"]["both"], evalbudget.read(out)
+    told = [rows[f"exact_match{ending},none"] for ending in ("", "_stderr", "_lower", "_upper")]
+    for one in (read, evalbudget.from_frame(read.readings())):
+        (row,) = one.estimate().rows
+        assert [row.estimate, row.standard_error, row.low, row.high] == pytest.approx(told, abs=1e-12)
+
+
 def test_a_sample_of_the_documents(tmp_path: Path) -> None:
     folder, out = write_task(tmp_path / "tasks", n=60), tmp_path / "out"
     with budgeted(budget=24, seed=3):
@@ -179,6 +225,13 @@ def test_a_sample_by_strata(tmp_path: Path) -> None:
     told = [row.estimate, row.standard_error, row.low, row.high]
     names = [f"exact_match{ending},none" for ending in ("", "_stderr", "_lower", "_upper")]
     assert told == pytest.approx([rows[name] for name in names], abs=1e-12)
+    evalbudget.read(out).recorded.save(tmp_path / "saved.npz")
+    for one in (
+        evalbudget.from_frame(evalbudget.read(out).readings()),
+        evalbudget.read(tmp_path / "saved.npz"),
+    ):
+        (again,) = one.estimate().rows
+        assert [again.estimate, again.standard_error, again.low, again.high] == pytest.approx(told, abs=1e-12)
     assert row.estimate != pytest.approx(np.nanmean(evalbudget.read(out).recorded.scores), abs=1e-6)
 
 

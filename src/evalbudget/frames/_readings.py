@@ -35,7 +35,7 @@ def readings(recorded: RecordedScores) -> dict[str, Values]:
     bought = purchases or (HowBought(),) * len(recorded.models)
     of_models = np.array([(float(p.fixed_repeats), _known(p.cost), _known(p.usd)) for p in bought])
     kinds = [None if purchases is None else p.allocation.value for p in bought]
-    task = recorded.task
+    task, strata = recorded.task, _strata(recorded)
 
     def taken(table: NDArray[np.floating] | None) -> Values:
         return np.full(n, np.nan) if table is None else np.asarray(table[rows], dtype=np.float64)
@@ -68,7 +68,19 @@ def readings(recorded: RecordedScores) -> dict[str, Values]:
         "fixed_repeats": of_models[model, 0],
         "model_cost": of_models[model, 1],
         "model_usd": of_models[model, 2],
+        "phase_sizes": _named([" ".join(map(repr, p.phase_sizes)) or None for p in bought], model),
+        "by_category": np.full(n, recorded.by_category),
+        "stratum": strata[0, item],
+        "stratum_items": strata[1, item],
     }
+
+
+def _strata(recorded: RecordedScores) -> NDArray[np.float64]:
+    """Stratum of each item and its size, shape (2, items); those of which nothing was read are in others."""
+    if recorded.strata is None:
+        return np.full((2, len(recorded.items)), np.nan)
+    strata = recorded.strata.collapsed(recorded.counts.any(axis=(0, 2)))
+    return np.array([strata.of_item, strata.sizes[strata.of_item]], dtype=np.float64)
 
 
 def _lost(recorded: RecordedScores) -> NDArray[np.bool_]:

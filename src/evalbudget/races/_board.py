@@ -32,7 +32,7 @@ class Standing:
         all_lower: of its interval for the mean over the benchmark, which holds for all models at once and at
             every moment.
         all_upper: of the same.
-        readings: its scores.
+        readings: its scores; of a known baseline those that a gate looked at.
         failed: its failed readings.
         unread: items it has not answered and that were not given up.
         evaluations: what it cost, retries included.

@@ -99,7 +99,7 @@ def leaderboard_of(race: RacePurchase, *, notes: Sequence[str] = (), bill: Bill 
             **_as_sample(samples[m], *_at_worst(draws[m], n_items, missing, bounds)),
             all_lower=_or(float(ranks.low[m]), bounds[0]),  # nothing can be known of one that always fails
             all_upper=_or(float(ranks.high[m]), bounds[1]),
-            readings=race.lanes[m].tally.readings,
+            readings=sampler.n_read(m),
             failed=sum(race.lanes[m].tally.failures.values()),
             unread=unread[m],
             missing=n_items - race.lanes[m].tally.readings - unread[m],

@@ -57,6 +57,10 @@ READINGS: tuple[Column, ...] = (
     Column("fixed_repeats", Kind.WHOLE, "first readings bought whatever the scores"),
     Column("model_cost", Kind.NUMBER, "readings of the model paid for"),
     Column("model_usd", Kind.NUMBER, "dollars paid for the model"),
+    Column("phase_sizes", Kind.TEXT, "answers per item in each phase"),
+    Column("by_category", Kind.FLAG, "categories are tasks of a group"),
+    Column("stratum", Kind.NUMBER, "the item was drawn from"),
+    Column("stratum_items", Kind.NUMBER, "in the stratum"),
 )
 """Of a table of readings. All but ``item`` and ``score`` may be left out."""
 

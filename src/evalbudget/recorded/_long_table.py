@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,6 +28,7 @@ from evalbudget.recorded._how_bought import HowBought
 from evalbudget.recorded._places import Places
 from evalbudget.recorded._scores import RecordedScores
 from evalbudget.recorded._task_name import TaskName
+from evalbudget.repeats.estimates._strata import Strata
 from evalbudget.sampler import Allocation
 
 FloatArray = NDArray[np.float64]
@@ -136,6 +137,8 @@ class LongTable:
             costs=places.array(costs) if np.isfinite(costs).any() else None,
             failed=self._failed(places),
             declared=self._declared(places, texts),
+            strata=self._strata(places),
+            by_category=self._flag("by_category", otherwise=False),
             one_generation=self._flag("one_generation", otherwise=False),
             one_measure=self._flag("one_measure", otherwise=not self.metrics),
             task=_task(texts, len(self.texts["item"])),
@@ -265,15 +268,38 @@ class LongTable:
         of_rows = {"allocation": np.array([codes[name] for name in column], dtype=np.float64)}
         of_rows |= {name: self._column(name) for name in ("fixed_repeats", "model_cost", "model_usd")}
         told = {name: self._of(places, 0, name, values) for name, values in of_rows.items()}
+        words = texts.get("phase_sizes", [""] * len(column))
+        of_models = dict(zip(places.index[0].tolist(), range(len(column)), strict=True))
+        sizes = [self._phase_sizes(row, words[row]) for _, row in sorted(of_models.items())]
         return tuple(
             HowBought(
                 Allocation(kinds[int(kind)]),
                 0 if math.isnan(fixed) else int(fixed),
                 None if math.isnan(cost) else cost,
                 None if math.isnan(usd) else usd,
+                own,
             )
-            for kind, fixed, cost, usd in zip(*(values.tolist() for values in told.values()), strict=True)
+            for kind, fixed, cost, usd, own in zip(*(v.tolist() for v in told.values()), sizes, strict=True)
         )
+
+    def _phase_sizes(self, row: int, text: str) -> tuple[float, ...]:
+        with suppress(ValueError):
+            sizes = tuple(map(float, text.split()))
+            if all(0.0 <= size < math.inf for size in sizes):
+                return sizes
+        raise InvalidInputError(
+            f"{self.where(row)}: phase_sizes is {text[:40]!r}; give numbers from 0 with spaces between them"
+        )
+
+    def _strata(self, places: Places) -> Strata | None:
+        """Those that the items were drawn from; None where the table does not say of each."""
+        of_item, size = (
+            self._of(places, 1, name, self._column(name)) for name in ("stratum", "stratum_items")
+        )
+        if np.isnan(of_item).any() or np.isnan(size).any():
+            return None
+        _, first, number = np.unique(of_item, return_index=True, return_inverse=True)
+        return Strata(number, size[first].astype(np.int64))
 
     def _of(self, places: Places, axis: int, name: str, values: FloatArray) -> FloatArray:
         """The one value of each model (axis 0) or rater (2), shape (names,); NaN where no row has one."""

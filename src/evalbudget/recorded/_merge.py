@@ -75,6 +75,7 @@ def merge(recordings: _Recordings, notes: Sequence[str] = ()) -> RecordedScores:
         costs=costs if any(part.costs is not None for part in parts) else None,
         failed=failed if any(part.failed is not None for part in parts) else None,
         declared=_declared(recordings, models, items, raters, notes),
+        by_category=all(part.by_category for part in parts),
         one_generation=all(part.one_generation for part in parts),
         one_measure=all(part.one_measure for part in parts),
         task=parts[0].task if len({part.task for part in parts}) == 1 else None,

@@ -69,7 +69,9 @@ class RecordedScores:
         declared: optional, what the source says of the scores.
         race: what a race recorded of itself, where these are the scores of one that ended; not saved.
         strata: of the items, where those that are here are a random sample of a benchmark's, drawn by
-            strata; None where none was drawn, or nothing tells; not saved.
+            strata; None where none was drawn, or nothing tells.
+        by_category: the categories are the tasks of a group, which are given: each has an error of its own,
+            and the mean is of their means, weighted by their items.
         one_generation: a cell's repeats are scores of one answer again, not of one answer each.
         one_measure: the raters are judges of the same thing; False where they are different metrics, whose
             mean means nothing.
@@ -96,6 +98,7 @@ class RecordedScores:
     declared: Declared | None = None
     race: RaceRecord | None = None
     strata: Strata | None = None
+    by_category: bool = False
     one_generation: bool = False
     one_measure: bool = True
     task: TaskName | None = None
@@ -179,9 +182,9 @@ class RecordedScores:
         """Read an ``.npz`` file in the recorded-scores layout.
 
         It holds ``scores`` and, each optional, ``models``, ``items``, ``raters`` (numbers are the names where
-        they are missing), ``categories``, ``reference``, ``epochs``, ``phases``, ``costs``,
-        ``one_generation``, ``one_measure`` and, one entry per model, ``allocation``, ``fixed_repeats``,
-        ``cost``, ``usd`` and ``phase_sizes``. Nothing is ever unpickled.
+        they are missing), ``categories``, ``by_category``, ``reference``, ``epochs``, ``phases``, ``costs``,
+        ``strata``, ``strata_sizes``, ``one_generation``, ``one_measure`` and, one entry per model,
+        ``allocation``, ``fixed_repeats``, ``cost``, ``usd`` and ``phase_sizes``. Nothing is ever unpickled.
 
         Raises:
             InvalidInputError: the file is missing, broken, or holds something else.
@@ -216,6 +219,8 @@ class RecordedScores:
                 costs=arrays.get("costs"),
                 failed=arrays.get("failed"),
                 declared=_declared(arrays, tuple(names.values())),
+                strata=_strata(arrays),
+                by_category=bool(np.any(arrays.get("by_category", False))),
                 one_generation=kept,
                 one_measure=bool(np.all(arrays.get("one_measure", True))),
             )
@@ -258,6 +263,10 @@ class RecordedScores:
             sizes = [p.phase_sizes for p in self.purchases]
             if any(sizes):
                 arrays["phase_sizes"] = np.array(list(zip_longest(*sizes, fillvalue=np.nan))).T
+        if self.strata is not None:
+            arrays |= {"strata": self.strata.of_item, "strata_sizes": self.strata.sizes}
+        if self.by_category:
+            arrays["by_category"] = np.array(True)
         if self.one_generation:
             arrays["one_generation"] = np.array(True)
         if not self.one_measure:
@@ -430,6 +439,15 @@ def _declared(arrays: Mapping[str, NDArray[Any]], names: tuple[tuple[str, ...], 
         clustered=tuple(bool(by) for by in arrays.get("clustered", ())),
         direction_missing=bool(np.any(arrays.get("direction_missing", False))),
     )
+
+
+def _strata(arrays: Mapping[str, NDArray[Any]]) -> Strata | None:
+    from evalbudget.repeats.estimates import Strata
+
+    if not {"strata", "strata_sizes"} <= set(arrays):
+        return None
+    of_item, sizes = (_floats(name, arrays[name]) for name in ("strata", "strata_sizes"))
+    return Strata(of_item.astype(np.int64), sizes.astype(np.int64))
 
 
 def check_phases(phases: FloatArray) -> None:

@@ -81,8 +81,7 @@ class Summary:
         without_score: items that are not in the estimate though they were asked, or were to be.
         with_them: what the estimate would be if they scored the lowest, and the highest; None where there are
             none, or strata weigh.
-        at_worst: the 95% interval whatever they would score, as reports print it; None where there are none,
-            or judges took turns.
+        at_worst: the 95% interval whatever they would score, as reports print it; None where there are none.
         cached: readings of answers that came out of the host's cache.
         alike: a sampler that goes by scores asked all items equally often, as plain epochs would have.
     """

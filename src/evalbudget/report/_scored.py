@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +19,14 @@ from evalbudget.judges.estimates import (
     panel_mean,
     require_one_scale,
 )
+from evalbudget.judges.estimates._panel_mean import error_of_biases
 from evalbudget.repeats.estimates import (
     ItemReadings,
+    Strata,
     mean_over_sampled_items,
     mean_over_stratified_items,
 )
-from evalbudget.report._numbers import NOTHING
+from evalbudget.repeats.estimates._combined import weighted_mean
 from evalbudget.sampler import Allocation
 from evalbudget.statistics._bounds import FloatArray, IntArray
 from evalbudget.statistics._clustered_mean import clustered_mean
@@ -31,6 +34,8 @@ from evalbudget.statistics._clustered_mean import clustered_mean
 if TYPE_CHECKING:
     from evalbudget.recorded._how_bought import HowBought
     from evalbudget.recorded._scores import RecordedScores
+
+S = TypeVar("S", bound="Scored")
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +76,21 @@ class Scored:
         if declared is None or declared.clusters is None:
             return None
         return np.unique(np.asarray(declared.clusters), return_inverse=True)[1].astype(np.int64)
+
+    @cached_property
+    def tasks(self) -> Mapping[str, Part[Self]]:
+        """The tasks of a group, by name, each as if alone; empty where the scores are of no group."""
+        labels = np.asarray(self.recorded.categories if self.recorded.by_category else ())
+        names = dict.fromkeys(labels.tolist())
+        return {name: Part.of(self, labels == name) for name in names} if len(names) > 1 else {}
+
+    def tasks_of(self, model: int) -> Mapping[str, tuple[Self, float]]:
+        """Those that have a score of a model, with the number of items that each weighs."""
+        return {
+            name: (part.study, float(known if part.drawn_of is None else part.drawn_of))
+            for name, part in self.tasks.items()
+            if (known := int(np.count_nonzero(part.study.recorded.counts[model].any(axis=1))))
+        }
 
     def purchase(self, model: int) -> HowBought:
         """How the model's scores were bought."""
@@ -153,6 +173,9 @@ class Scored:
                 "it with a sampler that reads every item first (a race has a leaderboard of its own)"
             )
         fixed = max(purchase.fixed_repeats, 1)
+        if tasks := self.tasks_of(model):
+            studies, weights = zip(*tasks.values(), strict=True)
+            return weighted_mean([study.mean(model) for study in studies], weights)
         if self.is_panel:
             found = self._of_judges(model)
             if self.clusters is not None:
@@ -198,18 +221,13 @@ class Scored:
     def judge_errors(self) -> tuple[FloatArray, FloatArray]:
         """Variance that fitting the judges' biases adds to each model's mean, with its degrees of freedom.
 
-        Items' scores less the biases do not show it: an error of a bias is in all of them. None to speak of
-        where judges share the scores evenly; most of the error where one of them has few. Shapes (models,).
+        Shapes (models,); nothing of a single rater.
         """
-        added, degrees = np.zeros(len(self.models)), np.ones(len(self.models))
-        for m, means in enumerate(self.all_item_means if self.is_panel else ()):
-            known = means[~np.isnan(means)]
-            if known.size < 2:
-                continue
-            whole = self._of_judges(m)
-            more = whole.standard_error**2 - float(known.var(ddof=1)) / known.size
-            if more > NOTHING:
-                added[m], degrees[m] = more, max(whole.details["degrees"], 1.0)
+        n = len(self.models)
+        if not self.is_panel:
+            return np.zeros(n), np.ones(n)
+        found = [error_of_biases(means, self._of_judges(m)) for m, means in enumerate(self.all_item_means)]
+        added, degrees = np.array(found).T
         return added, degrees
 
     def item_means(self, model: int) -> FloatArray:
@@ -230,6 +248,8 @@ class Scored:
         """Readings behind a model's mean."""
         if self.is_panel and self.purchase(model).allocation is Allocation.ADAPTIVE:
             return int(self.fixed_scores(model).value.size)
+        if tasks := self.tasks_of(model):
+            return sum(study.counted(model) for study, _ in tasks.values())
         unused = self.mean(model).details.get("readings_unused", 0.0)
         return int(self.scores(model).value.size) - int(unused)
 
@@ -269,6 +289,31 @@ class Scored:
     def only(self, items: NDArray[np.bool_]) -> Self:
         """The same of some of the items."""
         return replace(self, recorded=self.recorded.part(items=np.flatnonzero(items)))
+
+
+@dataclass(frozen=True, eq=False)
+class Part(Generic[S]):
+    """One task of a group.
+
+    Attributes:
+        items: of it, shape (items,).
+        study: of these items.
+        drawn_of: items that it has in all, where a sample of them was drawn; None elsewhere.
+    """
+
+    items: NDArray[np.bool_]
+    study: S
+    drawn_of: int | None
+
+    @classmethod
+    def of(cls, whole: S, items: NDArray[np.bool_]) -> Self:
+        """Of some items of a group; each stratum is of one task."""
+        study, strata = whole.only(items), whole.recorded.strata
+        if strata is None:
+            return cls(items, study, None)
+        used, number = np.unique(strata.of_item[items], return_inverse=True)
+        own = Strata(number, strata.sizes[used])
+        return cls(items, replace(study, recorded=replace(study.recorded, strata=own)), own.n_items)
 
 
 def readings_of(scores: JudgeScores) -> ItemReadings:

@@ -11,23 +11,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from evalbudget.estimate import ConfidenceInterval, Estimate
+from evalbudget.estimate import Estimate
 from evalbudget.judges.estimates import judge_corrected_generations
+from evalbudget.judges.estimates._panel_mean import panel_mean_of
 from evalbudget.missing import Missing, as_missing
 from evalbudget.recorded._direction import is_lower_better
 from evalbudget.recorded._missing import missing_answers, missing_shares, score_range
-from evalbudget.repeats._mean_rows import hull, mean_rows
+from evalbudget.repeats._groups import describe_group
+from evalbudget.repeats._mean_rows import BenchmarkMean, hull, mean_rows
 from evalbudget.repeats.estimates import mean_over_fixed_items
 from evalbudget.repeats.estimates._benchmark_mean import mean_of_item_means
+from evalbudget.repeats.estimates._combined import weighted_mean
 from evalbudget.report._both import Both
 from evalbudget.report._missing import check_range, missing_note, without_missing
-from evalbudget.report._numbers import CLAIM, NOTHING
+from evalbudget.report._numbers import CLAIM
 from evalbudget.report._pairs import Pairs, pairs_by_item
 from evalbudget.report._scored import Scored, readings_of
 from evalbudget.statistics._bounds import Bounds, FloatArray
-from evalbudget.statistics._clustered_mean import summed_errors
 from evalbudget.statistics._paired_interval import ScoreSpan
-from evalbudget.statistics._shrinkage import t_quantile
 
 if TYPE_CHECKING:
     from evalbudget.recorded._scores import RecordedScores
@@ -206,6 +207,20 @@ class Study(Scored):
 
         ``lower`` and ``upper`` hold whatever scores that are missing would have been.
         """
+        rows = self._benchmark_mean(model, level).rows
+        if not (self.shares[model] > 0.0).any() or "lower" not in rows:
+            return rows
+        worst = [self._mean_of(means[model], model) for means in (self.lowest, self.highest)]
+        found = hull(rows, worst, level)
+        return {**rows, "lower": found.low, "upper": found.high}
+
+    def _benchmark_mean(self, model: int, level: float) -> BenchmarkMean:
+        if tasks := self.tasks_of(model):
+            return describe_group(
+                {name: study._benchmark_mean(model, level) for name, (study, _) in tasks.items()},
+                {name: weight for name, (_, weight) in tasks.items()},
+                level=level,
+            )
         total, scores, purchase = self.mean(model), self.scores(model), self.purchase(model)
         given = mean_over_fixed_items(
             judge_corrected_generations(scores) if self.is_panel else readings_of(scores),
@@ -213,7 +228,7 @@ class Study(Scored):
             fixed_repeats=max(purchase.fixed_repeats, 1),
             bounds=None if self.is_panel else self.bounds,
         )
-        rows = mean_rows(
+        return mean_rows(
             total,
             given,
             items=len(self.recorded.items) - int(total.details["items_missing"]),
@@ -221,12 +236,7 @@ class Study(Scored):
             clusters=self._clusters_of(model),
             bounds=self.bounds,
             level=level,
-        ).rows
-        if not (self.shares[model] > 0.0).any() or "lower" not in rows:
-            return rows
-        worst = [self._mean_of(means[model], model) for means in (self.lowest, self.highest)]
-        found = hull(rows, worst, level)
-        return {**rows, "lower": found.low, "upper": found.high}
+        )
 
     def _clusters_of(self, model: int) -> int | None:
         """Clusters of the items that a model has a score on; None where items are independent."""
@@ -236,19 +246,18 @@ class Study(Scored):
 
     def _mean_of(self, means: FloatArray, model: int) -> Estimate:
         """Of item means, with the error of the judges' biases."""
-        # less their judges' biases, means of a panel may be outside
-        bounds = None if self.is_panel else self.bounds
-        found = mean_of_item_means(means, bounds=bounds, clusters=self.clusters)
-        added, degrees = (float(of_each[model]) for of_each in self.judge_errors)
-        if added > 0.0 and found.standard_error > NOTHING:
-            error, freedom = summed_errors((found.standard_error**2, found.n - 1), (added, degrees))
-
-            def interval(level: float) -> ConfidenceInterval:
-                half = float(t_quantile(level, freedom) * error)
-                return ConfidenceInterval(found.value - half, found.value + half)
-
-            found = replace(found, interval=interval)
-        return found if self.bounds is None else found.within(*self.bounds)
+        if self.tasks:
+            own = [(part, means[part.items]) for part in self.tasks.values()]
+            known = [(part, values) for part, values in own if not np.isnan(values).all()]
+            return weighted_mean(
+                [part.study._mean_of(values, model) for part, values in known],
+                [float(part.drawn_of or np.count_nonzero(~np.isnan(values))) for part, values in known],
+            )
+        if self.is_panel:
+            added, degrees = self.judge_errors
+            biases = float(added[model]), float(degrees[model])
+            return panel_mean_of(means, biases, bounds=self.bounds, clusters=self.clusters)
+        return mean_of_item_means(means, bounds=self.bounds, clusters=self.clusters)
 
     def of_both(self, a: int, b: int) -> Both:
         """What is compared of two models.

@@ -162,24 +162,36 @@ def _recorded(
         task=_task(chosen, logs),
         one_measure=found.judged and not chosen.apart,
         one_generation=all(log.kept for log in logs),
-        strata=_strata(logs, documents, recorded.items),
+        strata=_strata(logs, documents, recorded),
+        by_category=group is not None and not chosen.apart and category is None,
     )
 
 
-def _strata(logs: Sequence[Log], documents: Documents, items: Sequence[str]) -> Strata | None:
-    """By which the documents were drawn; None unless all logs are of such samples of one task."""
-    found: dict[str, int] = {}
-    sizes = set()
+def _strata(logs: Sequence[Log], documents: Documents, recorded: RecordedScores) -> Strata | None:
+    """By which the documents were drawn; None unless all logs are of such samples, one of each task."""
+    found: dict[str, tuple[str, int]] = {}
+    sizes: dict[str, tuple[int, ...]] = {}
     for log in logs:
         drawn = ((log.file.block or {}).get("drawn") or {}).get(log.file.task)
         if drawn is None:
             return None
-        sizes.add((log.file.task, tuple(map(int, drawn["sizes"]))))
+        own = tuple(map(int, drawn["sizes"]))
+        if sizes.setdefault(log.file.task, own) != own:
+            return None
         for doc, stratum in zip(drawn["doc_id"], drawn["stratum"], strict=True):
-            found[documents.name(log, int(doc))] = int(stratum)
-    if len(sizes) != 1 or not all(item in found for item in items):
+            found[documents.name(log, int(doc))] = log.file.task, int(stratum)
+    if not all(item in found for item in recorded.items):
         return None
-    return Strata(np.array([found[item] for item in items]), np.array(sizes.pop()[1]))
+    read = np.asarray(recorded.counts.any(axis=(0, 2)))
+    numbers = np.zeros(read.size, dtype=np.int64)
+    known: list[int] = []
+    for task in sizes:
+        here = np.array([found[item][0] == task for item in recorded.items])
+        of_item = np.array([found[item][1] for item in recorded.items])[here]
+        strata = Strata(of_item, np.array(sizes[task])).collapsed(read[here])
+        numbers[here] = strata.of_item + len(known)
+        known += strata.sizes.tolist()
+    return Strata(numbers, np.array(known))
 
 
 def _is_of(log: Log, lost: Unreadable) -> bool:

@@ -5,18 +5,22 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from evalbudget.errors import InvalidInferenceError
 from evalbudget.estimate import ConfidenceInterval, Coverage, Estimate, Random, Validity
 from evalbudget.judges.estimates._bias import bias_errors, how_compared, judge_moments, pooled_variance
 from evalbudget.judges.estimates._mixed import MixedFit
 from evalbudget.judges.estimates._scores import JudgeScores
+from evalbudget.repeats.estimates._benchmark_mean import mean_of_item_means
 from evalbudget.repeats.estimates._readings import ItemReadings
 from evalbudget.sampler import Allocation
 from evalbudget.statistics._bounds import FloatArray
 from evalbudget.statistics._clustered_mean import ClusteredMean, summed_errors
 from evalbudget.statistics._phase_means import item_shares
 from evalbudget.statistics._shrinkage import t_quantile
+
+_NOTHING = 1e-12
 
 
 def panel_mean(
@@ -125,6 +129,49 @@ def between_clusters(estimate: Estimate, clustered: ClusteredMean, alone: Cluste
         method=f"{estimate.method}, spread between {clustered.clusters} clusters of items",
         details={**estimate.details, "degrees": degrees},
     )
+
+
+def error_of_biases(means: FloatArray, whole: Estimate) -> tuple[float, float]:
+    """Variance that fitting the judges' biases adds to the mean, with its degrees of freedom.
+
+    Items' scores less the biases do not show it: an error of a bias is in all of them. None to speak of where
+    judges share the scores evenly; most of the error where one of them has few.
+
+    Args:
+        means: of the items, less the biases; nan where nothing is known.
+        whole: the panel's mean, items independent.
+    """
+    known = means[~np.isnan(means)]
+    more = whole.standard_error**2 - float(known.var(ddof=1)) / known.size if known.size > 1 else 0.0
+    return (more, max(whole.details["degrees"], 1.0)) if more > _NOTHING else (0.0, 1.0)
+
+
+def panel_mean_of(
+    means: FloatArray,
+    biases: tuple[float, float],
+    *,
+    bounds: tuple[float, float] | None = None,
+    clusters: ArrayLike | None = None,
+) -> Estimate:
+    """The panel's mean by what is known of each item.
+
+    Args:
+        means: of the items; nan where nothing is known.
+        biases: see :func:`error_of_biases`.
+        bounds: the smallest and the largest possible score; intervals end there.
+        clusters: number of each item's cluster; None where items are independent.
+    """
+    found = mean_of_item_means(means, clusters=clusters)  # less their judges' biases, they may be outside
+    value, (added, degrees) = found.value, biases
+    if added > 0.0 and found.standard_error > _NOTHING:
+        error, freedom = summed_errors((found.standard_error**2, found.n - 1), (added, degrees))
+
+        def interval(level: float) -> ConfidenceInterval:
+            half = float(t_quantile(level, freedom) * error)
+            return ConfidenceInterval(value - half, value + half)
+
+        found = replace(found, interval=interval)
+    return found if bounds is None else found.within(*bounds)
 
 
 def judge_corrected(scores: JudgeScores) -> ItemReadings:

@@ -56,9 +56,9 @@ def read_readings(
             ]
             scored = _asked_again(part, all_found)
             for sample, every in all_found:
-                found = [reading for reading in every if not _made_good(sample, reading, scored)]
-                for reading in every if len(found) < len(every) else ():
-                    if _made_good(sample, reading, scored):
+                found = [reading for reading in every if not _made_good(part, sample, reading, scored)]
+                for reading in every if len(found) < len(every) and part.turns is None else ():
+                    if _made_good(part, sample, reading, scored):
                         made_good[part.model, reading.rater, part.item(sample.id)] += 1
                 for reading in found:
                     _add(columns, part, name, (str(sample.id), sample.epoch), reading)
@@ -116,24 +116,24 @@ def _asked_again(
 ) -> set[tuple[str, str]]:
     """Items, and who scored them, whose failures a run of ours made good by asking again.
 
-    Not where judges take turns: there a failure is of the judge whose turn it was.
+    Where judges take turns, any of them: what one failed on another scored.
     """
-    if step_of(part.log.header, BUDGET) is None or part.turns is not None:
+    if step_of(part.log.header, BUDGET) is None:
         return set()
     return {
-        _key(sample, reading)
+        _key(part, sample, reading)
         for sample, readings in found
         for reading in readings
         if not math.isnan(reading.value)
     }
 
 
-def _made_good(sample: EvalSampleSummary, reading: Reading, scored: set[tuple[str, str]]) -> bool:
-    return math.isnan(reading.value) and _key(sample, reading) in scored
+def _made_good(part: Part, sample: EvalSampleSummary, reading: Reading, scored: set[tuple[str, str]]) -> bool:
+    return math.isnan(reading.value) and _key(part, sample, reading) in scored
 
 
-def _key(sample: EvalSampleSummary, reading: Reading) -> tuple[str, str]:
-    return str(sample.id), reading.rater
+def _key(part: Part, sample: EvalSampleSummary, reading: Reading) -> tuple[str, str]:
+    return str(sample.id), reading.rater if part.turns is None else ""
 
 
 def _lacking(part: Part, expected: Sequence[str]) -> Iterator[tuple[Reading, Cell]]:

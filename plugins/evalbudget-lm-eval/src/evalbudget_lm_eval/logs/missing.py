@@ -93,19 +93,21 @@ def _of_our_run(log: Log, name: str) -> Missing:
     told = (block.get("tasks") or {}).get(log.file.task) or {}
     bought = told.get("readings")
     whole = True
-    if bought and not log.judged and log.file.shared is None:
+    if bought and log.file.shared is None:
         metric = str((block.get("score") or {}).get(log.file.task))
         scores = _scores(log, metric)
         scored = sum(map(len, scores.values()))
-        whole = scored >= sum(bought)
+        whole = log.judged or scored >= sum(bought)
         if not whole:
             notes.append(
                 f"{sum(bought) - scored:,} of the {sum(bought):,} scores of {name} are not in {log.label}."
             )
         failed = {doc: n for doc, n in zip(told["doc_id"], told.get("failed") or (), strict=False) if n}
-        if failed and scores:
-            low = (told.get("range") or [min(map(min, scores.values()))])[0]
-            worst = {metric: AtWorst.of(scores, failed, low)}
+        if failed and (scores or log.judged):
+            worst = {}
+            if not log.judged:
+                low = (told.get("range") or [min(map(min, scores.values()))])[0]
+                worst[metric] = AtWorst.of(scores, failed, low)
             again = sum(failed.values())
             notes.append(asked_again(again, sum(bought) + again, name, worst))
     return Missing(dict.fromkeys(log.filters, in_vain), whole, tuple(notes))

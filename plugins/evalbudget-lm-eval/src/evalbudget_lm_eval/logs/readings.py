@@ -63,6 +63,7 @@ class Readings:
         number = known.setdefault(log.file.run, len(known))
         raters: dict[str, str] = {}
         epochs = calls = 0
+        answered = self._scored_by_judges(log)
         for record in log.records:
             item = self.documents.see(log, record)
             read = [
@@ -71,19 +72,22 @@ class Readings:
                     _said(record) if self.judged else self._scores(log, metrics, record)
                 )
             ]
-            self.columns.phases += [_phase(record)] * len(read)
             for rater, epoch, value in read:
                 epochs, calls = max(epochs, epoch + 1), calls + 1
                 raters.setdefault(rater, str(record["filter"]))
+                if math.isnan(value) and record["doc_id"] in answered:
+                    continue
+                self.columns.phases.append(_phase(record))
                 self._reading(log, model, (number, epoch), item, rater, value)
                 self.columns.costs.append(self._paid.cost(log.file, int(record["doc_id"]), epoch))
         if not self.judged:
             calls = len({(record["doc_id"], record.get("epoch", 0)) for record in log.records})
+        called = {int(record["doc_id"]) for record in log.records} if self.judged else set()
         for place, (rater, chosen) in enumerate((raters or self._expected(log, metrics)).items()):
             self.metrics.setdefault(rater, []).append(metrics)
             self.filters.setdefault(rater, chosen)
             lost = () if self.judged and place else missing.documents.get(chosen, ())  # one judge's turn
-            for document in lost:
+            for document in sorted(set(lost) - called):
                 epochs = max(epochs, 1)
                 self._reading(log, model, (number, 0), self.documents.name(log, document), rater, math.nan)
                 self.columns.phases.append(math.nan)
@@ -91,6 +95,14 @@ class Readings:
         logs = self.bought.setdefault(model, {})
         bought = how_bought(log.file, log.records, epochs, cost=float(calls))
         logs[log.file.run] = _with(logs.get(log.file.run), bought)
+
+    def _scored_by_judges(self, log: Log) -> set[object]:
+        """Documents with a judge's score in a run of ours, which asked again what another judge failed on."""
+        if not self.judged or "allocation" not in (log.file.block or {}):
+            return set()
+        return {
+            record["doc_id"] for record in log.records for *_, value in _said(record) if not math.isnan(value)
+        }
 
     def _scores(self, log: Log, metrics: Metrics, record: Record) -> Iterator[_Score]:
         """A record's metrics that are averaged; nan where one has no score and should have."""
