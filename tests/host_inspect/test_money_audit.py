@@ -143,7 +143,7 @@ def test_labels_that_the_money_does_not_buy_are_left_to_people(till: Till) -> No
     till.paid.clear()
     done = run(budget=f"${spent * 1.3:.3f}", labelled_by="panel", items=6)
     assert done.exit_code == 3, done.output
-    assert "is used up. People can label what is left" in done.output
+    assert "is used up. People can label what is left" in done.output, done.output
     assert billed() == pytest.approx(till.total)
     with AuditStore.open("a.sqlite") as store:
         attempts = store.attempts.all()
