@@ -16,6 +16,7 @@ from inspect_ai.log import EvalLog, read_eval_log
 from tests.host_inspect.race_tasks import written
 from tests.host_inspect.worlds import COMMAND, entry_of, retried
 
+import evalbudget
 import warm
 from evalbudget.cli.main import cli
 from evalbudget.repeats.estimates import ItemReadings
@@ -138,6 +139,9 @@ def test_a_run_killed_twice_ends_at_the_budget(
         phase=[found[key] for key in after],
     )
     assert metrics(done)["estimate"] == pytest.approx(table.item_means.mean(), abs=1e-12)
+    (row,) = evalbudget.read(done.location).estimate().rows
+    told = [metrics(done)[name] for name in ("estimate", "stderr", "lower", "upper")]
+    assert [row.estimate, row.standard_error, row.low, row.high] == pytest.approx(told, abs=1e-12)
     exit_code, output = _report(done.location)
     assert exit_code == 0, output
     (row,) = json.loads(output)["leaderboard"]["rows"]

@@ -25,6 +25,7 @@ from tests.host_lm_eval.worlds import (
     write_task,
 )
 
+import evalbudget
 import warm
 from evalbudget.errors import JournalError
 from evalbudget.run import UNANSWERED
@@ -177,6 +178,7 @@ def test_a_command_that_was_killed_goes_on_to_its_budget(
         *("lm-eval", "run", "--model", "local-chat-completions", "--model_args", model, "--tasks", "numbers"),
         *("--include_path", str(folder), "--apply_chat_template", "--output_path", "out", "--budget", "72"),
         *("--gen_kwargs", "temperature=1.0,seed=None", "--sampler", "uniform", "--in_flight", "24"),
+        "--log_samples",
     ]
     command = [sys.executable, "-c", EVALBUDGET, *flags]
     with (tmp_path / "log").open("w") as log:
@@ -208,6 +210,9 @@ def test_a_command_that_was_killed_goes_on_to_its_budget(
     assert answered <= 72  # what was under way counts as spent
     assert block["readings"] == 72 - block["failed"] <= answered
     assert len(list(Path("out/evalbudget-journals").glob("*.jsonl"))) == 1
+    rows, (row,) = json.loads(path.read_text())["results"]["numbers"], evalbudget.read("out").estimate().rows
+    told = [rows[f"exact_match{ending},none"] for ending in ("", "_lower", "_upper")]
+    assert [row.estimate, row.low, row.high] == pytest.approx(told, abs=1e-12)
 
 
 def test_a_smaller_budget_holds_for_what_was_asked_before(tmp_path: Path, server: Server) -> None:

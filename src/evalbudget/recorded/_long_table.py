@@ -28,8 +28,8 @@ from evalbudget.recorded._how_bought import HowBought
 from evalbudget.recorded._places import Places
 from evalbudget.recorded._scores import RecordedScores
 from evalbudget.recorded._task_name import TaskName
-from evalbudget.repeats.estimates._strata import Strata
 from evalbudget.sampler import Allocation
+from evalbudget.statistics._strata import Strata
 
 FloatArray = NDArray[np.float64]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,9 +23,7 @@ from evalbudget.recorded._task_name import TaskName
 from evalbudget.sampler import Allocation
 from evalbudget.statistics._means import mean_of_known
 from evalbudget.statistics._phase_means import MOST_PHASES
-
-if TYPE_CHECKING:
-    from evalbudget.repeats.estimates import Strata
+from evalbudget.statistics._strata import Strata
 
 FloatArray = NDArray[np.floating[Any]]
 IntArray = NDArray[np.int64]
@@ -442,8 +440,6 @@ def _declared(arrays: Mapping[str, NDArray[Any]], names: tuple[tuple[str, ...], 
 
 
 def _strata(arrays: Mapping[str, NDArray[Any]]) -> Strata | None:
-    from evalbudget.repeats.estimates import Strata
-
     if not {"strata", "strata_sizes"} <= set(arrays):
         return None
     of_item, sizes = (_floats(name, arrays[name]) for name in ("strata", "strata_sizes"))

@@ -5,8 +5,8 @@ from evalbudget.repeats.estimates._estimator import Estimator, Need, estimator_r
 from evalbudget.repeats.estimates._items import ItemEstimates, betting, eb_wilson
 from evalbudget.repeats.estimates._readings import ItemReadings
 from evalbudget.repeats.estimates._sample_mean import mean_of_full_run, mean_over_stratified_items
-from evalbudget.repeats.estimates._strata import Strata, strata_labels
 from evalbudget.repeats.estimates._unvaried import unvaried_interval
+from evalbudget.statistics._strata import Strata, strata_labels
 
 __all__ = [
     "Estimator",

@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike
 
 from evalbudget.estimate import ConfidenceInterval, Coverage, Estimate, Random, Validity
 from evalbudget.repeats.estimates._readings import ItemReadings
-from evalbudget.repeats.estimates._strata import Strata
 from evalbudget.repeats.estimates._unvaried import (
     ROUNDING,
     ends_as_details,
@@ -27,6 +26,7 @@ from evalbudget.repeats.estimates._unvaried import (
 )
 from evalbudget.statistics._bounds import FloatArray, Scale
 from evalbudget.statistics._clustered_mean import ClusteredMean, clustered_mean
+from evalbudget.statistics._strata import Strata
 
 
 def mean_over_stratified_items(
