@@ -283,7 +283,8 @@ def _right(played: list[Played], before: list[Played], budget: int) -> str:
 def steps(quick: bool, seeds: int | None = None) -> Found:
     """Until proved, with a budget, and gates, each at several lengths of its steps."""
     sizes, runs = (TINY, None) if quick else (SIZES, seeds)
-    gates = sizes if quick else (SIZES[0], SIZES[1]._replace(seeds=4), SIZES[2]._replace(models=7))
+    few = (SIZES[0]._replace(seeds=20), SIZES[1]._replace(seeds=4), SIZES[2]._replace(models=7))
+    gates = sizes if quick else few
     proved, aims = _compared("until proved", sizes, PROVED, runs, budgeted=False)
     budgets, more_aims = _compared("race with a budget", sizes, BUDGET, runs, budgeted=True)
     gated, last_aims = _compared("gates", gates, GATE, runs, budgeted=False)
@@ -294,6 +295,7 @@ def steps(quick: bool, seeds: int | None = None) -> Found:
         f"when they are all but proved), and gates at a margin of {MARGIN:g}, which have 6 candidates where "
         "races have 1,000 models. No history; "
         + ", ".join(f"{size}: {runs or size.seeds} seeds" for size in sizes)
+        + f" (gates {', '.join(str(runs or size.seeds) for size in gates)})"
         + ", with the same scores and orders for all lengths, so that ratios are paired. The first length is "
         "what it was before, the third the one used. Evaluations of a race with a budget: until it names a "
         "best one to the last budget. Right: the leader at each budget is a best one, and the difference "
