@@ -14,6 +14,7 @@ SECTIONS = (
     "draws",
     "until-right",
     "until-proved",
+    "steps",
     "plans",
     "wrong-winners",
     "histories",
