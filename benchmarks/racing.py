@@ -20,7 +20,6 @@ from racing_sections.plans import plans
 from racing_sections.proved import until_proved, wrong_winners
 from racing_sections.rivals import rivals
 from racing_sections.scale import scale
-from racing_sections.steps import steps
 from racing_sections.until_right import until_right
 from racing_sections.visit import visit
 from racing_sections.visit_misled import visit_misled, visit_until
@@ -35,7 +34,6 @@ PAGE = Page(
         "draws": draws,
         "until-right": until_right,
         "until-proved": until_proved,
-        "steps": steps,
         "plans": plans,
         "wrong-winners": wrong_winners,
         "histories": histories,

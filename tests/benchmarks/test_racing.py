@@ -14,7 +14,6 @@ SECTIONS = (
     "draws",
     "until-right",
     "until-proved",
-    "steps",
     "plans",
     "wrong-winners",
     "histories",

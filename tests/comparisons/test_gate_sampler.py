@@ -83,7 +83,7 @@ def test_a_candidate_that_fails_everything_is_worse_soon() -> None:
     asked = played(sampler, np.array([np.ones(500), np.zeros(500)]))
     assert sampler.evidence(1).verdict is Verdict.WORSE
     assert sampler.stop_reason == "every candidate is decided"
-    assert len(asked) == 80, "one step"
+    assert len(asked) < 60
 
 
 def test_the_same_answers_are_not_worse_on_enough_items() -> None:
@@ -142,7 +142,7 @@ def test_items_on_which_one_failed_are_left_out() -> None:
 def test_several_candidates_share_the_error_and_leave_when_decided() -> None:
     n = 400
     table = np.array([np.ones(n), np.zeros(n), np.ones(n)])
-    sampler = GateSampler(design(n, 3), margin=0.05)
+    sampler = GateSampler(design(n, 3), margin=0.1)
     played(sampler, table)
     assert [sampler.evidence(c).alpha for c in (1, 2)] == [0.025, 0.025]
     assert sampler.evidence(1).verdict is Verdict.WORSE

@@ -107,7 +107,7 @@ def test_the_same_model_is_not_worse_whatever_runs_at_once(old: Path, tmp_path: 
     assert found.exit_code == 0
     assert found.evidence.difference == 0.0
     # the same answers in the same order: what decides does not depend on who is faster
-    assert attempts([log]) == found.evidence.items == 40
+    assert attempts([log]) == found.evidence.items == 24
 
 
 def test_a_budget_ends_it_and_says_so(old: Path, tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_a_candidate_that_always_fails_is_no_verdict(old: Path, tmp_path: Path) 
     assert found.sentence.startswith(
         "Not evaluated: simulated/new was given up (it kept failing: RuntimeError"
     )
-    assert attempts([log]) <= 32
+    assert attempts([log]) <= 24
 
 
 def test_only_items_of_the_baseline_are_asked(old: Path, tmp_path: Path) -> None:

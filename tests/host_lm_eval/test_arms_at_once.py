@@ -207,7 +207,7 @@ def _presses(server: Server, at: int, again: float = 0.0) -> Callable[[Any], Non
 
 
 def test_ctrl_c_stops_local_models_at_their_next_answer(tasks: Any, tmp_path: Path) -> None:
-    live = {name: Racer(0.5, seed, stops_at=10 if seed == 2 else 0) for seed, name in enumerate("abcd")}
+    live = {name: Racer(0.5, seed, stops_at=50 if seed == 2 else 0) for seed, name in enumerate("abcd")}
     options: dict[str, Any] = {"budget": 100, "batch": 16, "task_manager": tasks}
     whole = race({n: Racer(0.5, seed) for seed, n in enumerate("abcd")}, "numbers", **options)
     Racer.asked.clear()

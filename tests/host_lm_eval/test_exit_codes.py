@@ -50,6 +50,6 @@ def test_a_goal_that_the_budget_did_not_do_for_is_undecided() -> None:
 
 def test_a_race_on_standard_output_is_json_alone_and_ends_undecided() -> None:
     arms = ("--arm", f"a={COIN}:noise=True", "--arm", f"b={COIN}:noise=True,salt=b")
-    done = run("race", *arms, *TASK, "--budget", "20", "--until_proved", "--json", "-")
+    done = run("race", *arms, *TASK, "--budget", "12", "--until_proved", "--json", "-")
     assert json.loads(done.stdout)["outcome"] == "undecided"
     assert done.exit_code == 3

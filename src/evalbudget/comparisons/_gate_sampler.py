@@ -13,6 +13,8 @@ from evalbudget.races.samplers._base import RacingOptions, Step
 from evalbudget.statistics._best_proof import check_delta
 from evalbudget.statistics._bounds import FloatArray, IntArray
 
+_SHARE = 16  # of the items read before, one in so many at a time
+
 
 class GateSampler(RacingSampler):
     """Is a candidate worse than the baseline by a margin that matters? The first model is the baseline.
@@ -28,7 +30,7 @@ class GateSampler(RacingSampler):
         these_items: the claim is about the items of the design, as scored once each, rather than about items
             and answers like them.
         lower_is_better: of the scores.
-        batch: items at a time, or one in seven of those read so far if that is more.
+        batch: items at a time, or one in 16 of those read so far if that is more.
         common: see RacingSampler.
 
     Raises:
@@ -47,7 +49,7 @@ class GateSampler(RacingSampler):
         delta: float = 0.05,
         these_items: bool = False,
         lower_is_better: bool = False,
-        batch: int = 40,
+        batch: int = 8,
         **common: Unpack[RacingOptions],
     ) -> None:
         low, high = common.get("score_range", (0.0, 1.0))
@@ -109,8 +111,9 @@ class GateSampler(RacingSampler):
             return None
         models = self._remaining()
         read = int(self._drawn[models].max())
-        ahead = max(self.batch, read // self._one_in)
-        end = min(max(read + ahead, int(self._drawn[models].min()) + 1), self._n_items)
+        end = min(
+            max(read + max(self.batch, read // _SHARE), int(self._drawn[models].min()) + 1), self._n_items
+        )
         cluster = self._cluster[self._order(0)]
         while end < self._n_items and cluster[end] == cluster[end - 1]:
             end += 1

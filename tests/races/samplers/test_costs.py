@@ -53,9 +53,9 @@ def test_without_weighing_costs_they_are_asked_alike() -> None:
 def test_of_two_equal_challengers_the_cheap_one_is_asked_first() -> None:
     scores = world([0.9, 0.6, 0.6], seed=2)
     scores[2] = scores[1]
-    n = raced(weighing(3, batch=32, seed=4), scores, [1.0, 25.0, 0.2], 100)
+    n = raced(weighing(3, seed=4), scores, [1.0, 25.0, 0.2], 100)
     assert n[1] < n[2]
-    dear_last = raced(weighing(3, batch=32, seed=4), scores, [1.0, 0.2, 25.0], 100)
+    dear_last = raced(weighing(3, seed=4), scores, [1.0, 0.2, 25.0], 100)
     assert dear_last[2] < dear_last[1]
 
 
@@ -100,7 +100,7 @@ def test_a_leader_is_named_right_as_often_for_less() -> None:
         cost = np.exp(rng.normal(0.0, 1.175, 20))
         scores = world(list(rng.uniform(0.3, 0.7, 20)), seed=100 + seed, n_items=300)
         for weighs in right:
-            sampler = Race(design_of(20, 300), batch=32, seed=seed)
+            sampler = Race(design_of(20, 300), seed=seed)
             if weighs:
                 sampler.weigh_costs()
             left = 0.04 * 300 * cost.sum()
@@ -125,7 +125,7 @@ def test_challengers_are_taken_by_improvement_over_a_power_of_the_cost() -> None
     spread = np.sqrt(sampler._variance + 0.01)
     z = (0.7 - sampler._mean) / spread
     improvement = spread * (norm.pdf(z) - z * norm.sf(z))
-    assert sampler._promise(0, sampler._variance) == pytest.approx(improvement / cost**gamma)
+    assert sampler._promise(0) == pytest.approx(improvement / cost**gamma)
     by_distance = sampler._behind_per_cost(z)
     assert by_distance == pytest.approx(np.sign(z) * z**2 / 2.0 + gamma * np.log(cost))
     sampler._log_cost = np.zeros(4)

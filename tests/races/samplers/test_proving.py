@@ -252,12 +252,3 @@ def test_too_lax_a_proof_is_found_out() -> None:
     wrong = winners_of_ties(partial(PairedEProcess, delta=0.9), R)
     with pytest.raises(AssertionError, match="claimed to fail"):
         binomial_claim(wrong, R, at_most=0.05)
-
-
-@pytest.mark.parametrize("make", [PairedEProcess, partial(Race, until_proved=True)])
-def test_contenders_read_ten_items_at_a_time_or_a_seventh_of_those_before(make: Any) -> None:
-    sampler, ends = make(design(2, 150)), []
-    while (cells := sampler.next_cells()) is not None:
-        sampler.learn(cells, (cells.item % 2 == cells.model).astype(float))  # exactly tied
-        ends.append(sampler.asked // 2)
-    assert ends == [*range(10, 81, 10), 91, 104, 118, 134, 150]

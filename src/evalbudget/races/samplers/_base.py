@@ -102,8 +102,6 @@ class RacingSampler(Sampler):
     takes_one: ClassVar[bool] = False
     """Whether a single model is worth asking."""
     _common: ClassVar[Any] = BatchOptions
-    _one_in: ClassVar[int] = 7
-    """Of the items that all have read, one in so many is in the next step of those that read together."""
 
     def __init__(
         self,

@@ -19,8 +19,8 @@ class PairedEProcess(ProvingSampler):
     guarantee, which holds at any moment, so that a budget may end the race anywhere.
 
     Args:
-        batch: items that everybody in the race reads at a time, or one in seven of those read so far if that
-            is more.
+        batch: items that everybody in the race reads at a time, or one in 32 of those read so far if that is
+            more.
         common: see ProvingSampler.
 
     Raises:

@@ -13,7 +13,8 @@ from evalbudget.races.samplers._base import RacingOptions, RacingSampler, Step
 from evalbudget.sampler import Option
 from evalbudget.statistics._best_proof import BestProof, check_delta
 
-LEAST = 10  # items that contenders read at a time
+LEAST = 4  # items that contenders read at a time
+_SHARE = 32  # of the items read before, one in so many at a time
 
 
 class ProofOptions(RacingOptions, total=False):
@@ -132,7 +133,7 @@ class ProvingSampler(RacingSampler):
         if self.stop_reason is not None or proof is None:
             return None
         models = proof.contenders
-        ahead = max(batch, proof.read // self._one_in)
+        ahead = max(batch, proof.read // _SHARE)
         counts = np.maximum(self._n_anchors + proof.read + ahead - self._drawn[models], 0)
         return self._draw(models[counts > 0], counts[counts > 0])
 

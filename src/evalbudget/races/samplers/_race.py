@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -26,8 +26,7 @@ _TRIALS = (4, 8)  # anchors after which a history that misleads is found out, be
 _PER_ANCHOR = 8  # models of history that it takes for each anchor that it may choose
 _ENOUGH = 64  # answers that it takes to judge a history by so few anchors
 _SURE = 5.0  # standard deviations behind the leader at which a model is no challenger any more
-_MOST_TIMES = 4  # as many readings as before it, that a step leaves a model with at most
-_PART = 8  # of what a model has read, one in so many is its part of a step each time it is chosen
+_STEP_SHARE = 0.01  # of the readings so far, that a step has at least
 _ITEM_SPREAD = 0.02  # variance of item effects without history, worth four items
 
 
@@ -48,9 +47,8 @@ class Race(ProvingSampler):
     - the challengers are those expected to beat the leader by most, where not beating it counts 0 (expected
       improvement): models that are near, and models of which little is known. With anchors, which say as
       much of one as of another, they are the nearest in standard deviations. Leader or challenger, whichever
-      is known less well, is asked next. A step is made of such choices, one after another, as if means stayed
-      as they are and what is asked made them surer. It has ``batch`` cells, or one in 24 of the readings so
-      far if that is more, and at most makes four times as many of a model's readings.
+      is known less well, is asked next. A model's readings at most double, and a step has ``batch`` cells, or
+      one hundredth of the readings so far if that is more.
 
     When costs are weighed (:meth:`weigh_costs`), :math:`c_m` being what a request of model m costs over the
     typical one (:func:`~evalbudget.statistics._costs.model_effects`, from finished steps), challengers are
@@ -76,9 +74,8 @@ class Race(ProvingSampler):
         predictor: item factors learned from history, matched with the design's items by id; None, or one
             that knows too few of them, is a race without history.
         anchors: items everybody answers first, with a history of at least eight models for each.
-        first: random items everybody answers first otherwise; at least ten, as the proof reads on, with
-            ``until_proved``.
-        batch: cells in a step at least.
+        first: random items everybody answers first otherwise.
+        batch: cells in a step.
         until_proved: spend on the proof from the start, which takes fewer readings to its end; who leads is
             known less well before that.
         common: see ProvingSampler.
@@ -93,8 +90,6 @@ class Race(ProvingSampler):
 
     name = "race"
     _common = ProofOptions
-    _cells_one_in: ClassVar[int] = 24
-    """Of the readings so far, one in so many is in a step at least."""
 
     def __init__(
         self,
@@ -103,7 +98,7 @@ class Race(ProvingSampler):
         predictor: FactorModel | None = None,
         anchors: int = 16,
         first: int = 4,
-        batch: int = 128,
+        batch: int = 32,
         until_proved: bool = False,
         **common: Unpack[ProofOptions],
     ) -> None:
@@ -126,7 +121,7 @@ class Race(ProvingSampler):
         )
         self.until_proved = until_proved
         m, n = self._n_models, self._n_items
-        self._first_items = min(max(first, LEAST) if until_proved else first, n)
+        self._first_items = min(first, n)
         self._at_random = self._order(0)
         known, wanted = 0 if self.predictor is None else self.predictor.U.shape[0], _PER_ANCHOR * anchors
         if self.predictor is not None and known < wanted:
@@ -178,52 +173,53 @@ class Race(ProvingSampler):
         return np.flatnonzero(steering & (self._drawn < self._n_items))
 
     def _duels(self, drawable: IntArray) -> tuple[IntArray, IntArray]:
-        """Whom a step asks, with the number of items of each: duel after duel, means staying as they are."""
-        leader, begin = self._leading(), self._drawn
-        room = max(self.batch, int(begin.sum()) // self._cells_one_in)
-        most = np.zeros_like(begin)
-        most[drawable] = np.minimum(_MOST_TIMES * np.maximum(begin[drawable], 1), self._n_items)
-        end, variance = begin.copy(), self._variance.copy()
-        while (end - begin).sum() < room and (end < most).any():
-            asked = self._weaker_known(leader, end < most, variance)
-            more = min(max(self._first_items, end[asked] // _PART), most[asked] - end[asked])
-            variance[asked] *= end[asked] / (end[asked] + more)
-            end[asked] += more
-        models = np.flatnonzero(end > begin)
-        return models, (end - begin)[models]
+        """Leader and challengers that fill a step, with the number of items of each."""
+        leader = self._leading()
+        promise = self._promise(leader)
+        others = drawable[drawable != leader]
+        others = others[np.lexsort((self._rank[others], -promise[others]))]
+        leader_left = bool(self._drawn[leader] < self._n_items)
+        room = max(self.batch, _STEP_SHARE * float(self._drawn.sum()))
+        uncertainty = self._variance * np.exp(-0.5 * self._log_cost)
+        items: dict[int, int] = {}
+        for challenger in others.tolist():
+            if room <= sum(items.values()):
+                break
+            if leader_left and leader not in items and uncertainty[leader] >= uncertainty[challenger]:
+                items[leader] = self._portion(leader)
+            if not leader_left or uncertainty[challenger] >= uncertainty[leader]:
+                items[challenger] = self._portion(challenger)
+        if not items:
+            asked = leader if leader_left else int(others[0])
+            items[asked] = self._portion(asked)
+        return np.array(list(items)), np.array(list(items.values()))
 
-    def _weaker_known(self, leader: int, able: BoolArray, variance: FloatArray) -> int:
-        """The leader or the first challenger, of those that can be asked."""
-        others = able.copy()
-        others[leader] = False
-        if not others.any():
-            return leader
-        challenger = self._first(self._promise(leader, variance), others)
-        uncertainty = variance * np.exp(-0.5 * self._log_cost)
-        return leader if able[leader] and uncertainty[leader] >= uncertainty[challenger] else challenger
+    def _portion(self, model: int) -> int:
+        drawn = int(self._drawn[model])
+        return min(max(drawn, self._first_items, 1), max(self.batch, drawn // 10))
 
     def _leading(self) -> int:
         among = self._in & self._chased
         among = among if among.any() else self._in
         return self._first(np.where(among, self._mean, -np.inf), among)
 
-    def _behind(self, leader: int, variance: FloatArray) -> FloatArray:
+    def _behind(self, leader: int) -> FloatArray:
         """Distance to the leader in standard deviations, shape (n_models,)."""
-        spread = np.sqrt(variance + variance[leader])
+        spread = np.sqrt(self._variance + self._variance[leader])
         return np.asarray((self._mean[leader] - self._mean) / np.maximum(spread, 1e-9))
 
-    def _promise(self, leader: int, variance: FloatArray) -> FloatArray:
+    def _promise(self, leader: int) -> FloatArray:
         """What speaks for each model as a challenger, the largest for the first one, shape (n_models,).
 
         By how much it is expected to beat the leader, counting 0 if it does not. With anchors all are known
         equally well from the start, and the nearest in standard deviations take fewer readings.
         """
-        behind = self._behind(leader, variance)
+        behind = self._behind(leader)
         if self._forecast is not None and self._n_anchors:
             return -self._behind_per_cost(behind)
         from scipy.special import ndtr  # takes long to import, and most samplers do without
 
-        spread = np.sqrt(variance + variance[leader])
+        spread = np.sqrt(self._variance + self._variance[leader])
         density = np.exp(-(behind**2) / 2.0) / np.sqrt(2.0 * np.pi)
         return np.asarray(
             spread * (density - behind * ndtr(-behind)) * np.exp(-self._cost_power * self._log_cost)
@@ -260,7 +256,7 @@ class Race(ProvingSampler):
             self._solve(models)
         self._weigh()
         if (self._in & self._chased).any():
-            self._chased &= self._behind(self._leading(), self._variance) <= _SURE
+            self._chased &= self._behind(self._leading()) <= _SURE
         if not self._to_steer().size:
             self._drop()
 
