@@ -31,6 +31,11 @@ class Till:
         self.paid: list[tuple[str, float]] = []
         self.tokens = 0
         self.at_once = self.peak = 0
+        self._chance: dict[str, random.Random] = {}
+
+    def chance(self, seed: str) -> random.Random:
+        """Of a model, which the host may keep for the next test: with a till of its own it starts anew."""
+        return self._chance.setdefault(seed, random.Random(seed))
 
     @property
     def total(self) -> float:
@@ -73,7 +78,7 @@ class PaidModel(ModelAPI):
     ) -> None:
         super().__init__(model_name, base_url, api_key, [], config)
         self._till, self._latency, self._fails, self._refuses = till, latency, fails, refuses
-        self._said, self._random = said, random.Random(f"{seed} {model_name}")
+        self._said, self._seed = said, f"{seed} {model_name}"
 
     def should_retry(self, ex: Exception) -> bool:
         return getattr(ex, "status_code", None) == 500
@@ -88,24 +93,25 @@ class PaidModel(ModelAPI):
         tool_choice: Any,
         config: GenerateConfig,
     ) -> ModelOutput:
-        till = tills[self._till]  # the host may keep a model for the next test
+        till = tills[self._till]
+        chance = till.chance(self._seed)
         till.at_once += 1
         till.peak = max(till.peak, till.at_once)
         try:
-            await anyio.sleep(self._latency * self._random.random())
+            await anyio.sleep(self._latency * chance.random())
         finally:
             till.at_once -= 1
-        if self._random.random() < self._refuses:
+        if chance.random() < self._refuses:
             error = RuntimeError("overloaded")
             error.status_code = 500  # type: ignore[attr-defined]
             raise error
-        given = max(1, sum(len(message.text) for message in input) // self._random.randint(2, 5))
-        reply = self._random.randint(1, config.max_tokens or 1)
+        given = max(1, sum(len(message.text) for message in input) // chance.randint(2, 5))
+        reply = chance.randint(1, config.max_tokens or 1)
         till.paid.append((self.model_name, till.price.cost(Usage(given, reply))))
         till.tokens += given + reply
-        if self._random.random() < self._fails:
+        if chance.random() < self._fails:
             raise RuntimeError("no reply")
-        output = ModelOutput.from_content(self.model_name, f"RATING: {self._random.randint(1, 9)}")
+        output = ModelOutput.from_content(self.model_name, f"RATING: {chance.randint(1, 9)}")
         said = {"right": (given, reply), "nothing": (0, 0), "negative": (-given, -reply)}.get(self._said)
         if said is not None:
             usage = ModelUsage(input_tokens=said[0], output_tokens=said[1], total_tokens=sum(said))
