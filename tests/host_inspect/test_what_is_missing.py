@@ -105,7 +105,7 @@ def test_answers_without_a_score_are_missing(tmp_path: Path, unscored: Any) -> N
     assert "5 of 20 answers of mockllm/model came back without a score: missing." in notes(found)
 
 
-def test_what_a_judge_did_not_score_is_missing_of_that_judge(tmp_path: Path) -> None:
+def test_what_a_judge_did_not_score_and_another_did_is_not_missing(tmp_path: Path) -> None:
     judges = [
         get_model(f"simulated/{n}", unparsed=lost, memoize=False) for n, lost in (("x", 0.5), ("y", 0.0))
     ]
@@ -114,8 +114,9 @@ def test_what_a_judge_did_not_score_is_missing_of_that_judge(tmp_path: Path) -> 
     found = read(tmp_path)
     assert set(found.raters) == {"simulated/x", "simulated/y"}
     lost = dict(zip(found.raters, found.failed.sum(axis=(0, 1)).tolist(), strict=True))
-    assert lost == {"simulated/x": entry_of(log)["failed"], "simulated/y": 0}
-    assert lost["simulated/x"] > 0
+    assert lost == {"simulated/x": 0, "simulated/y": 0}
+    assert entry_of(log)["failed"] > 0
+    assert f"{entry_of(log)['failed']} of 48 answers of simulated/writer failed and were" in notes(found)
 
 
 def test_all_answers_of_one_model_missing(tmp_path: Path) -> None:
