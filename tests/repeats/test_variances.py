@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -69,6 +70,16 @@ def test_earlier_scores_say_the_posterior_variances(tmp_path: Path) -> None:
     found = read_variances(path)
     assert list(found) == list(ITEMS)
     assert list(found.values()) == pytest.approx(expected, rel=1e-6)
+
+
+def test_of_several_metrics_the_one_that_decides_counts(tmp_path: Path) -> None:
+    one, path = recorded(), tmp_path / "scores.npz"
+    replace(one, one_measure=False).save(path)
+    with pytest.raises(InvalidInputError, match=r"several metrics \(r, s\).* with --score"):
+        RepeatConfig.of(budget=200, variances=path)
+    found = RepeatConfig.of(budget=200, variances=path, score="s").variances_of(ITEMS)
+    one.select(rater="s").save(path)
+    assert found == tuple(read_variances(path).values())
 
 
 def test_items_without_a_variance_are_named(tmp_path: Path) -> None:

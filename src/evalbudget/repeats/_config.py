@@ -245,7 +245,7 @@ class RepeatConfig(RunConfig):
 
     @cached_property
     def _known_variances(self) -> dict[str, float]:
-        return {} if self.variances is None else read_variances(self.variances)
+        return {} if self.variances is None else read_variances(self.variances, self.score)
 
     @property
     def further(self) -> list[type[Estimator]]:

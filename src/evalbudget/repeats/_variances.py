@@ -19,21 +19,22 @@ _FILES = (".yaml", ".yml")
 _NAMED = 3
 
 
-def read_variances(path: str | Path) -> dict[str, float]:
+def read_variances(path: str | Path, score: str | None = None) -> dict[str, float]:
     """Variance of the readings of each item.
 
     Args:
         path: of a YAML file with a line ``item: variance`` for each item, or of a log or a table of scores of
             one model, whose items' variances are shrunk to what they are on average
             (:class:`~evalbudget.statistics._shrinkage.VariancePrior`).
+        score: of several metrics in it, whose scores count.
 
     Raises:
-        InvalidInputError: it cannot be read, a variance is none, several models are in it, or no item was
-            read twice; names file and item.
+        InvalidInputError: it cannot be read, a variance is none, several models are in it or several metrics
+            and not this one, or no item was read twice; names file and item.
     """
     path = Path(path)
     if path.suffix.lower() not in _FILES:
-        return _of_scores(plugins().open_scores(path), path)
+        return _of_scores(plugins().open_scores(path), path, score)
     content = read_yaml(path, "file of variances", names=True)
     if not isinstance(content, dict) or not content:
         raise InvalidInputError(f"{path} holds no variances; write a line for each item, as in  q1: 0.25")
@@ -58,9 +59,8 @@ def in_order(variances: Mapping[str, float], items: Sequence[str], path: str) ->
 
 def _variance(value: Any, where: str) -> float:
     try:
-        found = (
-            math.nan if isinstance(value, bool) else float(value)
-        )  # also of text: YAML's 1e-3 is no number
+        # also of text: 1e-3 is no number in YAML
+        found = math.nan if isinstance(value, bool) else float(value)
     except (TypeError, ValueError, OverflowError):
         found = math.nan
     if not 0.0 <= found < math.inf:
@@ -68,12 +68,19 @@ def _variance(value: Any, where: str) -> float:
     return found
 
 
-def _of_scores(recorded: RecordedScores, path: Path) -> dict[str, float]:
+def _of_scores(recorded: RecordedScores, path: Path, score: str | None) -> dict[str, float]:
     if len(recorded.models) > 1:
         raise InvalidInputError(
             f"{path} has scores of {len(recorded.models)} models, whose answers vary differently; give the "
             "log of one"
         )
+    if len(recorded.raters) > 1 and not recorded.one_measure:
+        if score not in recorded.raters:
+            raise InvalidInputError(
+                f"{path} has scores of several metrics ({', '.join(recorded.raters)}), which vary "
+                "differently; name the one that decides with --score"
+            )
+        recorded = recorded.select(rater=score)
     scores = recorded.scores[0]  # items, raters, repeats
     n = np.isfinite(scores).sum(axis=2)
     mean = np.nansum(scores, axis=2) / np.maximum(n, 1)
