@@ -82,41 +82,6 @@ def names_of(flags: Iterable[Flag]) -> tuple[str, ...]:
     return tuple(flag.name for flag in flags if not flag.repeated and not flag.name.endswith("_path"))
 
 
-_RENAMED = {
-    "--race": "is a command now: evalbudget {host} race",
-    "--audit": "is a command now: evalbudget {host} audit STORE",
-    "--auditor": "is --labels-from now, of evalbudget {host} audit",
-    "--epsilon": "is --margin now; in backtests, --top",
-    "--metric": "is --score now",
-    "--delta": "is an option of the sampler: --sampler-option delta=0.05",
-    "--objective": "is an option of the sampler: --sampler-option objective=mean",
-    "--round-size": "is --in-flight now",
-    "--prices": "is --judge-prices now, and --label-price for human labels",
-}
-
-
-def refuse_renamed(arguments: Sequence[str], host: str) -> None:
-    """Say where the flags of earlier versions have gone.
-
-    Args:
-        arguments: what is about to go to the host, which knows none of them.
-        host: ``inspect`` or ``lm-eval``.
-
-    Raises:
-        InvalidInputError: one of them is among the arguments.
-    """
-    for argument in arguments:
-        name = argument.partition("=")[0]
-        told = renamed(name, host)
-        if told:
-            raise InvalidInputError(f"{name} {told}")
-
-
-def renamed(option: str, host: str = "inspect") -> str:
-    """What an option of an earlier version is now; empty if there was none."""
-    return _RENAMED.get(option.replace("_", "-"), "").format(host=host)
-
-
 def refuse_elsewhere(arguments: Sequence[str], flags: Iterable[Flag], why: str) -> None:
     """Refuse flags of another command of ours, which the host would not know.
 

@@ -86,8 +86,6 @@ def test_a_race_of_errors_is_that_of_their_opposites(models: Path, tmp_path: Pat
     ("options", "says"),
     [
         (("--sampler", "ucb-e,eb-bernstein"), "unknown sampler of models 'eb-bernstein'"),
-        (("--sampler", "ucb-e", "--objective", "mean"), "--objective is an option of the sampler"),
-        (("--sampler", "ucb-e", "--epsilon", "0.1"), "--epsilon is --margin now; in backtests, --top"),
         (("--sampler", "ucb-e", "--score-range", "high"), "is not a range"),
         (("--sampler", "ucb-e", "--history", "nowhere.npz"), "nowhere.npz does not exist"),
         (("--sampler", "ucb-e", "--budget", "1%"), "is too small for ucb-e"),

@@ -103,7 +103,6 @@ def test_replays_without_an_interval_are_told() -> None:
         (["--rotation", "all", "--model", "m7"], "unknown model 'm7'"),
         (["--rotation", "all", "--rater", "a"], "No such option '--rater"),
         (["--rotation", "all", "--sampler", "uniform"], "No such option '--sampler"),
-        (["--prices", "a=1"], "--prices is --judge-prices now"),
         (["--rotation", "all", "--judge-prices", "z=1"], "unknown judge in --judge-prices 'z'"),
     ],
 )

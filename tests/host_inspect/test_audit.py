@@ -397,7 +397,6 @@ def test_what_has_no_meaning_in_an_audit_is_refused_before_anything_is_paid_for(
         (("--detach",), "into the background"),
         (("--no-log-samples",), "reads the answers"),
         (("--sampler-option", "delta=7"), "delta is 7"),
-        (("--epsilon", "0.1"), "--epsilon is --margin now"),
         (("--sampler-option", "models=x"), "models is no option"),
         (("--sampler-option", "store=x"), "store is no option"),
         (("--sampler-option", "n_models=3"), "n_models is no option"),

@@ -11,7 +11,7 @@ from evalbudget.audits.flags import FLAGS as AUDITS
 from evalbudget.audits.store import AuditSettings
 from evalbudget.comparisons.flags import FLAGS as GATES
 from evalbudget.errors import InvalidInputError
-from evalbudget.flags import names_of, refuse_renamed, renamed, sampler_options
+from evalbudget.flags import names_of, sampler_options
 from evalbudget.races.flags import FLAGS as RACES
 from evalbudget_inspect import budgeted, gate, race
 from evalbudget_inspect.cli import inspect_command
@@ -56,10 +56,3 @@ def test_options_of_samplers() -> None:
             sampler_options([text], REPEATS)
     with pytest.raises(InvalidInputError, match="given twice"):
         sampler_options(["a=1", "a=2"], ())
-
-
-def test_names_of_earlier_versions() -> None:
-    assert renamed("--race", "inspect") == "is a command now: evalbudget inspect race"
-    assert renamed("--budget") == ""
-    with pytest.raises(InvalidInputError, match="--round_size is --in-flight now"):
-        refuse_renamed(["--tasks", "a", "--round_size=3"], "lm-eval")

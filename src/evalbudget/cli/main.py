@@ -19,7 +19,6 @@ from evalbudget._version import __version__
 from evalbudget.cli._groups import LazyCommand, SuggestingGroup
 from evalbudget.errors import EvalbudgetError, innermost, reason
 from evalbudget.exit_codes import ExitCode, codes_for_help
-from evalbudget.flags import renamed
 from evalbudget.hooks._plugins import plugins
 from evalbudget.secrets import keep_out, without_known, without_secrets
 from evalbudget.shown import shown_lines
@@ -102,10 +101,7 @@ class _Group(SuggestingGroup):
             click.echo("Interrupted.", err=True)
             raise click.exceptions.Exit(ExitCode.INTERRUPTED) from None
         except click.UsageError as ex:
-            message = ex.format_message()
-            if isinstance(ex, click.NoSuchOption) and (told := renamed(ex.option_name)):
-                message = f"{ex.option_name} {told}"
-            raise click.UsageError(shown_lines(without_secrets(message)), ex.ctx) from None
+            raise click.UsageError(shown_lines(without_secrets(ex.format_message())), ex.ctx) from None
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except Exception as ex:

@@ -164,9 +164,7 @@ class Database:
             if kind != layout.kind:
                 what = "a database" if path is not None else "there"
                 raise layout.error(f"{address} is {what}, but no {layout.kind}")
-            if version in layout.upgrades:
-                db._upgrade()
-            elif version != layout.version:
+            if version != layout.version:
                 raise layout.error(
                     f"{address} has format {version}; this version of evalbudget reads format "
                     f"{layout.version}. Install the version that wrote it"
@@ -329,18 +327,6 @@ class Database:
             )
         kind, _, version = said.removeprefix("evalbudget ").rpartition(" ")
         return (kind, int(version)) if version.isdigit() else ("", 0)
-
-    def _upgrade(self) -> None:
-        """Add what earlier versions had not; what is in the store was paid for."""
-        with self.write() as connection:
-            version = self._kind_and_version()[1]
-            while version in self.layout.upgrades:
-                self.layout.upgrades[version](connection)
-                version += 1
-            if self.address.url is None:
-                connection.exec_driver_sql(f"PRAGMA user_version = {version}")
-            else:
-                self._sign(connection, version)
 
     @contextmanager
     def _our_errors(self) -> Iterator[None]:

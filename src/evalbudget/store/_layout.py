@@ -1,8 +1,8 @@
-"""The tables of a kind of store: which of them only grow, how older ones are brought up to date."""
+"""The tables of a kind of store, and which of them only grow."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from sqlalchemy import Connection, MetaData, text
@@ -25,7 +25,6 @@ class Layout:
         application_id: by which an SQLite file of this kind is known.
         grows_only: tables whose rows are never changed nor deleted; triggers see to it, whoever writes.
         also: further statements that make such a store, by the name of the dialect.
-        upgrades: what brings a store of an earlier version to the next one.
         error: what is raised about such stores.
     """
 
@@ -35,7 +34,6 @@ class Layout:
     application_id: int
     grows_only: tuple[str, ...]
     also: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    upgrades: Mapping[int, Callable[[Connection], None]] = field(default_factory=dict)
     error: type[StoreError] = StoreError
 
     def make(self, connection: Connection) -> None:
@@ -50,12 +48,12 @@ class Layout:
                     "$$ BEGIN RAISE EXCEPTION '% of a store are only ever added', TG_TABLE_NAME; END $$"
                 )
             )
-        protect(connection, [each.name for each in tables if each.name in self.grows_only])
+        _protect(connection, [each.name for each in tables if each.name in self.grows_only])
         for statement in self.also.get(dialect, ()):
             connection.exec_driver_sql(statement)
 
 
-def protect(connection: Connection, names: Iterable[str]) -> None:
+def _protect(connection: Connection, names: Iterable[str]) -> None:
     """Let these tables only grow."""
     for name in names:
         if connection.dialect.name == "postgresql":

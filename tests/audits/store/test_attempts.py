@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.audits.store.audits import RefusedError, Told, audit, by_hand, design
+from tests.audits.store.audits import RefusedError, audit, by_hand, design
 
-from evalbudget.audits.store import AuditStore, Reply, weigh
+from evalbudget.audits.store import AuditStore, Reply
 from evalbudget.errors import AuditStoreError, InvalidInputError
 from evalbudget.store import Address
 
@@ -92,31 +90,6 @@ def test_a_reply_is_to_an_attempt_and_for_good(store: AuditStore) -> None:
             by_hand(store.address, statement)
 
 
-def as_of_version_1(store: AuditStore) -> Path:
-    """The same file as the first version wrote it."""
-    store.close()
-    with closing(sqlite3.connect(store.address.path)) as raw, raw:
-        for table in ("replies", "attempts"):
-            raw.execute(f"DROP TABLE {table}")
-        raw.execute("PRAGMA user_version = 1")
-    raw.close()
-    return store.address.path
-
-
-def test_stores_of_the_first_version_are_gone_on_with(tmp_path: Path) -> None:
-    told = Told()
-    store = told.create(tmp_path / "a.sqlite")
-    told.draw(store)
-    draw = store.draws.tasks()[0].draw
-    store.labels.add(draw, told.score(store, draw), "scorer panel")
-    path = as_of_version_1(store)
-    with AuditStore.open(path, told.design) as again, AuditStore.open(path) as beside:
-        assert len(again.labels.counting()) == 1
-        asked = weigh(again).wanted[0]
-        again.attempts.finish(again.attempts.begin(asked, JUROR), Reply(told.score(again, asked)))
-        assert len(beside.attempts.all()) == 1
-
-
 JUDGE = {"scorer": "rating", "model of role grader": "openai/a"}
 
 
@@ -132,6 +105,6 @@ def test_a_store_is_refused_to_another_judge_and_both_are_named(tmp_path: Path) 
     AuditStore.open(path, design()).close()  # whoever does not know the judge adds nothing by it
 
 
-def test_stores_begun_before_the_judge_was_known_are_gone_on_with(tmp_path: Path) -> None:
+def test_a_store_of_an_unknown_judge_takes_any(tmp_path: Path) -> None:
     AuditStore.create(tmp_path / "a.sqlite", design()).close()
     AuditStore.open(tmp_path / "a.sqlite", design(judge=JUDGE)).close()

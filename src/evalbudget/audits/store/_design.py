@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 _SHOWN = 4
 
 _BATCH = "labels_per_batch"
-_NAMED_NOW = {"price_judge": "judge_price", "price_label": "label_price", "batch": _BATCH}
-"""Stores hold labels that people were paid for: those begun under earlier names are gone on with."""
 
 
 @dataclass(frozen=True)
@@ -91,17 +89,12 @@ class AuditDesign:
 
     def to_json(self) -> str:
         """Everything, in one canonical line."""
-        values = asdict(self)
-        if self.judge is None:  # stores begun before it was known keep their fingerprint
-            del values["judge"]
-        return json.dumps(values, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return json.dumps(asdict(self), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> AuditDesign:
-        """The opposite of :meth:`to_json`; settings of earlier versions get the names they have now."""
+        """The opposite of :meth:`to_json`."""
         entry = json.loads(text)
-        if "price_label" in entry["config"]:
-            entry["config"] = {_NAMED_NOW.get(name, name): v for name, v in entry["config"].items()}
         return cls(**entry | {"scale": Scale(**entry["scale"])})
 
     @cached_property
@@ -116,9 +109,8 @@ class AuditDesign:
         """
         judge = other.judge if None in (self.judge, other.judge) else self.judge
         config = dict(self.config)
-        for name in (_BATCH, "batch"):  # its earlier name
-            if config.get(_BATCH, 0) is None and name in other.config:
-                config[_BATCH] = other.config[name]
+        if config.get(_BATCH, 0) is None and _BATCH in other.config:
+            config[_BATCH] = other.config[_BATCH]
         return replace(self, judge=judge, config=config)
 
     def differences(self, other: AuditDesign) -> list[str]:

@@ -9,7 +9,6 @@ from sqlalchemy import (
     CheckConstraint,
     Column,
     ColumnElement,
-    Connection,
     Double,
     ForeignKey,
     Index,
@@ -26,7 +25,7 @@ from sqlalchemy.types import TypeEngine
 
 from evalbudget.errors import AuditStoreError
 from evalbudget.store import Layout
-from evalbudget.store._layout import ONLY_ON, protect
+from evalbudget.store._layout import ONLY_ON
 
 _TABLES = MetaData()
 _NUMBER = BigInteger().with_variant(Integer(), "sqlite")
@@ -155,11 +154,6 @@ lines = Table(
 )
 
 
-def _add_attempts(connection: Connection) -> None:
-    _TABLES.create_all(connection, tables=[attempts, replies], checkfirst=False)
-    protect(connection, ("attempts", "replies"))
-
-
 _ONLY_WANTED = {
     "sqlite": (
         "CREATE TRIGGER only_wanted BEFORE INSERT ON labels "
@@ -177,10 +171,9 @@ _ONLY_WANTED = {
 LAYOUT = Layout(
     kind="audit store",
     tables=_TABLES,
-    version=2,
+    version=1,
     application_id=0x65766275,  # "evbu"
     grows_only=("meta", "contexts", "draws", "labels", "opinions_seen", "attempts", "replies", "lines"),
     also=_ONLY_WANTED,
-    upgrades={1: _add_attempts},
     error=AuditStoreError,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from evalbudget.flags import DRY_RUN, Flag, refuse_elsewhere, refuse_misspelled, refuse_renamed
+from evalbudget.flags import DRY_RUN, Flag, refuse_elsewhere, refuse_misspelled
 
 PASSED_ON: dict[str, Any] = {"ignore_unknown_options": True, "help_option_names": ["-h", "--help"]}
 """Settings of a command whose other flags are the host's."""
@@ -36,5 +36,4 @@ def refuse_misplaced(
     for flags, why in others:
         unknown = [flag for flag in flags if flag.name not in mine and flag.option not in theirs]
         refuse_elsewhere(arguments, unknown, why)
-    refuse_renamed([arg for arg in arguments if arg.partition("=")[0] not in theirs], "inspect")
     refuse_misspelled(arguments, [flag.option for flag in (*taken, DRY_RUN)], theirs)

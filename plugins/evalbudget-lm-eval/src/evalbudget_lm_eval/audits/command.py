@@ -15,7 +15,7 @@ from evalbudget.cli import say
 from evalbudget.cli.flags import options_of
 from evalbudget.errors import InvalidInputError
 from evalbudget.exit_codes import ExitCode, codes_for_help
-from evalbudget.flags import DRY_RUN, SAMPLER_OPTION, refuse_elsewhere, refuse_renamed
+from evalbudget.flags import DRY_RUN, SAMPLER_OPTION, refuse_elsewhere
 from evalbudget.flags import sampler_options as read_options
 from evalbudget.races.flags import FLAGS as OF_RACES
 from evalbudget_lm_eval.arms.flags import ARM, KEEP
@@ -109,7 +109,6 @@ def _run(
     names = {flag.name for flag in FLAGS}
     others = [flag for flag in (*OF_REPEATS, *OF_RACES) if flag.name not in names]
     refuse_elsewhere(args, others, "has no meaning in an audit; drop it")
-    refuse_renamed(args, "lm-eval")
     refuse_misspelled_flags(args, FLAGS)
     from evalbudget.audits.store import AuditBudget, AuditSettings, used_up
     from evalbudget.secrets import shown

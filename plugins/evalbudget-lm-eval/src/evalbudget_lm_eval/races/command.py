@@ -13,7 +13,7 @@ from rich.console import Console
 from evalbudget.cli import check_target, say, write_json
 from evalbudget.cli.flags import options_of
 from evalbudget.exit_codes import codes_for_help
-from evalbudget.flags import DRY_RUN, SAMPLER_OPTION, refuse_elsewhere, refuse_renamed
+from evalbudget.flags import DRY_RUN, SAMPLER_OPTION, refuse_elsewhere
 from evalbudget.flags import sampler_options as read_options
 from evalbudget.races.flags import FLAGS as OF_RACES
 from evalbudget.races.flags import SCORE
@@ -103,7 +103,6 @@ def _run(
     names = {flag.name for flag in FLAGS}
     of_repeats = [flag for flag in OF_REPEATS if flag.name not in names]
     refuse_elsewhere(args, of_repeats, "is of evalbudget lm-eval run; drop it, or use that command")
-    refuse_renamed(args, "lm-eval")
     refuse_misspelled_flags(args, FLAGS)
     from evalbudget.races import RaceConfig, RaceProgress
 

@@ -11,7 +11,7 @@ from typing import Any
 from evalbudget.cli import say
 from evalbudget.errors import BudgetError, InvalidInputError, UnknownNameError, innermost
 from evalbudget.exit_codes import ExitCode, codes_for_help, most_urgent
-from evalbudget.flags import SAMPLER_OPTION, refuse_elsewhere, refuse_renamed, sampler_options
+from evalbudget.flags import SAMPLER_OPTION, refuse_elsewhere, sampler_options
 from evalbudget.races.flags import FLAGS as OF_RACES
 from evalbudget.repeats import Summary
 from evalbudget.repeats.flags import SAMPLER, SHARE
@@ -86,7 +86,6 @@ def execute(arguments: Sequence[str], answers: Answers | None = None) -> int:
     setup_logging()
     cli = HarnessCLI()
     run = cli._subparsers.choices["run"]
-    refuse_renamed([each for each in arguments if not is_one_of(each, FLAGS)], "lm-eval")
     names = {flag.name for flag in FLAGS}
     of_races = [flag for flag in OF_RACES if flag.name not in names]
     refuse_elsewhere(arguments, of_races, "is of evalbudget lm-eval race; drop it, or use that command")
