@@ -20,6 +20,7 @@ from evalbudget.repeats.estimates import (
     mean_over_stratified_items,
 )
 from evalbudget.repeats.estimates._benchmark_mean import mean_of_item_means
+from evalbudget.repeats.estimates._combined import degrees_of_freedom
 from evalbudget.sampler import Allocation
 
 LEVEL = 0.95
@@ -178,9 +179,10 @@ def mean_rows(
     one score of each item would have averaged, where not all were read. The intervals are for a fixed
     number of readings and asymptotic.
 
-    - The spread between the means of few items may come out below the repeats' own error by chance.
-      ``stderr`` is the larger of the two, and ``lower`` and ``upper`` span both intervals. Where no item was
-      read twice, nothing is known of repeats alone, and nothing said.
+    - The spread between the means of few items may come out below the repeats' own error by chance. Where
+      that error has as many degrees of freedom or more, ``stderr`` is the larger of the two, and ``lower``
+      and ``upper`` span both intervals. Where no item was read twice, nothing is known of repeats alone, and
+      nothing said.
     - Ends stay within ``bounds``.
     - No interval has no width, and no standard error is 0: equal scores do not prove that others are
       impossible. What the range of the scores says of them is in the interval, and there is no ``stderr``.
@@ -222,8 +224,10 @@ def _clusters_read(readings: ItemReadings, clusters: ArrayLike) -> int:
 
 
 def _not_below(total: Estimate, repeats: Estimate) -> Estimate:
-    """The estimate with an error and an interval that hold those of the repeats alone."""
+    """The estimate with an error and an interval that hold those of the repeats alone, if these are surer."""
     if not np.isfinite(total.standard_error):
+        return total
+    if total.standard_error > 0.0 and not degrees_of_freedom(repeats) >= degrees_of_freedom(total):
         return total
     return replace(
         total,
