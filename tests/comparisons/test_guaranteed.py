@@ -26,7 +26,7 @@ def catastrophes(rng: np.random.Generator, n: int = 100) -> FloatArray:
 @pytest.mark.claim
 def test_rare_catastrophes_mislead_the_asymptotic_form_only() -> None:
     """The true difference is 0."""
-    trials, rng = replications(15, 500), np.random.default_rng(21)
+    trials, rng = replications(8, 500), np.random.default_rng(21)
     asymptotic = guaranteed = 0
     for _ in range(trials):
         scores = recorded(catastrophes(rng))

@@ -17,6 +17,7 @@ from evalbudget import Allocation
 from evalbudget.errors import InvalidInferenceError, InvalidInputError, UnknownNameError
 from evalbudget.frames import Scores
 from evalbudget.repeats.estimates import ItemReadings, eb_wilson, mean_over_fixed_items
+from evalbudget.report._scored import Scored
 
 for library in ("narwhals", "pandas"):
     pytest.importorskip(library, reason=f"{library} is not installed")
@@ -49,6 +50,13 @@ def test_models_are_those_of_the_report(world: str, tmp_path: Path) -> None:
         }
     board = evalbudget.read(path).estimate(level=0.9)
     assert board.to_dict()["rows"] == report["leaderboard"]["rows"]
+
+
+def test_scores_of_a_model_are_put_together_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    recorded, made, stock = WORLDS["plain"](), list[int](), Scored._scores
+    monkeypatch.setattr(Scored, "_scores", lambda self, model: made.append(model) or stock(self, model))
+    Scores(recorded).models()
+    assert made == list(range(len(recorded.models)))
 
 
 def test_repeats_are_those_of_the_items_given() -> None:

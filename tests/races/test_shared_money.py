@@ -164,19 +164,6 @@ def test_they_take_the_decisions_of_one_process_with_one_bill(store: str, risk: 
             assert (bill.spent, bill.held) == (hosts[each].bill.spent, hosts[each].bill.held)
         for worker in workers:
             worker.turn()
-            print(
-                one.purchase.stopped,
-                one.sampler.stop_reason,
-                one.purchase.affordable,
-                worker.purchase.stopped,
-                worker.sampler.stop_reason,
-                worker.purchase.affordable,
-                worker.purchase.flights,
-                worker.purchase.cost,
-                one.purchase.cost,
-                worker.purchase.ledger,
-                one.purchase.ledger,
-            )
             assert worker.finished
             assert worker.purchase.journal.events == one.purchase.journal.events
             assert worker.bill is not None

@@ -17,7 +17,6 @@ from evalbudget.repeats.samplers import (
     RepeatSampler,
     Robin,
     RobinHood,
-    Uniform,
 )
 from evalbudget.testing import SamplerContract
 
@@ -49,14 +48,11 @@ def eb_bernstein_with_item_weights(design: Design, seed: int) -> Sampler:
     return EBBernstein(design, objective="mean", weights=weights, seed=seed)
 
 
-CASES: dict[str, Callable[..., Sampler]] = {
-    "uniform": Uniform,
+CASES: dict[str, Callable[..., Sampler]] = {  # other than the defaults, which are tested below
     "robin with a pilot": partial(Robin, pilot=4),
     "robin given variances": robin_given_variances,
     "robin without variance": robin_without_variance,
-    "robin-hood": RobinHood,
     "robin-hood, short warm-up": partial(RobinHood, t0=3),
-    "eb-bernstein": EBBernstein,
     "eb-bernstein, mse": partial(EBBernstein, objective="mse"),
     "eb-bernstein, mean": partial(EBBernstein, objective="mean", warmup=5),
     "eb-bernstein, mean with weights": eb_bernstein_with_item_weights,
@@ -74,8 +70,6 @@ class TestOptions(SamplerContract):
     @pytest.fixture(autouse=True, params=CASES)
     def _use(self, request: pytest.FixtureRequest) -> None:
         self._make = CASES[request.param]
-        if self._make is RobinHood:  # twenty readings of each item come first
-            self.n_requests = 200
 
     def make(self, design: Design, seed: int) -> Sampler:
         return self._make(design, seed=seed)

@@ -113,7 +113,7 @@ class ForgetsPhases(Auto):
     [
         (LearnsInOrder, lambda c: c.test_order_of_completion_does_not_change_what_is_learned(1)),
         (GlobalRandom, lambda c: c.test_neither_global_random_state_nor_clock_is_used()),
-        (GlobalRandom, lambda c: c.test_same_seed_and_calls_give_same_decisions(1)),
+        (GlobalRandom, lambda c: c.test_same_seed_and_calls_give_same_decisions()),
         (Clock, lambda c: c.test_neither_global_random_state_nor_clock_is_used()),
         (CountsItsPlans, lambda c: c.test_a_plan_is_a_function_of_the_table_and_the_note(1)),
         (AsksTwice, lambda c: c.test_requests_are_in_the_design_numbered_and_never_twice(0)),

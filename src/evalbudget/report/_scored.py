@@ -100,6 +100,17 @@ class Scored:
 
     def scores(self, model: int) -> JudgeScores:
         """All scores of a model; epochs are ordinals where the allocation is not fixed."""
+        latest = self._latest
+        if model not in latest:
+            latest.clear()  # each model's are looked at many times in turn, and all together may be large
+            latest[model] = self._scores(model)
+        return latest[model]
+
+    @cached_property
+    def _latest(self) -> dict[int, JudgeScores]:
+        return {}
+
+    def _scores(self, model: int) -> JudgeScores:
         table = np.asarray(self.recorded.scores[model], dtype=np.float64)
         item, judge, place = np.nonzero(~np.isnan(table))
         epoch, purchase = place, self.purchase(model)

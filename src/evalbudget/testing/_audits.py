@@ -122,7 +122,7 @@ class AuditPolicyContract:
         told = in_other_worlds(played)
         assert told[0] == told[1]
 
-    @pytest.mark.parametrize("seed", range(4))
+    @pytest.mark.parametrize("seed", range(2))
     def test_the_order_in_which_scores_and_labels_come_changes_nothing(self, seed: int) -> None:
         straight, shuffled = self.make(seed), self.make(seed)
         self.play(straight)
@@ -141,7 +141,7 @@ class AuditPolicyContract:
 
     # replays
 
-    @pytest.mark.parametrize("seed", range(4))
+    @pytest.mark.parametrize("seed", range(2))
     def test_rebuilt_from_its_draws_and_labels_it_goes_on_the_same(self, seed: int) -> None:
         """Killed between any two answers of any batch."""
         whole = self.make(seed)
@@ -193,7 +193,7 @@ class AuditPolicyContract:
 
     def test_coins_fall_as_often_as_their_chances_say(self) -> None:
         thrown: list[AuditDraw] = []
-        for seed in range(30):
+        for seed in range(15):
             policy = self.make(seed)
             self.play(policy)
             thrown += [draw for draw in policy.draws if draw.coin is not Coin.NONE]

@@ -95,10 +95,9 @@ class SamplerContract:
 
     # deterministic
 
-    @pytest.mark.parametrize("concurrency", [1, 7])
-    def test_same_seed_and_calls_give_same_decisions(self, concurrency: int) -> None:
+    def test_same_seed_and_calls_give_same_decisions(self) -> None:
         runs = [
-            self.play(self.fresh(seed=5), self.n_requests, concurrency=concurrency, order=random.Random(1))
+            self.play(self.fresh(seed=5), self.n_requests, concurrency=7, order=random.Random(1))
             for _ in range(2)
         ]
         assert runs[0].events == runs[1].events
@@ -110,7 +109,7 @@ class SamplerContract:
         assert together.ask(8) == tuple(request for _ in range(8) for request in single.ask(1))
         assert together.pending == single.pending
 
-    @pytest.mark.parametrize("seed", range(3))
+    @pytest.mark.parametrize("seed", range(2))
     def test_order_of_completion_does_not_change_what_is_learned(self, seed: int) -> None:
         rng = random.Random(seed)
         straight, shuffled = self.fresh(), self.fresh()
@@ -270,7 +269,7 @@ class SamplerContract:
         assert sampler.asked == n
         assert sampler.pending == ()
 
-    @pytest.mark.parametrize("seed", range(4))
+    @pytest.mark.parametrize("seed", range(2))
     def test_never_empty_without_pending_or_reason(self, seed: int) -> None:
         rng = random.Random(seed)
         sampler = self.fresh(seed=seed)
@@ -367,7 +366,7 @@ class SamplerContract:
         ]
         assert [event.request for event in played[0]] == [event.request for event in played[1]]
 
-    @pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
+    @pytest.mark.parametrize("scale", [1e-9, 1e9])
     def test_any_costs_are_taken_in_any_order_and_in_any_unit(self, scale: float) -> None:
         rng = random.Random(0)
         straight, shuffled = self.weighing(), self.weighing()
@@ -431,9 +430,8 @@ class SamplerContract:
 
     # journals
 
-    @pytest.mark.parametrize("concurrency", [1, 5])
-    def test_resumed_from_its_journal_it_goes_on_the_same(self, concurrency: int) -> None:
-        for n in (1, self.n_requests // 4, self.n_requests // 2):
+    def test_resumed_from_its_journal_it_goes_on_the_same(self) -> None:
+        for n, concurrency in ((1, 1), (self.n_requests // 4, 5), (self.n_requests // 2, 1)):
             original = self.fresh()
             journal = self.play(
                 original, n, concurrency=concurrency, order=random.Random(n), score=self.score_or_failure

@@ -16,10 +16,10 @@ SMALL = 900
 
 
 @pytest.fixture
-def small_blocks(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    def begin() -> None:
-        monkeypatch.setattr(_score_table, "BLOCK", SMALL)
-        monkeypatch.setattr(_logistic, "_CELLS", SMALL // 2)
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    def begin(size: int = SMALL) -> None:
+        monkeypatch.setattr(_score_table, "BLOCK", size)
+        monkeypatch.setattr(_logistic, "_CELLS", size // 2)
 
     return begin
 
@@ -47,7 +47,7 @@ def test_blocks_change_nothing(shape: tuple[int, int], small_blocks: Callable[[]
 def test_a_history_in_blocks_is_the_same(
     name: str,
     recorded_data: Callable[[str], RecordedScores],
-    small_blocks: Callable[[], None],
+    small_blocks: Callable[..., None],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -58,7 +58,7 @@ def test_a_history_in_blocks_is_the_same(
     monkeypatch.setenv("EVALBUDGET_CACHE", str(tmp_path / "whole"))
     whole = history_of(recorded, without=recorded.models[:2], score_range=scale)
     monkeypatch.setenv("EVALBUDGET_CACHE", str(tmp_path / "blocks"))
-    small_blocks()
+    small_blocks(recorded.scores.size // 9)
     assert_same(whole, history_of(recorded, without=recorded.models[:2], score_range=scale))
     # the same history has the same place in the cache
     assert len({file.name for file in tmp_path.glob("*/factors-*.npz")}) == 1

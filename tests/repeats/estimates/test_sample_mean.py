@@ -182,24 +182,24 @@ def misses(kind: str, scores: str, n_items: int, n: int, runs: int) -> int:
 @pytest.mark.parametrize(
     ("kind", "scores", "n_items", "n", "expected", "at_most"),
     [
-        ("one", "coins", 400, 80, 5, 0.06),
-        ("one", "normal", 400, 390, 3, 0.06),
-        ("one", "ties", 400, 80, 10, 0.1),
-        ("one", "rare", 400, 80, 9, 0.06),
-        ("one", "skewed", 400, 80, 13, 0.12),
-        ("unequal", "coins", 400, 80, 3, 0.06),
-        ("unequal", "ratings", 400, 80, 7, 0.06),
-        ("unequal", "normal", 400, 200, 6, 0.06),
-        ("unequal", "rare", 400, 200, 4, 0.06),
-        ("unequal", "skewed", 400, 200, 8, 0.09),
-        ("pairs", "coins", 400, 80, 3, 0.06),
-        ("pairs", "normal", 400, 390, 4, 0.06),
+        ("one", "coins", 400, 80, 3, 0.06),
+        ("one", "normal", 400, 390, 1, 0.06),
+        ("one", "ties", 400, 80, 6, 0.1),
+        ("one", "rare", 400, 80, 6, 0.06),
+        ("one", "skewed", 400, 80, 3, 0.12),
+        ("unequal", "coins", 400, 80, 1, 0.06),
+        ("unequal", "ratings", 400, 80, 4, 0.06),
+        ("unequal", "normal", 400, 200, 3, 0.06),
+        ("unequal", "rare", 400, 200, 2, 0.06),
+        ("unequal", "skewed", 400, 200, 5, 0.09),
+        ("pairs", "coins", 400, 80, 2, 0.06),
+        ("pairs", "normal", 400, 390, 1, 0.06),
     ],
 )
 def test_the_interval_holds_the_full_runs_mean(
     kind: str, scores: str, n_items: int, n: int, expected: int, at_most: float
 ) -> None:
-    runs = replications(120, 4000)
+    runs = replications(60, 4000)
     missed = misses(kind, scores, n_items, n, runs)
     pinned(missed, expected)
     binomial_claim(missed, runs, at_most=at_most)
@@ -211,7 +211,7 @@ def test_the_estimate_covers_items_like_these_in_the_same_proportions() -> None:
     labels = ["a"] * 60 + ["b"] * 30 + ["c"] * 10
     strata, truth = Strata.of(labels, 100), np.array([0.2, 0.5, 0.9])
     design = Design(items=tuple(map(str, range(100))), categories=tuple(labels))
-    runs, missed, wider = replications(200, 4000), 0, 0
+    runs, missed, wider = replications(100, 4000), 0, 0
     for seed in range(runs):
         values = (rng.random(100) < truth[strata.of_item]).astype(float)
         readings = once([request.cell.item for request in Sample(design, seed=seed).ask(50)], values)
@@ -219,13 +219,13 @@ def test_the_estimate_covers_items_like_these_in_the_same_proportions() -> None:
         missed += not interval.low <= strata.sizes @ truth / 100 <= interval.high
         plain = mean_over_sampled_items(readings, allocation=Allocation.FIXED).confidence_interval()
         wider += plain.half_width > interval.half_width
-    pinned(missed, 15)
+    pinned(missed, 11)
     binomial_claim(missed, runs, at_most=0.06)
     assert wider > 0.9 * runs  # what differs between strata adds nothing
 
 
 @pytest.mark.claim
-@pytest.mark.parametrize(("lost", "expected", "of_an_epoch"), [(0.0, 6, 6), (0.3, 6, 24), (0.8, 4, 54)])
+@pytest.mark.parametrize(("lost", "expected", "of_an_epoch"), [(0.0, 1, 1), (0.3, 1, 17), (0.8, 1, 21)])
 def test_with_failures_it_holds_the_mean_of_the_items_that_can_be_scored(
     lost: float, expected: int, of_an_epoch: int
 ) -> None:
@@ -233,16 +233,17 @@ def test_with_failures_it_holds_the_mean_of_the_items_that_can_be_scored(
     labels = ["a"] * 150 + ["b"] * 150
     strata = Strata.of(labels, 300)
     design = Design(items=tuple(map(str, range(300))), categories=tuple(labels))
-    rng, runs, missed, missed_epoch = np.random.default_rng(3), replications(120, 4000), 0, 0
+    rng, runs, missed, missed_epoch = np.random.default_rng(3), replications(60, 4000), 0, 0
     for seed in range(runs):
         values = rng.normal(strata.of_item.astype(float))
         can = (strata.of_item == 0) | (rng.random(300) >= lost)
         sampler, read = Sample(design, seed=seed), []
-        for _ in range(120 + int(120 * lost)):
-            (request,) = sampler.ask(1)
-            item = request.cell.item
-            sampler.tell([Reading(request, float(values[item]) if can[item] else None)])
-            read += [item] if can[item] else []
+        for _ in range(10 + int(10 * lost)):
+            asked = sampler.ask(12)
+            items = [request.cell.item for request in asked]
+            told = [float(values[item]) if can[item] else None for item in items]
+            sampler.tell([Reading(request, value) for request, value in zip(asked, told, strict=True)])
+            read += [item for item in items if can[item]]
         interval = mean_of_full_run(once(read, values), strata).confidence_interval(LEVEL)
         target = 0.5 * (values[:150].mean() + values[150:][can[150:]].mean())
         missed += not interval.low <= target <= interval.high

@@ -74,7 +74,7 @@ def ever_missed(readings: list[ItemReadings], truth: Floats, top: float, alpha: 
 @pytest.mark.parametrize("sampler", ADAPTIVE)
 @pytest.mark.parametrize("world", ["bernoulli", "ratings", "all-equal"])
 def test_simultaneous_betting_holds_at_every_moment(world: str, sampler: str) -> None:
-    R, rng = replications(36, 2000), np.random.default_rng(30)
+    R, rng = replications(18, 2000), np.random.default_rng(30)
     top = 4.0 if world == "ratings" else 1.0
     failed = 0
     for start in range(0, R, 50):
@@ -120,5 +120,5 @@ def test_eb_t_and_eb_wilson_average_95_percent_on_spread_bernoulli_items(sampler
 
 @pytest.mark.parametrize(("sampler", "per_item"), CASES)
 def test_eb_wilson_averages_at_least_94_percent_on_ratings(sampler: str, per_item: int) -> None:
-    (average,) = covered(["eb_wilson"], "ratings", sampler, per_item, replications(20, 500))
+    (average,) = covered(["eb_wilson"], "ratings", sampler, per_item, replications(10, 500))
     assert average >= 0.94

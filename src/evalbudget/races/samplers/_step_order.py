@@ -63,6 +63,8 @@ class Passes:
         self._suspects = []
         down: dict[int, list[Cell]] = {}
         self._last_tried[:] = False
+        if not self._tried.any():
+            return down
         for model in np.unique(self._model[waiting]).tolist():
             own = self._model == model
             last = np.flatnonzero(own & self._tried)[-DOWN_AFTER:]
@@ -93,9 +95,10 @@ class Passes:
         Returns:
             Whether there is one.
         """
-        trusted = ~np.isin(self._model, self._suspects)
-        failed = waiting & self._tried & (trusted | self._last_tried)
-        fresh = waiting & trusted & ~self._tried
+        failed, fresh = waiting & self._tried, waiting & ~self._tried
+        if self._suspects:
+            trusted = ~np.isin(self._model, self._suspects)
+            failed, fresh = failed & (trusted | self._last_tried), fresh & trusted
         if failed.any() or not fresh.any():
             index = np.flatnonzero(failed)
         else:
