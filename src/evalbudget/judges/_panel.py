@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evalbudget.estimate import ConfidenceInterval, Estimate
+from evalbudget.estimate import Estimate
 from evalbudget.judges.estimates import (
     Bias,
     JudgeScores,
@@ -24,7 +24,7 @@ from evalbudget.judges.estimates import (
     panel_mean,
 )
 from evalbudget.judges.estimates._panel_mean import error_of_biases, panel_mean_of
-from evalbudget.repeats._mean_rows import LEVEL, NOTHING_SCORED, BenchmarkMean, hull, mean_rows
+from evalbudget.repeats._mean_rows import LEVEL, NOTHING_SCORED, BenchmarkMean, mean_rows, with_ends
 from evalbudget.repeats.estimates import ItemReadings, mean_over_fixed_items, unvaried_interval
 from evalbudget.sampler import Allocation
 from evalbudget.statistics._bounds import IntArray
@@ -161,21 +161,21 @@ class PanelRows:
         )
         if total.standard_error == 0.0 and found.no_interval is not None and np.ptp(scores.value) > 0.0:
             return replace(found, no_interval="no two scores of the same judge differ")
-        return replace(found, at_worst=self._at_worst(found))
+        return with_ends(found, ends, self.level) if (ends := self._ends) else found
 
-    def _at_worst(self, found: BenchmarkMean) -> ConfidenceInterval | None:
-        """The interval whatever the items without a score would have scored; None where all have one."""
+    @property
+    def _ends(self) -> list[Estimate]:
+        """The mean if items without a score had scored the lowest, and the highest; empty without any."""
         lost = self.by_epoch.per_item == 0
-        if "lower" not in found.rows or not lost.any():
-            return None
+        if not lost.any():
+            return []
         counted = self.by_epoch if self.allocation is Allocation.PHASED else self.fixed
         means, values = judge_corrected(counted).item_means, self.by_epoch.value
         biases = error_of_biases(means, self._of_judges)
-        ends = [
+        return [
             panel_mean_of(np.where(lost, end, means), biases, bounds=self.bounds, clusters=self.clusters)
             for end in self.bounds or (float(values.min()), float(values.max()))
         ]
-        return hull(found.rows, ends, self.level)
 
     @property
     def corrected(self) -> ItemReadings:
