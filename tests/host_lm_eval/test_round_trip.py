@@ -20,6 +20,7 @@ from evalbudget.judges import Call, PanelRows
 from evalbudget.judges.estimates import JudgeScores
 from evalbudget.repeats import BenchmarkMean, describe_group, describe_mean
 from evalbudget.repeats.estimates import Strata
+from evalbudget.report import report
 from evalbudget.report._study import Study, readings_of
 from evalbudget_lm_eval import budgeted
 from evalbudget_lm_eval.log_folder import open_scores
@@ -335,6 +336,8 @@ def test_a_document_that_failed_always_is_missing_and_no_part_of_the_mean(
     (row,) = evalbudget.read(out).estimate().rows
     assert row.estimate == pytest.approx(found["results"]["numbers"]["exact_match,none"], abs=1e-12)
     worst = found["evalbudget"]["summary"]["at_worst"]
+    (spent,) = report(recorded)["spent"].models
+    assert 0 < found["evalbudget"]["failed"] == spent.failed
     assert (row.low, row.high) == pytest.approx(worst, abs=1e-12)
     assert worst[0] < found["results"]["numbers"]["exact_match_lower,none"]
 

@@ -152,6 +152,11 @@ class BudgetedSource(SampleSource):
         serving.book.cut_off = interrupts.given_up(run.spec.eval_id)
         told = outcome(serving.book)
         if not serving.book.purchase.finished:
+            if self._cluster is not None:  # of items that were not asked no sample says it
+                metadata = {item: self._sample(item).metadata or {} for item in serving.book.items}
+                told["clusters"] = {
+                    self._cluster: {item: str(each[self._cluster]) for item, each in metadata.items()}
+                }
             return told
         found = self._diagnosis(serving, serving.book)
         told["per_item"] = found.per_item
