@@ -21,12 +21,14 @@ from inspect_ai.model import get_model
 from inspect_ai.scorer import mean
 from inspect_ai.solver import Generate, Solver, TaskState, chain, solver
 from tests.host_inspect.log_worlds import logged, notes, number, questions, quiz, read
+from tests.host_inspect.test_cyclic_judge import graders
+from tests.host_inspect.test_cyclic_judge import task as questions_of_judges
 from tests.host_inspect.worlds import entry_of, rows_of, scoring
 
 import evalbudget
 from evalbudget.cli.main import cli
 from evalbudget.report import report
-from evalbudget_inspect import budgeted
+from evalbudget_inspect import budgeted, cyclic_judge
 from evalbudget_inspect.demo.story_rating import story_rating
 from evalbudget_inspect.repeats import sample_source
 
@@ -114,6 +116,20 @@ def test_items_that_no_judge_scored_are_in_what_holds_at_worst(
     told, worst = rows_of(log, "judge_rating"), entry_of(log, "summary")["summary"]["at_worst"]
     assert worst[0] < told["lower"]
     check({**told, "lower": worst[0], "upper": worst[1]}, tmp_path / "logs")
+
+
+def test_plain_epochs_of_judges_in_turn_say_what_holds_whatever_failed_calls_would_have_scored(
+    run: Any, tmp_path: Path
+) -> None:
+    ill = {name: {"fail": 0.3} for name in ("strict", "fair", "kind")}
+    log = run(questions_of_judges(cyclic_judge(graders(**ill)), items=12), epochs=3, fail_on_error=False)
+    assert log.results is not None
+    (score,) = log.results.scores
+    told = (score.metadata or {})["evalbudget"]["panel"]
+    assert "calls have no score; the 95% interval" in told["missing"]
+    rows = {name: metric.value for name, metric in score.metrics.items()}
+    assert told["at_worst"][0] < rows["lower"]
+    check({**rows, "lower": told["at_worst"][0], "upper": told["at_worst"][1]}, tmp_path / "logs")
 
 
 @pytest.mark.parametrize(

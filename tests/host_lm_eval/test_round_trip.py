@@ -170,6 +170,19 @@ def test_several_scores_of_an_answer(
     check_rows(out, found, "essays", "judged,panel")
 
 
+def test_plain_answers_that_judges_failed_on(
+    server: Server, judges: list[str], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.answers["b"] = lambda asked: "no idea" if "topic: topic 2\n" in asked.prompt else rating()(asked)
+    folder, out = write_judged(tmp_path / "task", judges, n=10, rotation="all"), tmp_path / "out"
+    found = evaluate(folder, server.chat_args("writer"), output=out)["results"]["essays"]
+    (row,) = evalbudget.read(out).estimate().rows
+    assert found["judged_missing,panel"] == 1
+    assert row.low < found["judged_lower,panel"]
+    told = f"1 of 30 calls have no score; the 95% interval {row.low:.4g} to {row.high:.4g} holds"
+    assert told in caplog.text
+
+
 def test_judges_of_kept_answers(server: Server, judges: list[str], tmp_path: Path) -> None:
     warm = {"gen_kwargs": {"temperature": 1}}
     folder, out = write_judged(tmp_path / "task", judges, n=6, **warm), tmp_path / "out"
