@@ -420,6 +420,8 @@ class BudgetedSource(SampleSource):
                 f"--strata {config.strata} changes nothing: the budget pays for the first readings of all "
                 f"{len(items):,} items, so that no sample of them is drawn"
             )
+        if strange := config.variances_of_another_task([spec.task.rpartition("/")[2]]):
+            logger.warning(f"{strange}")
         prior = await prior_cells(run)
         unread = await paid_for_nothing(run)
         serving.account = self._account(run, serving, len(items))
