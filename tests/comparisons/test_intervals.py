@@ -16,7 +16,7 @@ from evalbudget.comparisons import Comparison, compare
 from evalbudget.hooks._plugins import plugins
 from evalbudget.statistics._bounds import FloatArray
 from evalbudget.statistics._clustered_mean import clustered_mean
-from evalbudget.statistics._paired_interval import ScoreSpan, paired_intervals, widened
+from evalbudget.statistics._paired_interval import PairedMeans, ScoreSpan, widened
 
 World = Callable[[np.random.Generator], tuple[FloatArray, FloatArray]]
 
@@ -62,16 +62,15 @@ def test_no_interval_reaches_beyond_the_scale() -> None:
 
 def test_differences_that_are_all_alike_leave_room_for_others() -> None:
     span = ScoreSpan(2.0, known=False)
-    found = paired_intervals(
-        np.array([0.5, np.nan]),
-        np.array([0.0, np.nan]),
-        np.array([9.0, np.nan]),
-        most=np.array([0.0, np.nan]),
-        items=np.array([10, 1]),
-        clusters=np.array([10, 1]),
-        alpha=0.05,
-        span=span,
-    )
+    found = PairedMeans(
+        np.array([[0.5, np.nan]]),
+        np.array([[0.0, np.nan]]),
+        np.array([[9.0, np.nan]]),
+        most=np.array([[0.0, np.nan]]),
+        n=np.array([[10, 1]]),
+        clusters=np.array([[10, 1]]),
+        weights=np.array([[10.0, 1.0]]),
+    ).intervals(alpha=0.05, span=span)
     share = 1.0 - 0.05**0.1
     assert found.low[0] == pytest.approx(0.5 * (1 - share) - 2.0 * share)
     assert found.high[0] == pytest.approx(0.5 * (1 - share) + 2.0 * share)

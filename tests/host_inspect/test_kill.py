@@ -145,6 +145,8 @@ def test_a_run_killed_twice_ends_at_the_budget(
     exit_code, output = _report(done.location)
     assert exit_code == 0, output
     (row,) = json.loads(output)["leaderboard"]["rows"]
+    (spent,) = json.loads(output)["spent"]["models"]
+    assert spent["failed"] == ours["failed"]
     assert row["estimate"] == pytest.approx(metrics(done)["estimate"], abs=1e-12)
     assert row["standard_error"] == pytest.approx(metrics(done)["stderr"], abs=1e-12)
 

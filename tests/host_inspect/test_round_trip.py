@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import math
+import os
 import random
 import shutil
+import signal
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import Any
 
+import anyio
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -15,13 +21,16 @@ from inspect_ai.model import get_model
 from inspect_ai.scorer import mean
 from inspect_ai.solver import Generate, Solver, TaskState, chain, solver
 from tests.host_inspect.log_worlds import logged, notes, number, questions, quiz, read
+from tests.host_inspect.test_cyclic_judge import graders
+from tests.host_inspect.test_cyclic_judge import task as questions_of_judges
 from tests.host_inspect.worlds import entry_of, rows_of, scoring
 
 import evalbudget
 from evalbudget.cli.main import cli
 from evalbudget.report import report
-from evalbudget_inspect import budgeted
+from evalbudget_inspect import budgeted, cyclic_judge
 from evalbudget_inspect.demo.story_rating import story_rating
+from evalbudget_inspect.repeats import sample_source
 
 PRICES = "simulated/*: {call: 0.001, max_output: 60}\n"
 KINDS: dict[str, dict[str, Any]] = {
@@ -107,6 +116,67 @@ def test_items_that_no_judge_scored_are_in_what_holds_at_worst(
     told, worst = rows_of(log, "judge_rating"), entry_of(log, "summary")["summary"]["at_worst"]
     assert worst[0] < told["lower"]
     check({**told, "lower": worst[0], "upper": worst[1]}, tmp_path / "logs")
+
+
+def test_plain_epochs_of_judges_in_turn_say_what_holds_whatever_failed_calls_would_have_scored(
+    run: Any, tmp_path: Path
+) -> None:
+    ill = {name: {"fail": 0.3} for name in ("strict", "fair", "kind")}
+    log = run(questions_of_judges(cyclic_judge(graders(**ill)), items=12), epochs=3, fail_on_error=False)
+    assert log.results is not None
+    (score,) = log.results.scores
+    told = (score.metadata or {})["evalbudget"]["panel"]
+    assert "calls have no score; the 95% interval" in told["missing"]
+    rows = {name: metric.value for name, metric in score.metrics.items()}
+    assert told["at_worst"][0] < rows["lower"]
+    check({**rows, "lower": told["at_worst"][0], "upper": told["at_worst"][1]}, tmp_path / "logs")
+
+
+@pytest.mark.parametrize(
+    ("options", "at", "twice"),
+    [
+        ({}, 5, False),
+        ({"cluster": "kind"}, 5, False),
+        ({"judges": ("x", "y"), "sampler": "uniform"}, 9, True),
+    ],
+    ids=["auto", "clusters", "judges, at once"],
+)
+def test_a_run_that_was_interrupted_gives_its_own_rows(
+    options: dict[str, Any], at: int, twice: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the first signal what is under way is waited for; at the second it is given up, and is spent."""
+    asked, told = count(1), list[Callable[[], Any]]()
+    monkeypatch.setattr(sample_source, "note", lambda _task, summary: told.append(summary))
+
+    @solver
+    def interrupted() -> Solver:
+        async def solve(state: TaskState, generate: Generate) -> TaskState:
+            if next(asked) == at:
+                for _ in range(1 + twice):
+                    os.kill(os.getpid(), signal.SIGINT)
+                await anyio.sleep(0)
+            return state
+
+        return solve
+
+    if "judges" in options:
+        judges = [get_model(f"simulated/{n}", mean=m, memoize=False) for n, m in (("x", 3.0), ("y", 6.0))]
+        options = {**options, "judges": judges}
+    task = story_rating(10)
+    for place, sample in enumerate(task.dataset):
+        sample.metadata = {"kind": "abcd"[place % 4]}
+    task.solver = chain(task.solver, interrupted())
+    models = {"model": get_model("simulated/writer"), "model_roles": {"grader": get_model("simulated/judge")}}
+    with suppress(KeyboardInterrupt, ValueError):  # the host hands no log back
+        logged(budgeted(task, budget=60, **options), tmp_path, max_samples=4, log_realtime=False, **models)
+    (summary,) = (each() for each in told)
+    assert summary.stop_reason.startswith("interrupted")
+    assert summary.without_score > 0
+    worst = dict(zip(("lower", "upper"), summary.at_worst, strict=True))
+    check({**summary.rows, **worst}, tmp_path)
+    (spent,) = report(read(tmp_path))["spent"].models
+    assert (spent.counted, spent.failed) == (summary.readings, summary.spent - summary.readings)
+    assert f"{summary.without_score} of its 10 items were not asked: missing." in notes(read(tmp_path))
 
 
 def varying(state: TaskState) -> float:

@@ -33,12 +33,12 @@ def value(state: Any) -> float:
 noisy = scoring("noisy", value, [mean()])
 
 
-def world() -> Task:
+def world(name: str = "noise") -> Task:
     samples = [Sample(id=f"q{i}", input=f"item {i}") for i in range(N)]
     return Task(
         dataset=MemoryDataset(samples, name="noise"),
         scorer=noisy(),
-        name="noise",
+        name=name,
         solver=solving(lambda state: None),
     )
 
@@ -48,13 +48,21 @@ def asked(log: EvalLog) -> list[int]:
     return [counts[f"q{i}"] for i in range(N)]
 
 
-def test_an_earlier_log_says_how_much_items_vary(run: Any) -> None:
+def test_an_earlier_log_says_how_much_items_vary(run: Any, caplog: pytest.LogCaptureFixture) -> None:
     earlier = run(budgeted(world(), budget="8x", sampler="uniform"))
     log = run(budgeted(world(), budget="20x", variances=earlier.location))
+    assert "--variances" not in caplog.text
     counts = asked(log)
     assert (entry_of(log)["sampler"], entry_of(log)["spent"]) == ("robin", 120)
     assert max(counts[:4]) < 20 < min(counts[4:])
     assert entry_of(log)["allocation"] == "fixed"
+
+
+def test_a_log_of_another_task_is_said(run: Any, caplog: pytest.LogCaptureFixture) -> None:
+    earlier = run(budgeted(world(), budget="8x", sampler="uniform"))
+    run(budgeted(world("other"), budget="8x", variances=earlier.location))
+    told = "is of noise, and this is other: items with the same ids are taken for the same"
+    assert sum(told in record.getMessage() for record in caplog.records) == 1
 
 
 def test_a_file_may_say_that_nothing_varies_and_must_name_every_item(run: Any, tmp_path: Path) -> None:

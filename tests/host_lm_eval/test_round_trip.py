@@ -15,10 +15,12 @@ from tests.host_lm_eval.worlds import write_group, write_scored, write_task
 
 import evalbudget
 from evalbudget.backtest import RecordedScores
+from evalbudget.comparisons import compare
 from evalbudget.judges import Call, PanelRows
 from evalbudget.judges.estimates import JudgeScores
 from evalbudget.repeats import BenchmarkMean, describe_group, describe_mean
 from evalbudget.repeats.estimates import Strata
+from evalbudget.report import report
 from evalbudget.report._study import Study, readings_of
 from evalbudget_lm_eval import budgeted
 from evalbudget_lm_eval.log_folder import open_scores
@@ -168,6 +170,19 @@ def test_several_scores_of_an_answer(
     check_rows(out, found, "essays", "judged,panel")
 
 
+def test_plain_answers_that_judges_failed_on(
+    server: Server, judges: list[str], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.answers["b"] = lambda asked: "no idea" if "topic: topic 2\n" in asked.prompt else rating()(asked)
+    folder, out = write_judged(tmp_path / "task", judges, n=10, rotation="all"), tmp_path / "out"
+    found = evaluate(folder, server.chat_args("writer"), output=out)["results"]["essays"]
+    (row,) = evalbudget.read(out).estimate().rows
+    assert found["judged_missing,panel"] == 1
+    assert row.low < found["judged_lower,panel"]
+    told = f"1 of 30 calls have no score; the 95% interval {row.low:.4g} to {row.high:.4g} holds"
+    assert told in caplog.text
+
+
 def test_judges_of_kept_answers(server: Server, judges: list[str], tmp_path: Path) -> None:
     warm = {"gen_kwargs": {"temperature": 1}}
     folder, out = write_judged(tmp_path / "task", judges, n=6, **warm), tmp_path / "out"
@@ -188,6 +203,55 @@ def test_groups_and_their_tasks(tmp_path: Path, sampler: str) -> None:
         check_rows(out, found, task, "exact_match,none", task)
     check_rows(out, found, "both", "exact_match,none", "both")
     check_rows(out, found, "both", "exact_match,none")
+
+
+@pytest.mark.parametrize("budget", [200, 30], ids=["all", "a sample"])
+def test_a_group_with_documents_that_failed_always(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, budget: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder, out = tmp_path / "tasks", tmp_path / "out"
+    for name, n in (("one", 20), ("two", 12)):
+        write_scored(
+            folder, "exact_match", "(results[0] > '4') / (doc['number'] not in (5, 13))", name=name, n=n
+        )
+    write_group(folder, "both", ["one", "two"])
+    with budgeted(budget=budget, seed=3):
+        found = evaluate(folder, "model=coin,seed=3", "both", output=out, **COIN)
+    rows, summary = found["results"]["both"], found["evalbudget"]["summary"]
+    (row,) = evalbudget.read(out).estimate().rows
+    told = [rows["exact_match,none"], rows["exact_match_stderr,none"], *summary["at_worst"]]
+    assert [row.estimate, row.standard_error, row.low, row.high] == pytest.approx(told, abs=1e-12)
+    assert row.low < rows["exact_match_lower,none"]
+    assert summary["rows"]["estimate"] == pytest.approx(row.estimate, abs=1e-12)
+    assert "holds whatever items without a score would score" in summary["parts"][0]["lacking"]
+
+
+def test_two_models_on_a_group_differ_by_what_their_tasks_do(tmp_path: Path) -> None:
+    folder, out = tmp_path / "tasks", tmp_path / "out"
+    write_task(folder, "one", n=20)
+    write_task(folder, "two", n=12)
+    write_group(folder, "both", ["one", "two"])
+    found = []
+    for seed in (3, 4):
+        with budgeted(budget=200, seed=seed):
+            model = f"model=coin{seed},seed={seed}"
+            found.append(evaluate(folder, model, "both", output=out / str(seed), **COIN)["results"])
+    paths = {str(seed): out / str(seed) for seed in (3, 4)}
+    (both, one, two) = (
+        compare({name: opened(path, task) for name, path in paths.items()}).rows[0]
+        for task in ("both", "one", "two")
+    )
+    told = [results["both"]["exact_match,none"] for results in found]
+    assert both.difference == pytest.approx(told[0] - told[1], abs=1e-12)
+    error = math.hypot(20 * one.standard_error, 12 * two.standard_error) / 32
+    assert both.standard_error == pytest.approx(error, abs=1e-12)
+
+
+def opened(path: Path, task: str) -> RecordedScores:
+    recorded = open_scores(path, task=task)
+    assert recorded is not None
+    return recorded
 
 
 @pytest.mark.parametrize("strata", [None, "kind"])
@@ -285,6 +349,8 @@ def test_a_document_that_failed_always_is_missing_and_no_part_of_the_mean(
     (row,) = evalbudget.read(out).estimate().rows
     assert row.estimate == pytest.approx(found["results"]["numbers"]["exact_match,none"], abs=1e-12)
     worst = found["evalbudget"]["summary"]["at_worst"]
+    (spent,) = report(recorded)["spent"].models
+    assert 0 < found["evalbudget"]["failed"] == spent.failed
     assert (row.low, row.high) == pytest.approx(worst, abs=1e-12)
     assert worst[0] < found["results"]["numbers"]["exact_match_lower,none"]
 

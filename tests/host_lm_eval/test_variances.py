@@ -29,8 +29,11 @@ def save(results: dict[str, Any], out: Path) -> None:
         tracker.save_results_samples(task_name=task, samples=of_task)
 
 
-def test_earlier_samples_say_how_much_documents_vary(tmp_path: Path) -> None:
+def test_earlier_samples_say_how_much_documents_vary(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     folder, out = write_task(tmp_path / "tasks", n=N), tmp_path / "out"
+    write_task(folder, "others", n=N)
     with budgeted(budget="12x", sampler="uniform"):
         earlier = simple_evaluate(folder, CoinModel(), log_samples=True)
     save(earlier, out)
@@ -39,6 +42,10 @@ def test_earlier_samples_say_how_much_documents_vary(tmp_path: Path) -> None:
     counts = asked(results)
     assert results["evalbudget"]["sampler"] == "robin"
     assert sum(counts) == 20 * N
+    assert "--variances" not in caplog.text
+    with budgeted(budget="6x", variances=out):
+        simple_evaluate(folder, CoinModel(seed=1), "others")
+    assert "is of numbers, and this is others: items with the same ids are taken" in caplog.text
     # the further down, the nearer to a coin; what never varied earlier is taken to vary a little
     assert sum(counts[:3]) < sum(counts[-3:])
 

@@ -29,12 +29,11 @@ from evalbudget.estimate import ConfidenceInterval
 from evalbudget.missing import Missing
 from evalbudget.recorded._direction import notes_of
 from evalbudget.recorded._side_by_side import side_by_side
-from evalbudget.report._both import Both
 from evalbudget.report._numbers import NOTHING
 from evalbudget.report._study import Study
 from evalbudget.statistics._bounds import FloatArray, IntArray, check_level
 from evalbudget.statistics._clustered_mean import ClusteredMean, clustered_mean, summed_errors
-from evalbudget.statistics._paired_interval import ScoreSpan, items_needed, paired_intervals
+from evalbudget.statistics._paired_interval import PairedMeans, items_needed
 
 POWER = 0.8
 """Of the further items that an undecided comparison is said to need."""
@@ -99,6 +98,10 @@ def compare(
         )
     raters = _chosen("score", scores, recorded.raters)
     recorded = recorded.part(models=np.array(chosen), raters=np.array(raters))
+    if (
+        cluster is not None
+    ):  # what categories cluster was sampled, and is not given as the tasks of a group are
+        recorded = replace(recorded, by_category=False)
     codes = [_clusters(part, cluster) for _, part in _measures(recorded)]
     if cluster is None and recorded.declared is not None:
         cluster = recorded.declared.cluster
@@ -212,13 +215,38 @@ def compared_pair(
         margin: differences smaller than this do not matter; None: none is given.
         guaranteed: see :func:`compare`.
     """
-    a, b = pair
-    both, lower = study.of_both(a, b), study.lower_is_better
-    found = _with_judges(clustered_mean(both.means[0] - both.means[1], codes), both.errors)
-    middle = bounds = _interval(both, both.means, both.means, codes, alpha, study, guaranteed=guaranteed)
+    both, lower = study.of_both(*pair), study.lower_is_better
+    parts = [(block, block.study.of_both(*pair)) for block in study.blocks]
+
+    def differences(first: str, second: str) -> PairedMeans:
+        """Of the first model's mean less the second's, by two tables of item means."""
+        means = [
+            _with_judges(
+                clustered_mean(
+                    (getattr(two, first)[0] - getattr(two, second)[1])[block.here], codes[block.items]
+                ),
+                two.errors,
+            )
+            for block, two in parts
+        ]
+        weights = [
+            mean.n if block.weight is None else block.weight
+            for (block, _), mean in zip(parts, means, strict=True)
+        ]
+        return PairedMeans.of(means, weights)
+
+    def interval(first: str, second: str) -> ConfidenceInterval:
+        if guaranteed:
+            assert study.bounds is not None
+            difference = getattr(both, first)[0] - getattr(both, second)[1]
+            return guaranteed_interval(difference, codes, alpha, study.bounds)
+        ends = differences(first, second).intervals(alpha=alpha, span=study.span)
+        return ConfidenceInterval(float(ends.low), float(ends.high))
+
+    found = differences("means", "means").whole
+    middle = bounds = interval("means", "means")
     if any(both.missing) and found.n:
-        at_worst = _interval(both, both.lowest, both.highest, codes, alpha, study, guaranteed=guaranteed)
-        at_best = _interval(both, both.highest, both.lowest, codes, alpha, study, guaranteed=guaranteed)
+        at_worst, at_best = interval("lowest", "highest"), interval("highest", "lowest")
         bounds = ConfidenceInterval(
             float(np.fmin(middle.low, at_worst.low)), float(np.fmax(middle.high, at_best.high))
         )
@@ -226,8 +254,8 @@ def compared_pair(
     if outcome is Outcome.UNDECIDED and not any(both.missing) and not guaranteed:
         needed = items_needed(found, alpha=alpha, span=study.span, margin=margin, power=POWER)
     return Comparison(
-        first=study.models[a],
-        second=study.models[b],
+        first=study.models[pair[0]],
+        second=study.models[pair[1]],
         metric=metric,
         difference=found.value,
         standard_error=found.standard_error,
@@ -240,36 +268,6 @@ def compared_pair(
         missing=both.missing,
         if_dropped=_outcome(middle, margin, lower=lower),
     )
-
-
-def _interval(
-    both: Both,
-    first: FloatArray,
-    second: FloatArray,
-    codes: IntArray,
-    alpha: float,
-    study: Study,
-    *,
-    guaranteed: bool,
-) -> ConfidenceInterval:
-    """Of the first model's mean less the second's, by two tables of item means."""
-    difference = first[0] - second[1]
-    if guaranteed:
-        assert study.bounds is not None
-        return guaranteed_interval(difference, codes, alpha, study.bounds)
-    return _bounds(_with_judges(clustered_mean(difference, codes), both.errors), alpha, study.span)
-
-
-def _bounds(found: ClusteredMean, alpha: float, span: ScoreSpan) -> ConfidenceInterval:
-    bounds = paired_intervals(
-        *(found.value, found.standard_error, found.degrees),
-        most=found.most,
-        items=found.n,
-        clusters=found.clusters,
-        alpha=alpha,
-        span=span,
-    )
-    return ConfidenceInterval(float(bounds.low), float(bounds.high))
 
 
 def _with_judges(found: ClusteredMean, errors: tuple[FloatArray, FloatArray]) -> ClusteredMean:

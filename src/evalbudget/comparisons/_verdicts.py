@@ -72,7 +72,7 @@ class Verdicts(Section):
             return None
         chosen = study.against is not None
         other = study.order[0] if study.against is None else study.models.index(study.against)
-        with_other = int(np.count_nonzero(np.delete(study.pairs.n_items[other], other)))
+        with_other = int(np.count_nonzero(np.delete(study.shared_items[other], other)))
         comparisons = max(with_other if chosen else study.comparable, 1)
         metric = "panel" if study.is_panel else study.raters[0]
         codes = np.arange(len(study.recorded.items)) if study.clusters is None else study.clusters

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evalbudget.estimate import ConfidenceInterval, Estimate
+from evalbudget.estimate import Estimate
 from evalbudget.judges.estimates import (
     Bias,
     JudgeScores,
@@ -24,7 +24,7 @@ from evalbudget.judges.estimates import (
     panel_mean,
 )
 from evalbudget.judges.estimates._panel_mean import error_of_biases, panel_mean_of
-from evalbudget.repeats._mean_rows import LEVEL, NOTHING_SCORED, BenchmarkMean, hull, mean_rows
+from evalbudget.repeats._mean_rows import LEVEL, NOTHING_SCORED, BenchmarkMean, mean_rows, with_ends
 from evalbudget.repeats.estimates import ItemReadings, mean_over_fixed_items, unvaried_interval
 from evalbudget.sampler import Allocation
 from evalbudget.statistics._bounds import IntArray
@@ -65,6 +65,7 @@ class PanelRows:
         level: of the intervals.
         clusters: number of each item's cluster, shape (n_items,); None where items are independent.
         phase_sizes: answers per item in each phase of the run that these are a part of; empty: by the calls.
+        asks_again: what one call failed another scored; False where failed calls are missing scores.
 
     Raises:
         InvalidInputError: on reading: no judges or one twice, an index out of range, or a judge's two scores
@@ -83,6 +84,7 @@ class PanelRows:
     level: float = LEVEL
     clusters: IntArray | None = None
     phase_sizes: Sequence[float] = ()
+    asks_again: bool = True
 
     @cached_property
     def scores(self) -> JudgeScores:
@@ -161,26 +163,46 @@ class PanelRows:
         )
         if total.standard_error == 0.0 and found.no_interval is not None and np.ptp(scores.value) > 0.0:
             return replace(found, no_interval="no two scores of the same judge differ")
-        return replace(found, at_worst=self._at_worst(found))
+        return with_ends(found, ends, self.level) if (ends := self._ends) else found
 
-    def _at_worst(self, found: BenchmarkMean) -> ConfidenceInterval | None:
-        """The interval whatever the items without a score would have scored; None where all have one."""
-        lost = self.by_epoch.per_item == 0
-        if "lower" not in found.rows or not lost.any():
-            return None
+    @property
+    def _ends(self) -> list[Estimate]:
+        """The mean if what is missing had scored the lowest, and the highest; empty where nothing is."""
+        has = self.by_epoch.per_item
+        lost = np.where(has == 0, 1.0, 0.0)
+        if not self.asks_again:
+            failed = np.bincount([c.item for c in self.calls if math.isnan(c.score)], minlength=has.size)
+            lost = np.where(has + failed > 0, failed / np.maximum(has + failed, 1), 1.0)
+        if not lost.any():
+            return []
         counted = self.by_epoch if self.allocation is Allocation.PHASED else self.fixed
         means, values = judge_corrected(counted).item_means, self.by_epoch.value
         biases = error_of_biases(means, self._of_judges)
-        ends = [
-            panel_mean_of(np.where(lost, end, means), biases, bounds=self.bounds, clusters=self.clusters)
+        return [
+            panel_mean_of(
+                (1.0 - lost) * np.where(has > 0, means, end) + lost * end,
+                biases,
+                bounds=self.bounds,
+                clusters=self.clusters,
+            )
             for end in self.bounds or (float(values.min()), float(values.max()))
         ]
-        return hull(found.rows, ends, self.level)
 
     @property
     def corrected(self) -> ItemReadings:
         """The scores with the judges' deviations taken out, for what is said of single items."""
         return judge_corrected(self.by_epoch)
+
+    @property
+    def missing(self) -> str:
+        """How many calls have no score, and what holds whatever it would have been; empty without any."""
+        worst, failed = self.mean.at_worst, sum(math.isnan(call.score) for call in self.calls)
+        if worst is None or not failed:
+            return ""
+        return (
+            f"{failed:,} of {len(self.calls):,} calls have no score; the {self.level:.0%} interval "
+            f"{worst.low:.4g} to {worst.high:.4g} holds whatever they would have scored"
+        )
 
     def biases(self, *, fixed: bool) -> dict[str, Bias]:
         """By judge: deviation from the panel's mean.

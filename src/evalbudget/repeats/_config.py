@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +12,7 @@ from evalbudget.budget import Budget
 from evalbudget.design import Design
 from evalbudget.errors import BudgetError, EvalbudgetError, InvalidInputError
 from evalbudget.hooks._plugins import plugins
-from evalbudget.repeats._variances import in_order, read_variances
+from evalbudget.repeats._variances import KnownVariances, in_order, read_variances
 from evalbudget.repeats.samplers import RepeatSampler, Robin, Sample
 from evalbudget.run._config import RunConfig
 from evalbudget.sampler import Allocation, Sampler
@@ -244,8 +244,12 @@ class RepeatConfig(RunConfig):
         return self.outline(2)
 
     @cached_property
-    def _known_variances(self) -> dict[str, float]:
-        return {} if self.variances is None else read_variances(self.variances, self.score)
+    def _known_variances(self) -> KnownVariances:
+        return KnownVariances() if self.variances is None else read_variances(self.variances, self.score)
+
+    def variances_of_another_task(self, tasks: Collection[str]) -> str | None:
+        """A sentence where the known variances are of none of these tasks; None elsewhere."""
+        return self._known_variances.of_another_task(tasks, self.variances or "")
 
     @property
     def further(self) -> list[type[Estimator]]:

@@ -7,14 +7,18 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from evalbudget.estimate import Estimate
-from evalbudget.repeats._mean_rows import LEVEL, NOTHING_SCORED, BenchmarkMean, mean_rows
+from evalbudget.repeats._mean_rows import LEVEL, NOTHING_SCORED, BenchmarkMean, mean_rows, with_ends
 from evalbudget.repeats.estimates._combined import weighted_mean
 
 _SHOWN = 3
 
 
 def describe_group(
-    means: Mapping[str, BenchmarkMean], weights: Mapping[str, float], *, level: float = LEVEL
+    means: Mapping[str, BenchmarkMean],
+    weights: Mapping[str, float],
+    *,
+    whole: Mapping[str, float] | None = None,
+    level: float = LEVEL,
 ) -> BenchmarkMean:
     """The weighted mean of tasks and how sure it is, in the rows of one task; only what is defined.
 
@@ -27,6 +31,7 @@ def describe_group(
     Args:
         means: by task.
         weights: of the same tasks.
+        whole: the same with the items that have no score; None where they weigh nothing, or all have one.
         level: of the intervals.
     """
     scored = {task: mean for task, mean in means.items() if mean.total is not None}
@@ -47,6 +52,13 @@ def describe_group(
         bounds=_bounds(list(scored.values()), own),
         level=level,
     )
+    if any(mean.ends for mean in scored.values()):
+        of_all = own if whole is None else [whole[task] for task in scored]
+        lowest, highest = (
+            weighted_mean([mean.ends[end] if mean.ends else mean.total for mean in scored.values()], of_all)  # type: ignore[misc]
+            for end in (0, 1)
+        )
+        found = with_ends(found, (lowest, highest), level)
     if "lower" in found.rows:
         return found
     if math.isfinite(total.standard_error):

@@ -57,6 +57,8 @@ class BenchmarkMean:
         clusters: of the items that were scored; None where items are independent of each other.
         at_worst: ``lower`` and ``upper`` whatever the scores of items that have none would have been; None
             where none lacks one. Strata weigh in them as drawn.
+        ends: the total if items that have no score had scored the lowest, and if they had scored the highest;
+            empty where none lacks one.
     """
 
     rows: Mapping[str, float]
@@ -68,6 +70,7 @@ class BenchmarkMean:
     full: Estimate | None = None
     clusters: int | None = None
     at_worst: ConfidenceInterval | None = None
+    ends: tuple[Estimate, ...] = ()
 
     @property
     def is_full_run(self) -> bool:
@@ -136,29 +139,36 @@ def describe_mean(
         bounds=bounds,
         level=level,
     )
-    if "lower" in found.rows:
-        lost = readings.counts == 0
-        if strata is not None:
-            lost &= np.isin(np.arange(readings.n_items), list(in_vain))
-        if lost.any():
-            used = readings.first(fixed_repeats) if allocation is Allocation.ADAPTIVE else readings
-            scale = bounds or (float(readings.value.min()), float(readings.value.max()))
-            ends = [
-                mean_of_item_means(np.where(lost, end, used.item_means), bounds=bounds, clusters=clusters)
-                for end in scale
-            ]
-            found = replace(found, at_worst=hull(found.rows, ends, level))
+    lost = readings.counts == 0
+    if strata is not None:
+        lost &= np.isin(np.arange(readings.n_items), list(in_vain))
+    if lost.any():
+        used = readings.first(fixed_repeats) if allocation is Allocation.ADAPTIVE else readings
+        scale = bounds or (float(readings.value.min()), float(readings.value.max()))
+        ends = [
+            mean_of_item_means(np.where(lost, end, used.item_means), bounds=bounds, clusters=clusters)
+            for end in scale
+        ]
+        found = with_ends(found, ends, level)
     if not estimators:
         return found
     return replace(found, rows={**found.rows, **estimator_rows(estimators, readings, bounds, level)})
 
 
-def hull(rows: Mapping[str, float], estimates: Sequence[Estimate], level: float) -> ConfidenceInterval:
-    """The smallest interval that holds ``lower``, ``upper`` and the intervals of these estimates."""
-    found = ConfidenceInterval(rows["lower"], rows["upper"])
-    for one in estimates:
+def with_ends(mean: BenchmarkMean, ends: Sequence[Estimate], level: float = LEVEL) -> BenchmarkMean:
+    """With what holds whatever items that have no score would have scored.
+
+    Args:
+        mean: of the others.
+        ends: what it would be if they had scored the lowest, and if they had scored the highest.
+        level: of the interval: the smallest that holds the mean's and those of both ends.
+    """
+    if "lower" not in mean.rows:
+        return replace(mean, ends=tuple(ends))
+    found = ConfidenceInterval(mean.rows["lower"], mean.rows["upper"])
+    for one in ends:
         found = _span(found, one.confidence_interval(level))
-    return found
+    return replace(mean, at_worst=found, ends=tuple(ends))
 
 
 def mean_rows(

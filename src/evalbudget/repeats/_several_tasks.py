@@ -31,7 +31,7 @@ class Part:
         no_interval: why it has no interval; None where it has.
         is_group: it is made of tasks.
         known: every item that can be scored was read, while of others a sample was.
-        lacking: which of its items have no score; empty where all have, and for a group.
+        lacking: which of its items have no score, and what holds whatever they would; empty where all have.
     """
 
     name: str
@@ -137,7 +137,8 @@ def share_budget(
     one = outcomes[0]
     mean = describe_group(
         {outcome.task: outcome.mean for outcome in outcomes},
-        {outcome.task: float(outcome.table.n_items) for outcome in outcomes},
+        {outcome.task: _items(outcome) for outcome in outcomes},
+        whole={outcome.task: float(outcome.table.n_items) for outcome in outcomes},
     )
     known = all(outcome.bounds is not None for outcome in outcomes)
     whole = summarize(
@@ -171,8 +172,18 @@ def share_budget(
     )
 
 
+def _items(outcome: Outcome) -> float:
+    """That a task counts for: all of them where a sample is for all, else those that have a score."""
+    return float(outcome.table.n_items if outcome.drawn else outcome.mean.rows["items"])
+
+
 def _part(name: str, mean: BenchmarkMean, *, is_group: bool) -> Part:
-    return Part(name, mean.rows, mean.no_interval, is_group, mean.is_full_run)
+    found = Part(name, mean.rows, mean.no_interval, is_group, mean.is_full_run)
+    if not is_group or mean.at_worst is None:
+        return found
+    places = decimals([mean.rows.get("stderr", float("nan"))])
+    ends = f"{mean.at_worst.low:.{places}f} to {mean.at_worst.high:.{places}f}"
+    return replace(found, lacking=f"the 95% interval {ends} holds whatever items without a score would score")
 
 
 def _lacking(outcome: Outcome) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,26 @@ _FILES = (".yaml", ".yml")
 _NAMED = 3
 
 
-def read_variances(path: str | Path, score: str | None = None) -> dict[str, float]:
+class KnownVariances(dict[str, float]):
+    """Of the readings of each item.
+
+    Attributes:
+        tasks: that they are of, where a log says so.
+    """
+
+    tasks: frozenset[str] = frozenset()
+
+    def of_another_task(self, tasks: Collection[str], path: str) -> str | None:
+        """A sentence where they are of none of these tasks, as far as anything tells."""
+        if not self.tasks or self.tasks & set(tasks):
+            return None
+        named = ", ".join(sorted(self.tasks)[:_NAMED])
+        here = ", ".join(sorted(tasks)[:_NAMED])
+        told = f"--variances {path} is of {named}, and this is {here}"
+        return f"{told}: items with the same ids are taken for the same"
+
+
+def read_variances(path: str | Path, score: str | None = None) -> KnownVariances:
     """Variance of the readings of each item.
 
     Args:
@@ -38,7 +57,7 @@ def read_variances(path: str | Path, score: str | None = None) -> dict[str, floa
     content = read_yaml(path, "file of variances", names=True)
     if not isinstance(content, dict) or not content:
         raise InvalidInputError(f"{path} holds no variances; write a line for each item, as in  q1: 0.25")
-    return {item: _variance(value, f"{path}, {item}") for item, value in content.items()}
+    return KnownVariances({item: _variance(value, f"{path}, {item}") for item, value in content.items()})
 
 
 def in_order(variances: Mapping[str, float], items: Sequence[str], path: str) -> tuple[float, ...]:
@@ -68,7 +87,7 @@ def _variance(value: Any, where: str) -> float:
     return found
 
 
-def _of_scores(recorded: RecordedScores, path: Path, score: str | None) -> dict[str, float]:
+def _of_scores(recorded: RecordedScores, path: Path, score: str | None) -> KnownVariances:
     if len(recorded.models) > 1:
         raise InvalidInputError(
             f"{path} has scores of {len(recorded.models)} models, whose answers vary differently; give the "
@@ -93,4 +112,9 @@ def _of_scores(recorded: RecordedScores, path: Path, score: str | None) -> dict[
             "with several of each"
         )
     prior = VariancePrior.fit(squares[several] / degrees[several], degrees[several])
-    return dict(zip(recorded.items, prior.posterior_mean(squares, degrees).tolist(), strict=True))
+    found = KnownVariances(zip(recorded.items, prior.posterior_mean(squares, degrees).tolist(), strict=True))
+    if recorded.by_category and recorded.categories is not None:
+        found.tasks = frozenset(recorded.categories)
+    elif recorded.task is not None:
+        found.tasks = frozenset({recorded.task.name})
+    return found

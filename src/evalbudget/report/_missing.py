@@ -109,6 +109,7 @@ def missing_note(
     *,
     known: bool,
     lower_is_better: bool,
+    by_task: bool = False,
 ) -> str:
     """How many answers are missing of whom and what they count as, as a sentence; empty where none is.
 
@@ -118,6 +119,7 @@ def missing_note(
         scale: smallest and largest score that one could be.
         known: that is known, and not only what was seen.
         lower_is_better: of the scores.
+        by_task: where it is not known, each task of a group goes by what was seen of it.
     """
     told = missing_words(counts)
     if not told:
@@ -129,4 +131,6 @@ def missing_note(
         return f"{told}, and counted as {high if lower_is_better else low:g} (--missing zero)."
     seen = "" if known else ", the lowest and the highest seen"
     ends = f"from {low:,.4g} to {high:,.4g}{seen}"
+    if by_task and not known:
+        ends = "from the lowest to the highest seen in their task"
     return f"{told}: intervals and verdicts hold whatever they would have been, {ends}."

@@ -2,60 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
-from evalbudget.statistics._bounds import Bounds, FloatArray, IntArray, check_level
+from evalbudget.statistics._bounds import Bounds, FloatArray, IntArray
 from evalbudget.statistics._clustered_mean import clustered_mean, farthest, summed_errors
-from evalbudget.statistics._paired_interval import ScoreSpan, paired_intervals
-
-
-@dataclass(frozen=True, slots=True)
-class Pairs:
-    """Differences of model a (row) and model b (column), each shape (models, models).
-
-    Attributes:
-        value: a's mean less b's, over what both were scored on; nan if that is nothing.
-        standard_error: nan or 0 where it leaves nothing to estimate it from.
-        degrees: of freedom.
-        most: the largest deviation of an item's difference from the mean, as of ``farthest``; nan likewise.
-        n_items: that both were scored on.
-        clusters: of these items; as many, where each was sampled by itself.
-    """
-
-    value: FloatArray
-    standard_error: FloatArray
-    degrees: FloatArray
-    most: FloatArray
-    n_items: IntArray
-    clusters: IntArray
-
-    @property
-    def count(self) -> int:
-        """Of pairs, each counted once."""
-        n = len(self.value)
-        return n * (n - 1) // 2
-
-    def confidence_intervals(self, level: float, comparisons: int, span: ScoreSpan) -> Bounds:
-        """Those of ``evalbudget compare``, which hold for this many comparisons at once (Bonferroni).
-
-        Args:
-            level: of all of them together.
-            comparisons: how many these are.
-            span: of the scores.
-        """
-        return paired_intervals(
-            self.value,
-            self.standard_error,
-            self.degrees,
-            most=self.most,
-            items=self.n_items,
-            clusters=self.clusters,
-            alpha=(1.0 - check_level(level)) / max(comparisons, 1),
-            span=span,
-        )
+from evalbudget.statistics._paired_interval import PairedMeans
 
 
 def open_ranks(bounds: Bounds, *, lower_is_better: bool = False) -> tuple[tuple[int, int], ...]:
@@ -85,8 +37,8 @@ def pairs_by_item(
     less: FloatArray | None = None,
     absent: NDArray[np.bool_] | None = None,
     cluster: IntArray | None = None,
-) -> Pairs:
-    """The mean of the items' differences, items sampled.
+) -> PairedMeans:
+    """Differences of model a (row) and model b (column): the mean of the items', items sampled.
 
     Args:
         means: item means, shape (models, items); NaN where missing.
@@ -95,6 +47,9 @@ def pairs_by_item(
         cluster: number of each item's cluster, shape (items,); None: items were sampled by themselves.
         judges: what fitting judges' biases adds to the variance of each model's mean, and its degrees of
             freedom, each shape (models,); None: nothing.
+
+    Returns:
+        One part, of shape (1, models, models).
     """
     m = len(means)
     added, freedom = (np.zeros(m), np.ones(m)) if judges is None else judges
@@ -129,7 +84,10 @@ def pairs_by_item(
             error[a, same & (groups[a] > 1)] = 0.0
         else:
             groups[a] = n
-    return Pairs(value, error, degrees, most, count, groups)
+    weights = count.astype(np.float64)
+    return PairedMeans(
+        *(value[None], error[None], degrees[None], most[None]), *(count[None], groups[None]), weights[None]
+    )
 
 
 def _ptp(values: FloatArray, shared: NDArray[np.bool_]) -> FloatArray:

@@ -18,20 +18,36 @@ from evalbudget.missing import Missing, as_missing
 from evalbudget.recorded._direction import is_lower_better
 from evalbudget.recorded._missing import missing_answers, missing_shares, score_range
 from evalbudget.repeats._groups import describe_group
-from evalbudget.repeats._mean_rows import BenchmarkMean, hull, mean_rows
+from evalbudget.repeats._mean_rows import BenchmarkMean, mean_rows, with_ends
 from evalbudget.repeats.estimates import mean_over_fixed_items
 from evalbudget.repeats.estimates._benchmark_mean import mean_of_item_means
-from evalbudget.repeats.estimates._combined import weighted_mean
 from evalbudget.report._both import Both
 from evalbudget.report._missing import check_range, missing_note, without_missing
 from evalbudget.report._numbers import CLAIM
-from evalbudget.report._pairs import Pairs, pairs_by_item
+from evalbudget.report._pairs import pairs_by_item
 from evalbudget.report._scored import Scored, readings_of
-from evalbudget.statistics._bounds import Bounds, FloatArray
-from evalbudget.statistics._paired_interval import ScoreSpan
+from evalbudget.statistics._bounds import Bounds, FloatArray, IntArray, check_level
+from evalbudget.statistics._paired_interval import PairedMeans, ScoreSpan
 
 if TYPE_CHECKING:
     from evalbudget.recorded._scores import RecordedScores
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Block:
+    """Items whose differences are averaged, as a part of the whole.
+
+    Attributes:
+        study: that holds their scores; of one task, where there is a group.
+        here: their numbers in it.
+        items: in the whole.
+        weight: of their mean; None for the number of items that are compared.
+    """
+
+    study: Study
+    here: IntArray
+    items: IntArray
+    weight: float | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,9 +112,32 @@ class Study(Scored):
         return is_lower_better(self.recorded)
 
     @cached_property
-    def pairs(self) -> Pairs:
-        """Paired differences of all models, over what both have a score of."""
-        return self._all_pairs(worst=False)
+    def blocks(self) -> tuple[Block, ...]:
+        """What differences are the weighted mean of: the tasks of a group, the strata of a sample, or all."""
+        if self.tasks:
+            return tuple(
+                replace(block, items=np.flatnonzero(part.items)[block.items])
+                for part in self.tasks.values()
+                for block in part.study.blocks
+            )
+        every = np.arange(len(self.recorded.items))
+        if self.recorded.strata is None or self.is_panel:
+            return (Block(self, every, every, None),)
+        read = ~np.isnan(self.all_item_means)
+        whole = self.recorded.strata.collapsed(
+            read.all(axis=0) if read.all(axis=0).any() else read.any(axis=0)
+        )
+        own = [np.flatnonzero(whole.of_item == number) for number in range(whole.sizes.size)]
+        return tuple(
+            Block(self, here, here, float(size))
+            for here, size in zip(own, whole.sizes, strict=True)
+            if here.size
+        )
+
+    @cached_property
+    def shared_items(self) -> IntArray:
+        """How many items both of two models have a score on, shape (models, models)."""
+        return np.asarray(self._pairs.n.sum(axis=0))
 
     @cached_property
     def pair_bounds(self) -> Bounds:
@@ -106,39 +145,55 @@ class Study(Scored):
 
         They hold whatever the missing scores would have been. Pairs that share no item take no part.
         """
-        count = max(self.comparable, 1)
-        found = self.pairs.confidence_intervals(self.level, count, self.span)
+        alpha = (1.0 - check_level(self.level)) / max(self.comparable, 1)
+        found = self._pairs.intervals(alpha=alpha, span=self.span)
         if self.is_whole:
             return found
-        worst = self._all_pairs(worst=True).confidence_intervals(self.level, count, self.span)
-        low = np.where(self.pairs.n_items > 0, np.fmin(found.low, worst.low), np.nan)
+        worst = self._all_pairs(worst=True).intervals(alpha=alpha, span=self.span)
+        low = np.where(self.shared_items > 0, np.fmin(found.low, worst.low), np.nan)
         return Bounds(low, -low.T)
 
     @property
     def comparable(self) -> int:
         """Pairs of models that both have a score on some item."""
-        return int(np.count_nonzero(np.triu(self.pairs.n_items, 1)))
+        return int(np.count_nonzero(np.triu(self.shared_items, 1)))
 
-    def _all_pairs(self, *, worst: bool) -> Pairs:
+    @cached_property
+    def _pairs(self) -> PairedMeans:
+        """Paired differences of all models, over what both have a score of."""
+        return self._all_pairs(worst=False)
+
+    def _all_pairs(self, *, worst: bool) -> PairedMeans:
+        return PairedMeans.joined([block.study._pairs_in(block, worst=worst) for block in self.blocks])
+
+    def _pairs_in(self, block: Block, *, worst: bool) -> PairedMeans:
         """Of all models; those of judges that did not score all, by the judges that both have."""
+        here = block.here
+        cluster = None if self.clusters is None else self.clusters[here]
         first, less = (self.lowest, self.highest) if worst else (self.all_item_means, self.all_item_means)
-        found = pairs_by_item(first, self.judge_errors, less=less, absent=self.absent, cluster=self.clusters)
-        if not self.is_panel:
-            return found
-        for a, b in permutations(range(len(self.models)), 2):
-            if (self.scored_by[a] == self.scored_by[b]).all():
+        found = pairs_by_item(
+            first[:, here],
+            self.judge_errors,
+            less=less[:, here],
+            absent=self.absent[:, here],
+            cluster=cluster,
+        )
+        for a, b in permutations(range(len(self.models)), 2) if self.is_panel else ():
+            if not self._shares_fewer(a, b):
                 continue
             both = self.of_both(a, b)
             of_two = pairs_by_item(
                 both.lowest if worst else both.means,
                 both.errors,
                 less=both.highest if worst else both.means,
-                cluster=self.clusters,
+                cluster=cluster,
             )
-            for field in fields(Pairs):
+            for field in fields(PairedMeans):
                 table, own = getattr(found, field.name), getattr(of_two, field.name)
-                table[a, b] = own[0, 1]
-        return found
+                table[:, a, b] = own[:, 0, 1]
+        if block.weight is None:
+            return found
+        return replace(found, weights=np.full(found.n.shape, block.weight))
 
     @property
     def claim(self) -> str:
@@ -166,6 +221,7 @@ class Study(Scored):
             self.scale,
             known=self.bounds is not None,
             lower_is_better=self.lower_is_better,
+            by_task=bool(self.tasks),
         )
 
     @cached_property
@@ -207,18 +263,20 @@ class Study(Scored):
 
         ``lower`` and ``upper`` hold whatever scores that are missing would have been.
         """
-        rows = self._benchmark_mean(model, level).rows
-        if not (self.shares[model] > 0.0).any() or "lower" not in rows:
-            return rows
-        worst = [self._mean_of(means[model], model) for means in (self.lowest, self.highest)]
-        found = hull(rows, worst, level)
-        return {**rows, "lower": found.low, "upper": found.high}
+        found = self._benchmark_mean(model, level)
+        if found.at_worst is None:
+            return found.rows
+        return {**found.rows, "lower": found.at_worst.low, "upper": found.at_worst.high}
 
     def _benchmark_mean(self, model: int, level: float) -> BenchmarkMean:
         if tasks := self.tasks_of(model):
             return describe_group(
                 {name: study._benchmark_mean(model, level) for name, (study, _) in tasks.items()},
                 {name: weight for name, (_, weight) in tasks.items()},
+                whole={
+                    name: float(self.tasks[name].drawn_of or np.count_nonzero(~np.isnan(study.shares[model])))
+                    for name, (study, _) in tasks.items()
+                },
                 level=level,
             )
         total, scores, purchase = self.mean(model), self.scores(model), self.purchase(model)
@@ -228,7 +286,7 @@ class Study(Scored):
             fixed_repeats=max(purchase.fixed_repeats, 1),
             bounds=None if self.is_panel else self.bounds,
         )
-        return mean_rows(
+        found = mean_rows(
             total,
             given,
             items=len(self.recorded.items) - int(total.details["items_missing"]),
@@ -236,6 +294,11 @@ class Study(Scored):
             clusters=self._clusters_of(model),
             bounds=self.bounds,
             level=level,
+        )
+        if not (self.shares[model] > 0.0).any():
+            return found
+        return with_ends(
+            found, [self._mean_of(means[model], model) for means in (self.lowest, self.highest)], level
         )
 
     def _clusters_of(self, model: int) -> int | None:
@@ -246,13 +309,6 @@ class Study(Scored):
 
     def _mean_of(self, means: FloatArray, model: int) -> Estimate:
         """Of item means, with the error of the judges' biases."""
-        if self.tasks:
-            own = [(part, means[part.items]) for part in self.tasks.values()]
-            known = [(part, values) for part, values in own if not np.isnan(values).all()]
-            return weighted_mean(
-                [part.study._mean_of(values, model) for part, values in known],
-                [float(part.drawn_of or np.count_nonzero(~np.isnan(values))) for part, values in known],
-            )
         if self.is_panel:
             added, degrees = self.judge_errors
             biases = float(added[model]), float(degrees[model])
@@ -264,7 +320,7 @@ class Study(Scored):
 
         Of a panel by the judges that scored both, whose leniency cancels only then.
         """
-        if not (self.scored_by[a] == self.scored_by[b]).all():
+        if self._shares_fewer(a, b):
             return self._by_fewer(a, b)
         places = np.array([a, b])
         added, degrees = self.judge_errors
@@ -277,6 +333,11 @@ class Study(Scored):
         means, lowest, highest = (np.where(neither, np.nan, table[places]) for table in tables)
         lost = missing_answers(self.recorded.part(places))
         return Both(means, lowest, highest, errors, (int(lost[0]), int(lost[1])))
+
+    def _shares_fewer(self, a: int, b: int) -> bool:
+        """Whether a judge scored one of two models alone; not where nobody scored the other."""
+        by = self.scored_by[[a, b]]
+        return bool((by[0] != by[1]).any() and by.any(axis=1).all())
 
     def _by_fewer(self, a: int, b: int) -> Both:
         if (a, b) not in self._found_by_fewer:

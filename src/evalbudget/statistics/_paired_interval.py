@@ -16,6 +16,11 @@ anything else, with S the range of the scores from -S to S:
 
 .. math:: (1 - p) c \pm p S .
 
+The difference on a group of tasks, or on a sample drawn by strata, is the weighted mean of those of its
+parts, which are given: variances add up, with Satterthwaite's degrees of freedom, and two more items are in
+the part where they count most. What parts in which nothing varies leave open, taken together
+(:mod:`~evalbudget.statistics._most_off`), is added in quadrature.
+
 No mean difference lies beyond the range of the scores, so no end of an interval does.
 
 References:
@@ -26,13 +31,16 @@ References:
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from evalbudget.statistics._bounds import Bounds, FloatArray
-from evalbudget.statistics._clustered_mean import ClusteredMean
+from evalbudget.statistics._bounds import Bounds, FloatArray, IntArray
+from evalbudget.statistics._clustered_mean import ClusteredMean, summed_errors
+from evalbudget.statistics._most_off import most_off
 from evalbudget.statistics._shrinkage import t_quantile
 
 NOTHING = 1e-12
@@ -80,52 +88,98 @@ def widened(standard_error: ArrayLike, most: ArrayLike, items: ArrayLike) -> Flo
     return np.asarray(np.maximum(error, with_two))
 
 
-def paired_intervals(
-    value: ArrayLike,
-    standard_error: ArrayLike,
-    degrees: ArrayLike,
-    *,
-    most: ArrayLike,
-    items: ArrayLike,
-    clusters: ArrayLike,
-    alpha: float,
-    span: ScoreSpan,
-) -> Bounds:
-    """Two-sided intervals, each wrong with a probability of about alpha; shapes go together.
+@dataclass(frozen=True, eq=False, slots=True)
+class PairedMeans:
+    """Mean differences over the tasks of a group, or the strata of a sample, which are given: items vary.
 
-    Args:
-        value: mean differences.
+    Attributes:
+        value: of each part on the first axis, whatever the others are; shapes of all go together.
         standard_error: of them; nan, or 0 where all items differ by the same.
         degrees: of freedom.
         most: see :func:`widened`.
-        items: that were compared.
+        n: items that were compared.
         clusters: that these came in; as many as items where each was sampled by itself.
-        alpha: probability of an error of each.
-        span: of the scores.
-
-    Returns:
-        Bounds; nan where there are fewer than two clusters, or nothing varies and no score is apart from
-        another.
+        weights: of the parts; only their ratios matter, and those of parts without an item count as 0.
     """
-    mean, n, count = np.asarray(value), np.maximum(items, 1), np.asarray(clusters)
-    varies, same = np.asarray(standard_error) > NOTHING, np.asarray(standard_error) <= NOTHING
-    error = np.where(varies, standard_error, np.nan)
-    quantile = t_quantile(1.0 - alpha, np.where(varies, degrees, 1.0))
-    half = quantile * widened(error, most, n)
-    low, high = mean - half, mean + half
-    alike = same & (count >= _FEWEST) & (span.size > 0.0)
-    share = 1.0 - alpha ** (1.0 / np.maximum(count, 1))
-    low = np.where(alike, (1.0 - share) * mean - share * span.size, low)
-    high = np.where(alike, (1.0 - share) * mean + share * span.size, high)
-    if span.known:
-        low, high = np.maximum(low, -span.size), np.minimum(high, span.size)
-    return Bounds(low, high)
+
+    value: FloatArray
+    standard_error: FloatArray
+    degrees: FloatArray
+    most: FloatArray
+    n: IntArray
+    clusters: IntArray
+    weights: FloatArray
+
+    @classmethod
+    def of(cls, means: Sequence[ClusteredMean], weights: Sequence[float]) -> Self:
+        """Of parts one by one."""
+        columns = {
+            name: np.array([getattr(mean, name) for mean in means]) for name in ClusteredMean.__slots__
+        }
+        return cls(**columns, weights=np.asarray(weights))
+
+    @classmethod
+    def joined(cls, several: Sequence[Self]) -> Self:
+        """All parts of several."""
+        names = [field.name for field in fields(cls)]
+        return cls(**{name: np.concatenate([getattr(one, name) for one in several]) for name in names})
+
+    @property
+    def whole(self) -> ClusteredMean:
+        """The weighted mean, where each part is one number."""
+        value, error, guarded, degrees = map(float, self._sums())
+        n, clusters = int(self.n.sum()), int(self.clusters.sum())
+        most = math.sqrt(max(0.0, ((n + 2) * guarded) ** 2 - (n * error) ** 2) / 2.0)  # as widened has it
+        return ClusteredMean(value, error, degrees, n, clusters, most)
+
+    def intervals(self, *, alpha: float, span: ScoreSpan) -> Bounds:
+        """Two-sided ones of the weighted means, each wrong with a probability of about alpha.
+
+        Args:
+            alpha: probability of an error of each.
+            span: of the scores.
+
+        Returns:
+            Bounds; nan where a part has fewer than two clusters, or nothing varies and no score is apart from
+            another.
+        """
+        value, error, guarded, degrees = self._sums()
+        varies = error > NOTHING
+        half = np.where(varies, t_quantile(1.0 - alpha, np.where(varies, degrees, 1.0)) * guarded, 0.0)
+        half = np.where(np.isnan(error) | (~varies & (span.size == 0.0)), np.nan, half)
+        share = self._shares * (self.standard_error <= NOTHING)
+        known = np.where(share > 0.0, self.value, 0.0)
+        below, above = (
+            most_off(share * np.maximum(span.size + way * known, 0.0), self.clusters, alpha=alpha)
+            for way in (1.0, -1.0)
+        )
+        low, high = value - np.hypot(half, below), value + np.hypot(half, above)
+        if span.known:
+            low, high = np.maximum(low, -span.size), np.minimum(high, span.size)
+        return Bounds(low, high)
+
+    @property
+    def _shares(self) -> FloatArray:
+        weights = np.where(self.n > 0, self.weights, 0.0)
+        with np.errstate(invalid="ignore"):
+            return np.asarray(weights / weights.sum(axis=0))
+
+    def _sums(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Value, standard error, the same with two more items in the part where they count most, degrees."""
+        share, there = self._shares, self.n > 0
+        value = np.where(there, share * self.value, 0.0).sum(axis=0)
+        error = np.where(there, share * self.standard_error, 0.0)
+        wide = np.where(there, share * widened(self.standard_error, self.most, np.maximum(self.n, 1)), 0.0)
+        total, degrees = summed_errors(*zip(error**2, np.where(error > 0.0, self.degrees, 1.0), strict=True))
+        guarded = np.sqrt(total**2 + (wide**2 - error**2).max(axis=0))
+        nothing = ~there.any(axis=0)
+        return np.where(nothing, np.nan, value), np.where(nothing, np.nan, total), guarded, degrees
 
 
 def items_needed(
     found: ClusteredMean, *, alpha: float, span: ScoreSpan, margin: float | None, power: float
 ) -> int | None:
-    """About so many items would make :func:`paired_intervals` leave out 0, or both ends of the margin.
+    """About so many items would make :meth:`PairedMeans.intervals` leave out 0, or both ends of the margin.
 
     Args:
         found: mean difference on the items there are; with its spread, taken for the truth.

@@ -18,9 +18,10 @@ from evalbudget.repeats.estimates import (
     mean_over_sampled_items,
     mean_over_stratified_items,
 )
-from evalbudget.repeats.estimates._combined import degrees_of_freedom, most_off, weighted_mean
+from evalbudget.repeats.estimates._combined import degrees_of_freedom, weighted_mean
 from evalbudget.sampler import Allocation
 from evalbudget.statistics._exact_share import exact_share
+from evalbudget.statistics._most_off import most_off
 
 FIXED = Allocation.FIXED
 
@@ -118,11 +119,11 @@ def test_equal_scores_at_one_end_are_taken_together() -> None:
 
 def test_the_most_that_tasks_at_an_end_can_be_off_by_brute_force() -> None:
     widths, cases = (0.7, 0.3), (40.0, 8.0)
-    found = most_off(widths, cases, level=0.9)
+    found = most_off(widths, cases, alpha=0.05)
     first = np.linspace(0, 1 - 0.05 ** (1 / 40), 20_001)
     second = 1 - (0.05 / (1 - first) ** 40) ** (1 / 8)
     assert found == pytest.approx(float((0.7 * first + 0.3 * second).max()), abs=1e-7)
-    assert most_off((1.0,), (25.0,), level=0.95) == pytest.approx(exact_share(0, 25, 0.95)[1])
+    assert most_off((1.0,), (25.0,), alpha=0.025) == pytest.approx(exact_share(0, 25, 0.95)[1])
 
 
 def test_where_nothing_varies_at_opposite_ends_each_side_has_its_own() -> None:

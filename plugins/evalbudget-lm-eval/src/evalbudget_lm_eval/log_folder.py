@@ -126,7 +126,7 @@ def _recorded(
             f"{path} holds no score: all {len(found.columns.scores):,} that should be there are missing"
         )
     models = dict.fromkeys(found.columns.models)
-    recorded = found.columns.recorded({model: found.bought[model] for model in models})
+    recorded = found.columns.recorded({model: found.bought(model) for model in models})
     declared = Declared.of(
         recorded.models,
         recorded.items,

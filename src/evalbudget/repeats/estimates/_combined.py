@@ -11,6 +11,7 @@ from evalbudget.errors import InvalidInputError
 from evalbudget.estimate import ConfidenceInterval, Coverage, Estimate, Random, Validity
 from evalbudget.repeats.estimates._unvaried import share_or_t_interval
 from evalbudget.statistics._bounds import FloatArray
+from evalbudget.statistics._most_off import most_off
 from evalbudget.statistics._shrinkage import t_quantile
 
 _LEVEL = 0.95  # at which an estimate is asked for its degrees of freedom
@@ -34,7 +35,8 @@ def weighted_mean(estimates: Sequence[Estimate], weights: Sequence[float]) -> Es
     An estimate whose standard error is 0 (all its scores are equal) does not prove that others are
     impossible. What its own interval leaves is added on each side in quadrature (the method of variance
     estimates recovery). Several that lie at an end of their scale, of n_g cases each, are taken together, or
-    many small tasks would be held against the worst of each: the most that they can be off is
+    many small tasks would be held against the worst of each: the most that they can be off
+    (:mod:`~evalbudget.statistics._most_off`) is
 
     .. math:: \max \sum_g a_g R_g q_g \quad \text{where} \quad \prod_g (1 - q_g)^{n_g} \ge \alpha/2
 
@@ -129,31 +131,12 @@ def _left_open(still: Sequence[Estimate], share: FloatArray, level: float) -> tu
             else:
                 squares[side] += room[side] ** 2
     below, above = (
-        math.hypot(math.sqrt(squared), most_off(*zip(*end, strict=True), level=level) if end else 0.0)
+        math.hypot(
+            math.sqrt(squared), most_off(*zip(*end, strict=True), alpha=(1.0 - level) / 2.0) if end else 0.0
+        )
         for squared, end in zip(squares, ends, strict=True)
     )
     return below, above
-
-
-def most_off(widths: Sequence[float], cases: Sequence[float], *, level: float) -> float:
-    r"""The largest sum of w q, with q from 0 to 1, where so many cases at one end are still likely enough.
-
-    That is where :math:`\prod_g (1 - q_g)^{n_g}` is at least half of 1 - level. the sum is largest,
-    :math:`1 - q_g = \min(1, \lambda n_g / w_g)`.
-
-    Args:
-        widths: w, positive.
-        cases: n, positive, as many.
-        level: of a two-sided interval.
-    """
-    w, n = np.asarray(widths, dtype=np.float64), np.asarray(cases, dtype=np.float64)
-    least = math.log((1.0 - level) / 2.0)
-    low, high = math.log(float((w / n).min())) + least / float(n.min()), math.log(float((w / n).max()))
-    for _ in range(100):  # the product grows with lambda
-        middle = (low + high) / 2
-        reached = float(n @ np.minimum(0.0, middle + np.log(n / w))) >= least
-        low, high = (low, middle) if reached else (middle, high)
-    return float(w @ (1.0 - np.minimum(1.0, math.exp(high) * n / w)))
 
 
 def degrees_of_freedom(estimate: Estimate) -> float:

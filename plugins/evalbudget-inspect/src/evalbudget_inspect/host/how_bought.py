@@ -17,7 +17,18 @@ BUDGET, RACE = "budget", "race"
 ALLOCATION, FIXED_REPEATS = "allocation", "fixed_repeats"
 
 
-def bought(header: EvalLog, samples: Sequence[EvalSampleSummary]) -> Bought:
+def paid_in_all(header: EvalLog) -> float | None:
+    """Calls that a run of ours paid for, by its own account; None without one, or of several processes.
+
+    Earlier attempts are in it, with what they lost, and samples that asked nothing are not.
+    """
+    for entry in entries_of(header):
+        if "readings" in entry and "store" not in entry:
+            return float(entry["readings"] + entry["failed"] if "unit" in entry else entry["spent"])
+    return None
+
+
+def bought(header: EvalLog, samples: Sequence[EvalSampleSummary], cost: float | None = None) -> Bought:
     """Read it from our entry in the log's results or, if they were scored again, in its plan.
 
     A log of ours without that entry was killed. Where repeats were bought in phases, each sample says in
@@ -27,6 +38,11 @@ def bought(header: EvalLog, samples: Sequence[EvalSampleSummary]) -> Bought:
     turns.
 
     Of a race nothing may count for a plain mean: how many items a model was asked followed from its scores.
+
+    Args:
+        header: of the log.
+        samples: that were paid for.
+        cost: what was paid; None: by these samples.
     """
     scored = [s for s in samples if s.scores]
     allocation, fixed = _allocation(header, scored)
@@ -34,7 +50,7 @@ def bought(header: EvalLog, samples: Sequence[EvalSampleSummary]) -> Bought:
     purchase = HowBought(
         allocation,
         fixed,
-        cost=float(sum(1 + (s.retries or 0) for s in samples)),
+        cost=float(sum(1 + (s.retries or 0) for s in samples)) if cost is None else cost,
         usd=None if not dollars or None in dollars else float(sum(d for d in dollars if d is not None)),
     )
     return Bought(purchase, max((s.epoch for s in scored), default=0))

@@ -164,6 +164,7 @@ def _rotating(
 ) -> Scorer:
     listen()
     panel = turns.panel
+    turns.clustered = declared_cluster(scorers[0], None) is not None
     own = scorer_metrics(scorers[0])
     if panel.calls_per_generation > 1 and _by_key(own):
         raise InvalidInputError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -86,11 +87,13 @@ class Pass:
         panel: the judges.
         seed: of the rotation.
         cells: what is to be scored.
+        clustered: items are not independent of each other.
     """
 
     panel: Panel
     seed: int
     cells: Cells
+    clustered: bool = False
     attempts: list[int] = field(init=False)
     """Calls of each judge, failed ones included."""
     _values: dict[tuple[str, int, int], float] = field(default_factory=dict)
@@ -155,8 +158,19 @@ class Pass:
             Call(index.setdefault(item, len(index)), epoch - 1, judge, value)
             for (item, epoch, judge), value in self._values.items()
         ]
-        found = PanelRows(calls, self.panel.judges, weighs_judges=self.panel.weighs_judges)
-        return panel_report(self.panel, found, self.attempts, notes=self.notes)
+        pass_or_fail = {call.score for call in calls if not math.isnan(call.score)} == {0.0, 1.0}
+        found = PanelRows(
+            calls,
+            self.panel.judges,
+            weighs_judges=self.panel.weighs_judges,
+            bounds=(0.0, 1.0) if pass_or_fail else None,
+            asks_again=False,
+        )
+        worst = None if self.clustered else found.mean.at_worst
+        return {
+            **panel_report(self.panel, found, self.attempts, notes=self.notes),
+            **({} if worst is None else {"at_worst": [worst.low, worst.high], "missing": found.missing}),
+        }
 
     def _by_arrival(self, item: str, epoch: int, category: str) -> tuple[int, ...]:
         """In blocks of every judge once, permuted: where nobody knows what else is to be scored."""
@@ -182,6 +196,8 @@ class Turns:
         self.panel = replace(panel, owner=self)
         self.seed = seed
         self._name = name
+        self.clustered = False
+        """Whether the scorers declare clusters of items."""
         self._passes: dict[object, Pass] = {}
         self._locks: dict[object, anyio.Lock] = {}
 
@@ -218,11 +234,11 @@ class Turns:
 
     async def _begin(self, run: Run | None, log: EvalLog | None) -> Pass:
         if run is not None:
-            found = Pass(self.panel, self.seed, Cells.of_run(run))
+            found = Pass(self.panel, self.seed, Cells.of_run(run), self.clustered)
             await self._take_over(found, run)
             return found
         cells = Cells([], {}, {}, "") if log is None else await Cells.of_log(log)
-        return Pass(self.panel, self.seed, cells)
+        return Pass(self.panel, self.seed, cells, self.clustered)
 
     async def _take_over(self, found: Pass, run: Run) -> None:
         """What an earlier attempt of this run already read: the host has put it into the log."""

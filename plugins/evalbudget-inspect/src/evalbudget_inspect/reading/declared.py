@@ -120,7 +120,20 @@ def clusters_of(parts: Sequence[Part]) -> Clusters:
                 f"The task clusters its standard error by {field!r}, and {n} {what}: clusters are taken as "
                 "unknown."
             )
-    return Clusters(notes=tuple(notes)) if notes else Clusters(found, field, frozenset(scorers))
+    if notes:
+        return Clusters(notes=tuple(notes))
+    return Clusters({**labels_without_sample(parts, field), **found}, field, frozenset(scorers))
+
+
+def labels_without_sample(parts: Sequence[Part], field: str) -> dict[str, str]:
+    """What a field says of items without a sample, as a run of ours tells it; each its own if none does."""
+    found: dict[str, str] = {}
+    for part in parts:
+        entries = entries_of(part.log.header)
+        told = next((entry["clusters"].get(field) for entry in entries if "clusters" in entry), None) or {}
+        for id_, _ in part.plan.lacking:
+            found.setdefault(part.item(id_), str(told.get(id_, f"of {id_} alone")))
+    return found
 
 
 def is_one_measure(parts: Sequence[Part], raters: Sequence[str]) -> bool:

@@ -15,6 +15,7 @@ from evalbudget_inspect.reading.declared import (
     another_quantity,
     clusters_of,
     is_one_measure,
+    labels_without_sample,
     ranges_of,
     reducers_of,
     strata_of,
@@ -175,4 +176,4 @@ def _categories(parts: Sequence[Part], category: str | None) -> Mapping[str, str
                 "category) out"
             )
         labels |= {part.item(s.id): str(s.metadata[category]) for s in part.log.samples}
-    return labels
+    return {**labels_without_sample(parts, category), **labels}

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evalbudget_inspect.host.earlier_attempts import is_begun
-from evalbudget_inspect.host.how_bought import BUDGET, is_race, step_of, stops_early
+from evalbudget_inspect.host.how_bought import BUDGET, is_race, paid_in_all, step_of, stops_early
+from evalbudget_inspect.host.readings import ALL_ITEMS
+from evalbudget_inspect.host.scoring import SHARE
 from evalbudget_inspect.reading.logs import Log, several
 
 _ENDED = {
@@ -26,7 +28,7 @@ class Planned:
     """What became of one log's plan.
 
     Attributes:
-        lacking: samples that the header says were run and that the file does not have.
+        lacking: samples that were run or were to be, as the header says, and that the file does not have.
         whole: whether whatever was to be scored is known.
         notes: for people.
     """
@@ -64,7 +66,11 @@ def _planned(log: Log, there: set[Cell]) -> Planned:
     name = f"{log.name} ({header.eval.model})"
     drained = header.results is not None and header.results.logged_samples is not None
     if header.status != "success" or (drained and len(there) < total):
-        return Planned((), False, (_cut_short(log, name, there, total),))
+        unasked = () if paid_in_all(header) is None else _unasked(log, ids, there)
+        notes = [_cut_short(log, name, there, total)]
+        if unasked:
+            notes.append(f"{len(unasked):,} of its {several(len(ids), 'item')} were not asked: missing.")
+        return Planned(unasked, False, tuple(notes))
     if chosen or stops_early(header):
         note = (
             f"{name}: the task stopped asking an item by a rule of its own, so that how often it was asked "
@@ -86,6 +92,14 @@ def _planned(log: Log, there: set[Cell]) -> Planned:
     if strange:
         notes.append(f"{name} has {several(strange, 'sample')} that its header does not list; they count.")
     return Planned(lacking, True, tuple(notes))
+
+
+def _unasked(log: Log, ids: Sequence[str | int], there: set[Cell]) -> tuple[Cell, ...]:
+    """Items of a run of ours that it was to read, all of them, and had not begun to when it ended."""
+    if any(ALL_ITEMS in (s.metadata.get(SHARE) or ()) for s in log.all):  # of a sample, who knows which
+        return ()
+    asked = {id_ for id_, _ in there}
+    return tuple((str(id_), 1) for id_ in ids if str(id_) not in asked)
 
 
 def _cut_short(log: Log, name: str, there: set[Cell], total: int) -> str:

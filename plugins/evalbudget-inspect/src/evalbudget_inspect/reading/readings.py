@@ -11,7 +11,7 @@ from inspect_ai.log import EvalSampleSummary
 
 from evalbudget.backtest import AtWorst, Bought, LogColumns, as_written_by, asked_again
 from evalbudget_inspect.host.costs_in_logs import PaidSamples
-from evalbudget_inspect.host.how_bought import BUDGET, bought, step_of
+from evalbudget_inspect.host.how_bought import BUDGET, bought, paid_in_all, step_of
 from evalbudget_inspect.host.readings import phase_of
 from evalbudget_inspect.host.score_values import in_range
 from evalbudget_inspect.reading.declared import Range, limits_of, ranges_of
@@ -40,12 +40,16 @@ def read_readings(
     columns, paid, purchases = LogColumns(), PaidSamples(), Purchases()
     asked, errors, unscored, again = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
     made_good = MadeGood()
+    last = {part.log.header.eval.task_id: part.log for part in parts}  # of a task's attempts
+    in_all = {task: paid_in_all(log.header) for task, log in last.items()}
     for part in parts:
         log = part.log
+        task = log.header.eval.task_id
+        cost = 0.0 if in_all[task] is not None and log is not last[task] else in_all[task]
         name, expected = shared.log(log.header, log.file), series.of_log(log)
         logs = purchases.setdefault(part.model, {})
         with as_written_by("inspect", log.file):
-            logs[name] = shared.together(log.header, logs.get(name), bought(log.header, log.paid))
+            logs[name] = shared.together(log.header, logs.get(name), bought(log.header, log.paid, cost))
             # where epochs score one answer, its judges' second scores come after their first, and then what
             # failed, of which nothing tells the judge
             samples = log.samples if part.turns is None else sorted(log.samples, key=_by_turn)

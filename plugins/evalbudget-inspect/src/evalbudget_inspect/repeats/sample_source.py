@@ -152,6 +152,11 @@ class BudgetedSource(SampleSource):
         serving.book.cut_off = interrupts.given_up(run.spec.eval_id)
         told = outcome(serving.book)
         if not serving.book.purchase.finished:
+            if self._cluster is not None:  # of items that were not asked no sample says it
+                metadata = {item: self._sample(item).metadata or {} for item in serving.book.items}
+                told["clusters"] = {
+                    self._cluster: {item: str(each[self._cluster]) for item, each in metadata.items()}
+                }
             return told
         found = self._diagnosis(serving, serving.book)
         told["per_item"] = found.per_item
@@ -415,6 +420,8 @@ class BudgetedSource(SampleSource):
                 f"--strata {config.strata} changes nothing: the budget pays for the first readings of all "
                 f"{len(items):,} items, so that no sample of them is drawn"
             )
+        if strange := config.variances_of_another_task([spec.task.rpartition("/")[2]]):
+            logger.warning(f"{strange}")
         prior = await prior_cells(run)
         unread = await paid_for_nothing(run)
         serving.account = self._account(run, serving, len(items))

@@ -77,6 +77,8 @@ def panel(values: Sequence[Judged]) -> float | int | str:
         return _known(bias.standard_error if what == "bias_stderr" else bias.value)
     if what == "lower" and found.mean.no_interval is not None:
         log.warning("%s has no interval: %s", NAME, found.mean.no_interval)
+    if what == "lower" and found.missing:
+        log.warning("%s: %s", NAME, found.missing)
     return found.mean.rows.get(what, math.nan if what == "estimate" else UNKNOWN)
 
 
@@ -98,6 +100,7 @@ def panel_rows(values: Sequence[Judged]) -> PanelRows:
         n_items=len(values),
         weighs_judges=all(value.readings.weighs_judges for value in values),
         bounds=next((value.readings.scale for value in values if value.readings.scale is not None), None),
+        asks_again=False,
     )
 
 

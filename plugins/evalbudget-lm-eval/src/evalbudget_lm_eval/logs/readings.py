@@ -33,7 +33,6 @@ class Readings:
         only: the host's ``metric,filter`` that are read; None for all.
         apart: raters go by their tasks, too.
         columns: one entry for each reading.
-        bought: how, by model and run.
         metrics: of the logs, by rater.
         filters: of the metrics, by rater.
     """
@@ -44,11 +43,12 @@ class Readings:
     only: frozenset[str] | None
     apart: bool = False
     columns: LogColumns = field(default_factory=LogColumns)
-    bought: dict[str, dict[str, Bought]] = field(default_factory=dict)
     metrics: dict[str, list[Metrics]] = field(default_factory=dict)
     filters: dict[str, str] = field(default_factory=dict)
     _paid: PaidAnswers = field(default_factory=PaidAnswers)
     _runs: dict[tuple[str, str], dict[str, int]] = field(default_factory=dict)
+    _bought: dict[str, dict[str, Bought]] = field(default_factory=dict)
+    _files: dict[tuple[str, str], list[SamplesFile]] = field(default_factory=dict)
 
     def add(self, log: Log, model: str, metrics: Metrics, missing: Missing) -> None:
         """Add a log's.
@@ -92,9 +92,28 @@ class Readings:
                 self._reading(log, model, (number, 0), self.documents.name(log, document), rater, math.nan)
                 self.columns.phases.append(math.nan)
                 self.columns.costs.append(math.nan)
-        logs = self.bought.setdefault(model, {})
+        logs = self._bought.setdefault(model, {})
         bought = how_bought(log.file, log.records, epochs, cost=float(calls))
         logs[log.file.run] = _with(logs.get(log.file.run), bought)
+        self._files.setdefault((model, log.file.run), []).append(log.file)
+
+    def bought(self, model: str) -> dict[str, Bought]:
+        """How each run of a model was bought."""
+        return {run: self._in_all(self._files[model, run], own) for run, own in self._bought[model].items()}
+
+    def _in_all(self, files: Sequence[SamplesFile], counted: Bought) -> Bought:
+        """With what a run of ours paid for by its own account, in which is what failed and what was lost.
+
+        Of some of a run's tasks nobody knows what they cost, if any call failed.
+        """
+        block = files[0].block or {}
+        if "allocation" not in block or files[0].shared is not None:
+            return counted
+        whole = {file.task for file in files} == set(block["score"])
+        if not whole and not block["failed"]:
+            return counted
+        cost = float(block["readings"] + block["failed"]) if whole else None
+        return Bought(replace(counted.purchase, cost=cost), counted.epochs)
 
     def _scored_by_judges(self, log: Log) -> set[object]:
         """Documents with a judge's score in a run of ours, which asked again what another judge failed on."""

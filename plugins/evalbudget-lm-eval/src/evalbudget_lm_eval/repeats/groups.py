@@ -33,10 +33,12 @@ def group_means(
                 if not having or not all(task in totals and key in totals[task].means for task in having):
                     continue
                 drove = all(totals[task].score == key for task in having)
-                sizes = {task: _size(totals[task], results[task]) for task in having}
+                alike = dict.fromkeys(having, 1.0)
+                by_size = aggregated.weight_by_size
                 mean = describe_group(
                     {task: totals[task].means[key] for task in having},
-                    sizes if aggregated.weight_by_size else dict.fromkeys(having, 1.0),
+                    {task: _size(totals[task], results[task]) for task in having} if by_size else alike,
+                    whole={task: float(len(totals[task].documents)) for task in having} if by_size else alike,
                 )
                 before = found.get(name, {})
                 found[name] = {key: mean, **before} if drove else {**before, key: mean}

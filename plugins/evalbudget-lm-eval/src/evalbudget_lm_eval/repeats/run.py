@@ -94,6 +94,8 @@ def run_budgeted(
                 metric,
                 name,
             )
+    if strange := config.variances_of_another_task(found):
+        log.warning("evalbudget: %s", strange)
     with PrimedTasks(lm, tasks, vary_seed=config.vary_seed, **host) as primed:
         config = drawn(config, primed)
         clusters_of(config, primed)  # what it refuses

@@ -209,6 +209,7 @@ def _judged(
         kept=book.config.repeat is Repeat.JUDGE,
         clusters=None if book.clusters is None else book.clusters[name],
         phase_sizes=book.phase_sizes,
+        asks_again=True,
         **how,
     )
     table = panel.corrected  # corrected scores may leave the scale

@@ -1,0 +1,109 @@
+"""Differences on groups of tasks and on samples by strata: these are given, and their items were sampled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import t as student_t
+
+from evalbudget.backtest import RecordedScores
+from evalbudget.comparisons import Comparison, compare
+from evalbudget.report._study import Study
+from evalbudget.statistics._bounds import FloatArray
+from evalbudget.statistics._strata import Strata
+
+rng = np.random.default_rng(4)
+
+
+def recorded(scores: FloatArray, sizes: Sequence[int] = (), **more: Any) -> RecordedScores:
+    """Of two models on a group of tasks of these sizes."""
+    if sizes:
+        tasks = tuple(f"t{task}" for task, n in enumerate(sizes) for _ in range(n))
+        more |= {"categories": tasks, "by_category": True}
+    names = tuple(map(str, range(scores.shape[1])))
+    return RecordedScores(scores[:, :, None, None], ("a", "b"), names, ("s",), **more)
+
+
+def compared(scores: RecordedScores, **options: Any) -> Comparison:
+    """By compare, with the same interval as ranks go by."""
+    (row,) = compare(scores, **options).rows
+    if not options:
+        bounds = Study.of(scores).pair_bounds
+        assert (bounds.low[0, 1], bounds.high[0, 1]) == pytest.approx((row.low, row.high), nan_ok=True)
+    return row
+
+
+def by_hand(parts: Sequence[FloatArray], weights: Sequence[float]) -> tuple[float, float, float]:
+    """Difference, standard error and half-width of the interval of parts of which many items differ."""
+    share = np.asarray(weights) / sum(weights)
+    variance = np.array([w**2 * part.var(ddof=1) / part.size for w, part in zip(share, parts, strict=True)])
+    freedom = variance.sum() ** 2 / sum(v**2 / (d.size - 1) for v, d in zip(variance, parts, strict=True))
+    error = float(np.sqrt(variance.sum()))
+    half = float(student_t.ppf(0.975, freedom)) * error
+    return float(share @ [part.mean() for part in parts]), error, half
+
+
+@pytest.mark.parametrize("sizes", [(1000, 10), (100, 100), (50,) * 20])
+def test_a_group_has_the_errors_of_its_tasks(sizes: tuple[int, ...]) -> None:
+    scores = rng.normal(size=(2, sum(sizes)))
+    scores[0] += np.repeat(np.linspace(-3.0, 3.0, len(sizes)), sizes)  # how tasks differ is no error
+    row = compared(recorded(scores, sizes))
+    value, error, half = by_hand(np.split(scores[0] - scores[1], np.cumsum(sizes)[:-1]), sizes)
+    assert (row.difference, row.standard_error) == pytest.approx((value, error))
+    assert half <= row.high - row.difference < 1.02 * half
+    alone = compared(recorded(scores))
+    assert alone.standard_error > 1.2 * error or sizes[0] == 1000
+
+
+def test_a_task_that_never_differs_leaves_room() -> None:
+    scores = np.zeros((2, 110))
+    scores[0, :100] = rng.random(100) < 0.3
+    row, alone = compared(recorded(scores, (100, 10))), compared(recorded(scores[:, :100]))
+    off = (1.0 - 0.05 ** (1 / 10)) / 11
+    below, above = (np.hypot(abs(end - alone.difference) / 1.1, off) for end in (alone.low, alone.high))
+    assert (row.difference - row.low, row.high - row.difference) == pytest.approx((below, above))
+    same = np.ones((2, 110))
+    same[:, ::2] = 0.0
+    assert compared(recorded(same, (100, 10))).high == pytest.approx(compared(recorded(same)).high)
+
+
+def test_two_more_items_are_in_the_task_where_they_count_most() -> None:
+    scores = np.zeros((2, 1000))
+    scores[0, [3, 503]] = 1.0
+    row, alone = compared(recorded(scores, (500, 500))), compared(recorded(scores))
+    assert row.high - row.low == pytest.approx(alone.high - alone.low, rel=0.02)
+
+
+def test_tasks_of_one_model_alone_are_not_compared() -> None:
+    scores = rng.random((2, 60))
+    scores[1, 40:] = np.nan
+    row = compared(recorded(scores, (20, 20, 20)), missing="drop")
+    assert (row.items, row.difference) == (40, pytest.approx(float(np.mean(scores[0, :40] - scores[1, :40]))))
+    assert (
+        "from the lowest to the highest seen in their task"
+        in Study.of(recorded(scores, (40, 20))).missing_note
+    )
+    found = compared(recorded(scores, (20, 20, 20)), score_range=(0.0, 1.0))
+    assert found.missing == (0, 20)
+    for end, worst in ((found.low, 1.0), (found.high, 0.0)):
+        scores[1, 40:] = worst
+        filled = compared(recorded(scores, (20, 20, 20)), score_range=(0.0, 1.0))
+        assert end == pytest.approx(filled.low if worst else filled.high)
+
+
+def test_tasks_that_were_sampled_are_clusters() -> None:
+    scores = rng.random((2, 60))
+    assert compared(recorded(scores, (20, 20, 20)), cluster="task").clusters == 3
+
+
+def test_strata_weigh_as_in_the_benchmark() -> None:
+    scores = rng.normal(size=(2, 30))
+    scores[0, :10] += 5.0
+    strata = Strata(np.repeat([0, 1], (10, 20)), np.array([100, 300]))
+    row = compared(recorded(scores, strata=strata))
+    value, error, half = by_hand(np.split(scores[0] - scores[1], [10]), (100, 300))
+    assert (row.difference, row.standard_error) == pytest.approx((value, error))
+    assert half <= row.high - row.difference < 1.1 * half
