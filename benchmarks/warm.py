@@ -19,7 +19,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import cache
 from importlib import import_module
 from importlib.metadata import packages_distributions
@@ -37,6 +37,7 @@ IMPORTED = {  # what a command would import bit by bit
         *("evalbudget_inspect._registry", "evalbudget_inspect.plugin", "evalbudget_inspect.cli"),
         *("evalbudget.cli.main", "evalbudget.report", "scipy.special", "joblib"),
     ),
+    "inspect alone": ("inspect_ai._cli.main", "inspect_ai._eval.eval"),
     "none": (),
     "core": (
         *("evalbudget.run._drive_shared", "evalbudget.repeats.samplers", "evalbudget.testing"),
@@ -144,12 +145,18 @@ def done_for_nobody() -> Iterator[tuple[ModuleType, str, Any]]:
 
     For every task of an installed package it lists the files of all installed packages (half a second), it
     turns every event of a sample into a message for clients, looks whether one of its values is nested a
-    hundredfold, starts twelve threads to compress it, and copies what cannot change, value by value.
+    hundredfold and which ones name an attachment, compares the state and the store before and after each
+    step, starts twelve threads to compress it, writes each number of 128 bits digit by digit, and copies what
+    cannot change, value by value.
     """
     for path, name, instead in (
         ("inspect_ai._util.package", "packages_distributions", _packages_distributions),
         ("inspect_ai.agent._acp.event_mapping", "_AcpEventRouter", _NoRouter),
         ("inspect_ai.log._condense", "exceeds_max_depth", lambda value, max_depth: False),
+        ("inspect_ai.log._condense", "attachment_refs_from_value", _attachments_in),
+        ("inspect_ai.solver._transcript", "state_jsonable", lambda state: {}),
+        ("inspect_ai.log._transcript", "track_store_changes", nullcontext),
+        ("shortuuid.main", "int_to_string", lambda number, alphabet, padding=None: f"{number:032x}"[:22]),
         ("inspect_ai._util.zipfile", "_ZSTD_THREADS", 0),
         ("copy", "_deepcopy_dispatch", {**getattr(copy, "_deepcopy_dispatch", {}), dict: _copied}),
     ):
@@ -167,6 +174,14 @@ def _copied(x: dict[Any, Any], memo: dict[int, Any]) -> dict[Any, Any]:
         own = value if type(value) in _UNCHANGING else copy.deepcopy(value, memo)
         y[key if type(key) in _UNCHANGING else copy.deepcopy(key, memo)] = own
     return y
+
+
+def _attachments_in(value: Any) -> set[str]:
+    """As the host finds them, which looks at every value in turn."""
+    if "attachment://" not in repr(value):
+        return set()
+    found: set[str] = sys.modules["inspect_ai.log._condense"].attachment_refs_from_object(value)
+    return found
 
 
 _UNCHANGING = {type(None), bool, int, float, str, bytes}

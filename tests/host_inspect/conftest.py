@@ -171,6 +171,7 @@ def run(tmp_path: Path) -> Run:
             "log_realtime": False,
             "ctl_server": False,
             "score_display": False,
+            "log_buffer": 1000,
             **options,
         }
         logs = host_eval(task, **given)

@@ -65,6 +65,9 @@ def _played(folder: Path, at_once: int, faults: list[str]) -> dict[str, Any]:
             log_dir=str(folder),
             display="none",
             log_buffer=1,
+            log_realtime=False,
+            ctl_server=False,
+            score_display=False,
             max_samples=at_once,
             fail_on_error=False,
         )

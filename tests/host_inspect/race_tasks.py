@@ -45,7 +45,8 @@ def three() -> list[Model]:
 
 def run(task: Any, models: Any, log_dir: Any, **options: Any) -> list[EvalLog]:
     """All logs of one ``eval``."""
-    logs = host_eval(task, model=models, log_dir=str(log_dir), **{**QUIET, **options})
+    given = {**QUIET, "log_buffer": 1000, **options}  # the log is copied whole after each so many samples
+    logs = host_eval(task, model=models, log_dir=str(log_dir), **given)
     for log in logs:
         if log.error is not None:
             print(log.error.traceback)  # shown where a test fails

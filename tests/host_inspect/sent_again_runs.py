@@ -118,6 +118,9 @@ def _played(folder: Path, failure: dict[str, Any]) -> dict[str, Any]:
             log_dir=str(folder),
             display="none",
             log_buffer=1,
+            log_realtime=False,
+            ctl_server=False,
+            score_display=False,
             max_samples=2,
         )
         billed, calls = sum(one.billed for one in server.served), server.calls()

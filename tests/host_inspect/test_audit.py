@@ -48,10 +48,11 @@ def run(
     score_range: str = "1..10",
     task: str = "stories",
     store: str = "a.sqlite",
+    env: dict[str, str] = UNWATCHED,
 ) -> Result:
     common = [store, f"stories.py@{task}", "--model", models, "--score-range", score_range]
     small = ["--sampler-option", "pilot=12", "--labels-per-batch", "25"]
-    return CliRunner(env=UNWATCHED).invoke(cli, ["inspect", "audit", *common, *small, *options])
+    return CliRunner(env=env).invoke(cli, ["inspect", "audit", *common, *small, *options])
 
 
 def calls(folder: Path) -> Counter[str]:
@@ -226,7 +227,7 @@ def test_an_answer_in_a_sandbox_of_the_task_is_bought_again(
 
 
 def test_every_answer_is_logged_at_once_so_that_a_kill_loses_none(folder: Path) -> None:
-    assert run("-T", "items=3").exit_code == 3
+    assert run("-T", "items=3", env={}).exit_code == 3
     logs = list((folder / "logs").glob("*.eval"))
     assert {read_eval_log(str(log), header_only=True).eval.config.log_buffer for log in logs} == {1}
 

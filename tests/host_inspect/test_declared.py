@@ -114,7 +114,7 @@ def core_rows(log: EvalLog, name: str, *, key: str | None = None, cluster: str |
 def test_the_clusters_that_metrics_declare_decide_the_interval(
     scorer: Callable[[], Scorer], options: dict[str, Any], tmp_path: Path
 ) -> None:
-    log = run(budgeted(passages(scorer), budget="6x", **options), tmp_path)
+    log = run(budgeted(passages(scorer), budget="3x", **options), tmp_path)
     name = scorer().__registry_info__.name  # type: ignore[attr-defined]
     plain, expected = (core_rows(log, name, cluster=cluster) for cluster in (None, "passage"))
     rows = {row: value for row, value in rows_of(log, name).items() if row in expected}
@@ -139,12 +139,12 @@ def test_each_key_of_a_score_has_the_clusters_of_its_own_metrics(tmp_path: Path)
 
 
 def test_a_flag_declares_clusters_for_a_task_that_does_not(tmp_path: Path) -> None:
-    log = run(budgeted(passages(plain_coin), budget="3x", sampler="uniform", cluster="passage"), tmp_path)
+    log = run(budgeted(passages(plain_coin), budget="2x", sampler="uniform", cluster="passage"), tmp_path)
     rows = rows_of(log, "plain_coin")
     assert rows["lower"] == pytest.approx(core_rows(log, "plain_coin", cluster="passage")["lower"], abs=1e-12)
     assert entry_of(log, "cluster")["cluster"] == "passage"
     # and comes before what the task declares
-    log = run(budgeted(passages(coin), budget="3x", sampler="uniform", cluster="own"), tmp_path)
+    log = run(budgeted(passages(coin), budget="2x", sampler="uniform", cluster="own"), tmp_path)
     assert rows_of(log, "coin")["stderr"] == pytest.approx(core_rows(log, "coin", cluster=None)["stderr"])
 
 
@@ -267,7 +267,7 @@ def twenty(reducer: Any, epochs: int = 3) -> Task:
 def test_a_reducer_is_named_as_another_quantity(
     reducer: Any, name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    log = run(budgeted(twenty(reducer), budget="10x"), tmp_path)
+    log = run(budgeted(twenty(reducer), budget="5x"), tmp_path)
     assert f"the task reduces epochs by {name}; the budget is spent by the mean" in caplog.text
     said = " ".join(entry_of(log, "summary")["summary"]["text"].split())
     assert (
@@ -285,7 +285,7 @@ def test_the_mean_of_even_readings_needs_no_word(tmp_path: Path, caplog: pytest.
     log = run(budgeted(twenty("mean", 1), budget="3x", sampler="uniform"), tmp_path)
     assert not entry_of(log, "summary")["summary"]["beside"]
     assert "another quantity" not in caplog.text
-    log = run(budgeted(twenty("mean", 1), budget="9x"), tmp_path)
+    log = run(budgeted(twenty("mean", 1), budget="5x"), tmp_path)
     beside, counts = (entry_of(log, key)[key] for key in ("summary", "per_item"))
     told = "Inspect's own rows of graded (accuracy, stderr) are of plain means, which are"
     uneven = min(counts["readings"]) < max(counts["readings"])

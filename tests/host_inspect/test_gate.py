@@ -298,19 +298,19 @@ def part_of(old: Path, folder: Path, n: int) -> Path:
 
 
 def test_a_baseline_is_asked_where_its_log_lacks_items(old: Path, tmp_path: Path) -> None:
-    whole, _ = judged(old, model("new", 0.9), tmp_path / "whole", margin=0.02)
+    whole, _ = judged(old, model("new", 0.9), tmp_path / "whole", task=quiz(48), margin=0.02)
     take_gates()
     part = part_of(old, tmp_path, 30)
     logs = run(
-        gate(quiz(120), baseline=part, baseline_model="simulated/old", margin=0.02, seed=0),
+        gate(quiz(48), baseline=part, baseline_model="simulated/old", margin=0.02, seed=0),
         [model("old", 0.95), model("new", 0.9)],
         tmp_path / "part",
     )
     (found,) = take_gates()
     asked = {log.eval.model: attempts([log]) for log in logs}
-    assert asked == {"simulated/old": 90, "simulated/new": 120}
+    assert asked == {"simulated/old": 24, "simulated/new": 48}
     assert found.evidence.difference == whole.evidence.difference  # the same answers, known or bought
-    assert "210 evaluations bought; 90 evaluations were of the baseline." in str(found)
+    assert "72 evaluations bought; 24 evaluations were of the baseline." in str(found)
     rows = {
         log.eval.model: {row for score in log.results.scores for row in score.metrics}
         for log in logs

@@ -28,8 +28,7 @@ def once_in_a_while(failing: set[tuple[str, int]], ran: Counter[str]) -> Solver:
     return solving(attempt, generates=True)
 
 
-@pytest.mark.parametrize("max_samples", [1, 3, None])
-@pytest.mark.parametrize("epochs", [1, 3])
+@pytest.mark.parametrize(("max_samples", "epochs"), [(1, 3), (3, 1), (None, 3)])
 def test_each_item_is_generated_once(
     make_task: Any, run: Any, calls: Any, cells: Any, max_samples: int | None, epochs: int
 ) -> None:
@@ -43,8 +42,7 @@ def test_each_item_is_generated_once(
         assert sample.messages[-1].text == answers[str(sample.id)]
 
 
-@pytest.mark.parametrize("max_samples", [1, 3, None])
-@pytest.mark.parametrize("retry_on_error", [0, 1])
+@pytest.mark.parametrize(("max_samples", "retry_on_error"), [(1, 1), (3, 0), (None, 0), (None, 1)])
 def test_a_generation_that_fails_passes_the_turn_on(
     make_task: Any, run: Any, readings: Any, max_samples: int | None, retry_on_error: int
 ) -> None:

@@ -107,8 +107,7 @@ def table(log: EvalLog) -> JudgeScores:
     )
 
 
-@pytest.mark.parametrize("max_samples", [1, None])
-@pytest.mark.parametrize("budget", [12, 48])
+@pytest.mark.parametrize(("max_samples", "budget"), [(1, 48), (None, 12)])
 def test_the_estimate_is_the_panels_and_each_judge_is_itself(
     run: Any, metrics: Any, diagnostics: Any, calls: Any, max_samples: int | None, budget: int
 ) -> None:
@@ -302,7 +301,7 @@ def test_a_retry_keeps_every_judge(task_file: Path, run: Any, diagnostics: Any) 
 
 
 def test_a_judge_that_always_fails_is_reported(run: Any, metrics: Any, diagnostics: Any) -> None:
-    log = run(budgeted(task(), budget=48, judges=panel(failing="simulated/kind")), fail_on_error=False)
+    log = run(budgeted(task(), budget=24, judges=panel(failing="simulated/kind")), fail_on_error=False)
     assert log.status == "success"
     told, ours = metrics(log), diagnostics(log)["panel"]
     assert told["estimate"] == pytest.approx(4.0, abs=0.3)
@@ -333,16 +332,16 @@ def test_a_dead_judge_is_asked_no_more(
 def test_only_calls_count_as_calls(run: Any, diagnostics: Any, metrics: Any) -> None:
     """Neither cells whose model failed, nor scorers that did without a judge; but every attempt."""
     log = run(
-        budgeted(task(), budget=60, judges=panel()), writer={"fail": 0.3}, fail_on_error=False, max_samples=4
+        budgeted(task(), budget=36, judges=panel()), writer={"fail": 0.3}, fail_on_error=False, max_samples=4
     )
     per_judge = diagnostics(log)["panel"]["per_judge"]
     scored = Counter(seats(log).values())
-    assert sum(scored.values()) < 60
+    assert sum(scored.values()) < 36
     for name in JUDGES:
         assert (per_judge[name]["calls"], per_judge[name]["failed"]) == (scored[name], 0)
         assert metrics(log)[f"calls_{name.rsplit('/')[-1]}"] == scored[name]
     shaky = [get_model(name, mean=5.0, fail=0.3, memoize=False) for name in JUDGES]
-    log = run(budgeted(task(), budget=60, judges=shaky), fail_on_error=False, retry_on_error=1, max_samples=4)
+    log = run(budgeted(task(), budget=36, judges=shaky), fail_on_error=False, retry_on_error=1, max_samples=4)
     per_judge = diagnostics(log)["panel"]["per_judge"]
     assert sum(entry["calls"] for entry in per_judge.values()) == diagnostics(log)["spent"]
 

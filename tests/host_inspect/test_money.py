@@ -12,6 +12,7 @@ from inspect_ai import Task
 from inspect_ai.model import CachePolicy, ModelCost, ModelInfo, get_model, set_model_info
 from inspect_ai.solver import Generate, Solver, TaskState, generate, solver
 from tests.host_inspect.paid_model import Till, judged_by, paid_model, self_rated, tills
+from tests.host_inspect.worlds import UNWATCHED
 
 from evalbudget.cli.main import cli
 from evalbudget.errors import BudgetError
@@ -122,10 +123,9 @@ def test_usage_that_is_missing_or_wrong_counts_at_the_worst_and_is_said(
 
 
 def test_tokens_need_no_prices(make_task: Any, run: Any, diagnostics: Any, till: Till) -> None:
-    log = run(budgeted(_ask(make_task), budget="3ktok"), model=_paid(max_tokens=5), max_samples=4)
+    log = run(budgeted(_ask(make_task), budget="1ktok"), model=_paid(max_tokens=5), max_samples=4)
     ours = diagnostics(log, "self_rated")
-    assert till.tokens == ours["spent"] <= 3000
-    assert ours["spent"] >= 0.97 * 3000
+    assert 1000 - 90 <= till.tokens == ours["spent"] <= 1000  # less than a call may take is left
     assert ours["unit"] == "tokens"
 
 
@@ -291,7 +291,7 @@ def test_one_budget_for_all_runs_of_a_command(tmp_path: Path) -> None:
         str(tmp_path / "logs"),
     ]
     command += ["--budget", "$0.018", "--prices", str(tmp_path / "p.yaml")]
-    result = CliRunner().invoke(cli, command)
+    result = CliRunner(env=UNWATCHED).invoke(cli, command)
     assert result.exit_code == 0, result.output
     said = "one $0.0030, two $0.0060, for each of 2 models; $0.018 in all"
     assert f"one budget for all runs: {said}" in result.output

@@ -255,7 +255,7 @@ def test_eval_with_an_audit_s_sampler_takes_money_too(till: Till) -> None:
     command += ["--sampler", "audit-eprocess", "--sampler-option", "items=4", "--max-tokens", "40"]
     for role in ("grader", "panel"):
         command += ["--model-role", f"{role}={{model: paid/{role}, max_tokens: 40}}"]
-    done = CliRunner().invoke(cli, [*command, "--budget", "$1", "--prices", "prices.yaml"])
+    done = CliRunner(env=UNWATCHED).invoke(cli, [*command, "--budget", "$1", "--prices", "prices.yaml"])
     assert done.exit_code == 3, done.output
     assert "Paid $0." in done.output
     assert Path("logs/audit.bill.jsonl").exists()
@@ -359,7 +359,7 @@ def test_stopped_and_run_again(number: int, tmp_path: Path) -> None:
     process.wait(timeout=120)
     before = len(asked.read_text().splitlines())
     assert 11 <= before < 70
-    done = CliRunner().invoke(cli, arguments)
+    done = CliRunner(env=UNWATCHED).invoke(cli, arguments)
     assert done.exit_code in (1, 3), done.output
     calls = asked.read_text().splitlines()
     assert "is used up" in done.output

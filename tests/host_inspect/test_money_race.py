@@ -19,6 +19,7 @@ from inspect_ai.log import EvalLog, read_eval_log, write_eval_log
 from inspect_ai.model import get_model
 from tests.host_inspect.paid_model import Till, judged_by, paid_model, self_rated, tills
 from tests.host_inspect.race_tasks import QUIET, board, quiz, run
+from tests.host_inspect.worlds import UNWATCHED
 
 import warm
 from evalbudget.cli.main import cli
@@ -61,7 +62,7 @@ def test_the_bill_of_all_arms_and_their_judge_is_never_above_the_cap(
 ) -> None:
     latency = 0.002 if at_once == 1 else 0.02  # long enough to overlap on a busy machine
     logs = run(
-        _race("$0.5", prices=prices, scorer=judged_by(lambda: get_model(role="grader"))),
+        _race("$0.25", prices=prices, scorer=judged_by(lambda: get_model(role="grader"))),
         _arms(refuses=0.1, latency=latency),
         tmp_path / "logs",
         model_roles={"grader": _arms("j", refuses=0.1, latency=latency)[0]},
@@ -73,11 +74,11 @@ def test_the_bill_of_all_arms_and_their_judge_is_never_above_the_cap(
     assert found.stop_reason == "budget used up"
     assert found.unit == "usd"
     assert found.paid == pytest.approx(till.total)
-    assert 0.9 * 0.5 <= till.total <= 0.5
+    assert 0.9 * 0.25 <= till.total <= 0.25
     assert sum(standing.paid or 0.0 for standing in found.standings) <= till.total + 1e-9
     assert all(standing.paid for standing in found.standings)
     (paid,) = (note for note in found.notes if note.startswith("Paid "))
-    assert "of $0.50: " in paid
+    assert "of $0.25: " in paid
     for name in ("a", "b", "c", "j as grader"):
         assert f"paid/{name} $0." in paid
     assert found.spent == sum(standing.readings for standing in found.standings)
@@ -91,8 +92,8 @@ def test_the_bill_of_all_arms_and_their_judge_is_never_above_the_cap(
 
 
 def test_tokens_need_no_prices_and_a_race_that_is_over_pays_no_more(till: Till, tmp_path: Path) -> None:
-    logs = run(_race("3ktok"), _arms(max_tokens=5), tmp_path / "less")
-    assert till.tokens == board(logs).paid <= 3000
+    logs = run(_race("900tok"), _arms(max_tokens=5), tmp_path / "less")
+    assert till.tokens == board(logs).paid <= 900
     till.tokens = 0
     logs = run(_race("3Mtok", items=5), _arms(max_tokens=5), tmp_path / "more")
     assert board(logs).spent == board(logs).grid == 15
@@ -126,7 +127,7 @@ def test_retries_and_replies_that_never_came_count_at_the_most(
     till: Till, prices: str, tmp_path: Path, at_once: int
 ) -> None:
     logs = run(
-        _race("$0.3", prices=prices, sampler="race"),
+        _race("$0.15", prices=prices, sampler="race"),
         _arms(fails=0.2),
         tmp_path / "logs",
         max_samples=at_once,
@@ -134,7 +135,7 @@ def test_retries_and_replies_that_never_came_count_at_the_most(
     )
     found = board(logs)
     assert found.paid is not None
-    assert till.total <= found.paid <= 0.3
+    assert till.total <= found.paid <= 0.15
     assert "of them count at the most that they can cost" in " ".join(found.notes)
 
 
@@ -263,7 +264,7 @@ def test_stopped_and_run_again(number: int, tmp_path: Path, monkeypatch: pytest.
     hold.unlink()
     process.wait(timeout=120)
     assert 23 <= len(billed.read_text().splitlines()) < 100
-    done = CliRunner().invoke(cli, arguments)
+    done = CliRunner(env=UNWATCHED).invoke(cli, arguments)
     assert done.exit_code == 0, done.output
     calls = len(billed.read_text().splitlines())
     assert 90 <= calls <= 100  # of $0.001 each

@@ -28,6 +28,7 @@ from inspect_ai.model import (
     modelapi,
 )
 from tests.host_inspect.race_tasks import model, quiz, run
+from tests.host_inspect.worlds import UNWATCHED
 
 import warm
 from evalbudget.cli.main import cli
@@ -108,7 +109,15 @@ def command(*arguments: str) -> list[str]:
 
 
 def ran(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return warm.run(command(*arguments, "--display", "none"), host="inspect")
+    words = command(*arguments, "--display", "none")
+    return warm.run(words, host="inspect", env=os.environ | UNWATCHED)
+
+
+def refused(*arguments: str) -> str:
+    """What the command says that refuses before anybody is asked."""
+    result = CliRunner().invoke(cli, ["inspect", "pairwise", *arguments])
+    assert result.exit_code == 2, result.output
+    return result.stderr
 
 
 def test_the_better_model_wins_within_the_budget(logs: list[Path], tmp_path: Path) -> None:
@@ -335,9 +344,8 @@ def test_questions_with_images_are_refused(logs: list[Path], tmp_path: Path) -> 
 
 
 def test_a_budget_below_both_orders_is_refused(logs: list[Path], tmp_path: Path, server: Server) -> None:
-    result = ran(*map(str, logs), "--judge", JUDGE, "--budget", "5", "--record", str(tmp_path / "r.jsonl"))
-    assert result.returncode == 2
-    assert "below 6" in result.stderr
+    asked = ("--judge", JUDGE, "--budget", "5", "--record", str(tmp_path / "r.jsonl"))
+    assert "below 6" in refused(*map(str, logs), *asked)
     assert server.calls() == 0
 
 
@@ -350,6 +358,4 @@ def test_a_budget_below_both_orders_is_refused(logs: list[Path], tmp_path: Path,
     ],
 )
 def test_what_has_no_place_in_the_command(logs: list[Path], more: list[str], told: str) -> None:
-    result = ran(str(logs[0]), str(logs[1]), "--judge", JUDGE, "--budget", "40", *more)
-    assert result.returncode == 2
-    assert told in result.stderr
+    assert told in refused(str(logs[0]), str(logs[1]), "--judge", JUDGE, "--budget", "40", *more)

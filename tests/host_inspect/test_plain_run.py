@@ -11,6 +11,8 @@ from pathlib import Path
 
 from tests.host_inspect.worlds import UNWATCHED
 
+import warm
+
 TASK = """
 from inspect_ai import Task, task
 from inspect_ai.dataset import Sample
@@ -30,13 +32,11 @@ def plain():
 """
 RUN = """
 import sys
-from importlib import metadata
-if sys.argv[1] == "without":
-    found = metadata.entry_points
-    metadata.entry_points = lambda **of: (
-        [each for each in found(**of) if "evalbudget" not in each.value] if of else found()
-    )
 from inspect_ai._cli.main import main
+from inspect_ai._util import entrypoints
+if sys.argv[1] == "without":
+    found = entrypoints.entry_points
+    entrypoints.entry_points = lambda **of: [each for each in found(**of) if "evalbudget" not in each.value]
 sys.argv = ["inspect", *sys.argv[2:]]
 try:
     main()
@@ -73,15 +73,7 @@ MODULES = {
 
 def _run(code: str, *arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", code, *arguments]
-    done = subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        timeout=180,
-        check=False,
-        cwd=folder,
-        env=os.environ | UNWATCHED,
-    )
+    done = warm.run(command, host="inspect alone", cwd=folder, env=os.environ | UNWATCHED)
     assert done.returncode == 0, done.stderr
     return done
 

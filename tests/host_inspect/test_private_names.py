@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import subprocess
 import sys
 import tomllib
 from importlib.metadata import version
@@ -13,6 +12,7 @@ import pytest
 from packaging.specifiers import SpecifierSet
 
 import evalbudget_inspect
+import warm
 from evalbudget_inspect.host.private import WORKS_WITH
 
 HOME = Path(evalbudget_inspect.__file__).parent
@@ -45,9 +45,7 @@ main()
 
 
 def test_a_name_that_is_missing_is_no_traceback() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", DELETE], capture_output=True, text=True, timeout=120, check=False
-    )
+    done = warm.run([sys.executable, "-c", DELETE], host="inspect alone")
     assert done.returncode == 2, done.stderr
     assert f"inspect-ai {version('inspect_ai')} is not what this version of evalbudget works" in done.stderr
     assert "registry_log_name" in done.stderr

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from inspect_ai import eval_retry, eval_set
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log, write_eval_log
 from tests.host_inspect.race_tasks import QUIET, attempts, board, cells, model, quiz, run, three, written
-from tests.host_inspect.worlds import COMMAND
+from tests.host_inspect.worlds import COMMAND, UNWATCHED
 
 import warm
 from evalbudget.cli.main import cli
@@ -108,7 +108,7 @@ def test_stopped_and_run_again(number: int, status: str, fail: float, tmp_path: 
     before = _signal_at(process, folder, 24, number)
     assert {log.status for log in before} == {status}
     assert 24 <= attempts(before) < BUDGET
-    done = CliRunner().invoke(cli, command[3:])
+    done = CliRunner(env=UNWATCHED).invoke(cli, command[3:])
     assert done.exit_code == 0, done.output
     logs = _read(folder)
     assert {log.status for log in logs} == {"success"}
@@ -149,7 +149,7 @@ def test_killed_twice_under_a_limit_pays_nothing_twice(tmp_path: Path) -> None:
         time.sleep(0.02)
     os.kill(process.pid, signal.SIGKILL)  # under --limit its logs hold little of what the first ones do
     process.wait()
-    done = CliRunner().invoke(cli, command[3:])
+    done = CliRunner(env=UNWATCHED).invoke(cli, command[3:])
     assert done.exit_code == 0, done.output
     logs = _read(folder)
     assert _uuids(before) <= _uuids(logs)

@@ -66,7 +66,7 @@ def test_a_panels_estimate_is_the_logs_own(
     run: Any, make_task: Any, metrics: Any, options: dict[str, Any]
 ) -> None:
     judges = [get_model(f"simulated/{name}", mean=m, memoize=False) for name, m in (("x", 3), ("y", 6))]
-    log = run(budgeted(make_task(), budget=64, judges=judges, **options))
+    log = run(budgeted(make_task(6), budget=36, judges=judges, **options))
     told, found = metrics(log), reported(Path(log.location))
     (row,) = found["leaderboard"]["rows"]
     assert (row["estimate"], row["standard_error"]) == pytest.approx((told["estimate"], told["stderr"]))

@@ -34,15 +34,15 @@ from evalbudget_inspect.repeats import sample_source
 
 PRICES = "simulated/*: {call: 0.001, max_output: 60}\n"
 KINDS: dict[str, dict[str, Any]] = {
-    "auto": {"budget": 60},
-    "adaptive": {"budget": 60, "sampler": "robin", "pilot": 2},
+    "auto": {"budget": 36},
+    "adaptive": {"budget": 36, "sampler": "robin", "pilot": 2},
     "uniform": {"budget": "6x", "sampler": "uniform"},
-    "judge again": {"budget": 60, "repeat": "judge"},
-    "judges": {"budget": 72, "judges": ("x", "y")},
-    "judges of one answer": {"budget": 72, "judges": ("x", "y"), "repeat": "judge"},
-    "money": {"budget": "$0.09"},
-    "a sample of items": {"budget": 7},
-    "a declared range": {"budget": 60, "score_range": "1..10"},
+    "judge again": {"budget": 36, "repeat": "judge"},
+    "judges": {"budget": 36, "judges": ("x", "y")},
+    "judges of one answer": {"budget": 36, "judges": ("x", "y"), "repeat": "judge"},
+    "money": {"budget": "$0.05"},
+    "a sample of items": {"budget": 4},
+    "a declared range": {"budget": 36, "score_range": "1..10"},
 }
 
 
@@ -55,7 +55,7 @@ def test_a_run_gives_its_own_rows(kind: str, run: Any, tmp_path: Path) -> None:
     if str(options["budget"]).startswith("$"):
         (tmp_path / "prices.yaml").write_text(PRICES)
         options["prices"] = str(tmp_path / "prices.yaml")
-    log = run(budgeted(story_rating(10), **options))
+    log = run(budgeted(story_rating(6), **options))
     assert log.status == "success"
     check(rows_of(log, "judge_rating"), tmp_path / "logs")
 
@@ -86,7 +86,7 @@ def test_judges_in_turn_give_their_own_rows(
 ) -> None:
     means = {"x": 3.0, "y": 6.0}
     judges = [get_model(f"simulated/{n}", mean=means[n], fail=fail, memoize=False) for n in means]
-    task = budgeted(story_rating(10), budget=72, judges=judges, **options)
+    task = budgeted(story_rating(6), budget=36, judges=judges, **options)
     log = run(task, fail_on_error=False)
     told = rows_of(log, "judge_rating")
     if (worst := entry_of(log, "summary")["summary"]["at_worst"]) is not None:
@@ -109,10 +109,10 @@ def test_items_that_no_judge_scored_are_in_what_holds_at_worst(
 
         return solve
 
-    task = story_rating(10)
+    task = story_rating(7)
     task.solver = chain(task.solver, failing())
     judges = [get_model(f"simulated/{n}", mean=m, memoize=False) for n, m in (("x", 3.0), ("y", 6.0))]
-    log = run(budgeted(task, budget=72, judges=judges, **options), fail_on_error=False)
+    log = run(budgeted(task, budget=42, judges=judges, **options), fail_on_error=False)
     told, worst = rows_of(log, "judge_rating"), entry_of(log, "summary")["summary"]["at_worst"]
     assert worst[0] < told["lower"]
     check({**told, "lower": worst[0], "upper": worst[1]}, tmp_path / "logs")

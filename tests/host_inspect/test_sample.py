@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import time
 from pathlib import Path
@@ -14,7 +15,7 @@ from inspect_ai.log import EvalLog, read_eval_log
 from inspect_ai.scorer import mean
 from inspect_ai.solver import TaskState
 from tests.host_inspect.race_tasks import written
-from tests.host_inspect.worlds import COMMAND, entry_of, retried, rows_of, scoring, solving
+from tests.host_inspect.worlds import COMMAND, UNWATCHED, entry_of, retried, rows_of, scoring, solving
 
 import warm
 from evalbudget.errors import EvalbudgetError
@@ -171,7 +172,7 @@ def test_a_killed_run_goes_on_with_the_same_sample_although_items_fail(tmp_path:
     file = tmp_path / "numbers.py"
     file.write_text(TASK_FILE)
     whole, killed = tmp_path / "whole", tmp_path / "killed"
-    done = warm.run(_command(file, whole), host="inspect")
+    done = warm.run(_command(file, whole), host="inspect", env=os.environ | UNWATCHED)
     assert done.returncode == 0, done.stderr
     process = warm.Popen(
         _command(file, killed, "-T", "seconds=0.1"), host="inspect", stdout=subprocess.DEVNULL

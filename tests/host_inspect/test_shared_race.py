@@ -16,7 +16,7 @@ import pytest
 from inspect_ai.log import list_eval_logs, read_eval_log
 from tests.host_inspect.race_tasks import attempts, model, quiz, run
 from tests.host_inspect.test_race_resume import TASK_FILE
-from tests.host_inspect.worlds import COMMAND
+from tests.host_inspect.worlds import COMMAND, UNWATCHED
 
 import warm
 from evalbudget_inspect import race
@@ -37,17 +37,19 @@ def processes() -> Iterator[list[subprocess.Popen[Any]]]:
         process.stdout.close()
 
 
-def started(folder: Path, store: str, name: str, *more: str) -> subprocess.Popen[Any]:
+def started(
+    folder: Path, store: str, name: str, *more: str, env: dict[str, str] | None = None
+) -> subprocess.Popen[Any]:
     """One model in a process of its own."""
     command = [
         *(*COMMAND, "race", str(folder / "quiz.py"), "--model", f"simulated/{name}", "--all-arms", "3"),
         *("--log-dir", str(folder / f"logs-{name}"), "--store", store),
         *("--sampler", "ucb-e", "--batch", "4", "--max-samples", "2", "--json", str(folder / f"{name}.json")),
-        *("-M", "bernoulli=true", "-M", "template='{grade}'", "-M", "latency=0.03", "--log-buffer", "1"),
+        *("-M", "bernoulli=true", "-M", "template='{grade}'", "-M", "latency=0.03"),
         *("--display", "none", *(more or ("--budget", str(BUDGET)))),
     ]
     options: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    return warm.Popen(command, host="inspect", **options)
+    return warm.Popen(command, host="inspect", env=os.environ | (env or {}), **options)
 
 
 def bill(folder: Path) -> list[str]:
@@ -60,7 +62,7 @@ def test_three_processes_share_a_race(
 ) -> None:
     store = f"{postgresql.url}#three"
     (tmp_path / "quiz.py").write_text(TASK_FILE)
-    processes += [started(tmp_path, store, name) for name in "abc"]
+    processes += [started(tmp_path, store, name, env=UNWATCHED) for name in "abc"]
     for process in processes:
         told, _ = process.communicate(timeout=120)
         assert process.returncode == 0, told
@@ -78,7 +80,7 @@ def test_one_of_them_is_killed_and_run_again_in_tokens(
     tmp_path: Path, processes: list[subprocess.Popen[Any]]
 ) -> None:
     (tmp_path / "quiz.py").write_text(TASK_FILE)
-    more = ("--eval-set", "--budget", "5000tok", "--max-tokens", "100")
+    more = ("--eval-set", "--budget", "5000tok", "--max-tokens", "100", "--log-buffer", "1")
     store = str(tmp_path / "store.db")
     hold = tmp_path / "hold-b"
     hold.touch()

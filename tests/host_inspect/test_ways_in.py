@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 from inspect_ai.log import read_eval_log
 from inspect_ai.model import get_model
-from tests.host_inspect.worlds import COMMAND
+from tests.host_inspect.worlds import COMMAND, UNWATCHED
 
 import warm
 from evalbudget import Design, Reading
@@ -33,7 +33,7 @@ def _command(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def _here(*arguments: str) -> Result:
     """The same command without the seconds that a process of its own takes to start."""
-    return CliRunner().invoke(cli, arguments)
+    return CliRunner(env=UNWATCHED).invoke(cli, arguments)
 
 
 def test_three_ways_in_give_the_same_run(

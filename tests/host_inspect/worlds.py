@@ -15,9 +15,15 @@ from tests.host_inspect.race_tasks import QUIET
 EVALBUDGET = "import sys; from evalbudget.cli.main import main; sys.argv[0] = 'evalbudget'; main()"
 COMMAND = [sys.executable, "-c", EVALBUDGET, "inspect"]
 """``evalbudget inspect`` in a process of its own."""
-UNWATCHED = {"INSPECT_EVAL_NO_LOG_REALTIME": "1", "INSPECT_EVAL_SCORE_DISPLAY": "1"}
+UNWATCHED = {
+    "INSPECT_EVAL_NO_LOG_REALTIME": "1",
+    "INSPECT_EVAL_SCORE_DISPLAY": "1",
+    "INSPECT_EVAL_CTL_SERVER": "false",
+    "INSPECT_EVAL_LOG_BUFFER": "1000",
+}
 """Environment of a run that nobody watches and nothing kills: no buffer of events, no metrics on the way
-(the host's variable for --no-score-display has no NO in its name)."""
+(the host's variable for --no-score-display has no NO in its name), no server that says how it goes, and
+samples are in the log when it ends."""
 
 
 def scoring(name: str, value: Callable[[TaskState], Any], metrics: Any = None) -> Callable[[], Scorer]:
