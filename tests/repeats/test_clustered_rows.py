@@ -25,7 +25,7 @@ def rows_of(
 
 
 def test_the_error_is_between_clusters_and_repeats_are_of_these_items() -> None:
-    rows = [[1.0, 1.0], [1.0, 0.0]] * 3 + [[0.0, 0.0], [0.0, 1.0]] * 3
+    rows = [[1.0, 1.0, 1.0], [1.0, 0.0, 1.0]] * 3 + [[0.0, 0.0, 0.0], [0.0, 1.0, 0.0]] * 3
     plain, clustered = rows_of(rows, None), rows_of(rows, [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3])
     assert clustered.rows["estimate"] == plain.rows["estimate"]
     assert clustered.rows["stderr"] > 1.2 * plain.rows["stderr"]

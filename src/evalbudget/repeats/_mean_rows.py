@@ -191,8 +191,8 @@ def mean_rows(
 
     - The spread between the means of few items may come out below the repeats' own error by chance. Where
       that error has as many degrees of freedom or more, ``stderr`` is the larger of the two, and ``lower``
-      and ``upper`` span both intervals. Where no item was read twice, nothing is known of repeats alone, and
-      nothing said.
+      and ``upper`` span both intervals. Where it has fewer, since few items were read twice, the error and
+      interval of repeats are at most those with items random too. Where none was, nothing is said of them.
     - Ends stay within ``bounds``.
     - No interval has no width, and no standard error is 0: equal scores do not prove that others are
       impossible. What the range of the scores says of them is in the interval, and there is no ``stderr``.
@@ -209,11 +209,15 @@ def mean_rows(
         bounds: the smallest and the largest possible score, declared or known from the scorer.
         level: of the intervals.
     """
-    again = _moved(repeats, total.value, level)
-    read_again = np.isfinite(repeats.standard_error)
+    again, error = _moved(repeats, total.value, level), repeats.standard_error
+    read_again = np.isfinite(error)
     if read_again:
         total = _not_below(total, repeats)
-    values = {"estimate": total.value, "repeats_stderr": _positive(repeats.standard_error)}
+        error = float(np.fmin(error, total.standard_error))
+        own = total.confidence_interval(level)
+        if own.half_width < again.half_width:  # where items are random too it holds for these as well
+            again = own
+    values = {"estimate": total.value, "repeats_stderr": _positive(error)}
     enough = clusters is None or clusters >= FEWEST_ITEMS
     if items >= FEWEST_ITEMS:
         if enough and np.isfinite(total.standard_error):
