@@ -8,7 +8,9 @@ import urllib.parse
 import urllib.request
 from collections import Counter
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from dataclasses import asdict, dataclass
+from http.client import HTTPException
 from typing import Any
 
 from evalbudget.audits.store._store import AuditStore
@@ -125,15 +127,16 @@ class LabelStudio:
             with _OPENER.open(request, timeout=_SECONDS) as reply:
                 return parsed_json(reply.read())
         except urllib.error.HTTPError as ex:
-            with ex:
-                body = without_secrets(ex.read(2000).decode("utf-8", "replace"))
+            said = b""
+            with ex, suppress(HTTPException, OSError):
+                said = ex.read(2000)
             if 300 <= ex.code < 400:
                 raise InvalidInputError(
                     f"{self.url} sends elsewhere, to {ex.headers.get('Location')}; if that is the "
                     "server, give its "
                     "address as --url (the key is sent nowhere else)"
                 ) from ex
-            told = " ".join(body.split())[:_SHOWN]
+            told = " ".join(without_secrets(said.decode("utf-8", "replace")).split())[:_SHOWN]
             remedy = {
                 401: "set LABEL_STUDIO_API_KEY to a token of an account there (Account & Settings)",
                 403: "the account of LABEL_STUDIO_API_KEY may not do that; take one that can",
@@ -143,7 +146,7 @@ class LabelStudio:
         except (urllib.error.URLError, OSError) as ex:
             reason = getattr(ex, "reason", ex)
             raise InvalidInputError(f"{self.url} cannot be reached ({reason}); check --url") from ex
-        except ValueError as ex:
+        except (ValueError, HTTPException) as ex:
             raise InvalidInputError(
                 f"{method} {self.url}{path} answered something that is no JSON; is it Label Studio?"
             ) from ex
