@@ -19,19 +19,23 @@ import pytest
 from tests.audits.store.audits import Told
 from tests.hostile.damage import check_damage, refusal
 
-from evalbudget import Design, resume
+from evalbudget import Budget, Design, resume
 from evalbudget.audits.store import AuditStore
 from evalbudget.audits.store._run import go_on
 from evalbudget.audits.store.exchange import export, import_labels
 from evalbudget.backtest import RecordedScores
+from evalbudget.budget import Unit
 from evalbudget.design import Reading
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.journal import Event, Header
+from evalbudget.prices import Tariff, Usage
 from evalbudget.races.prediction import FactorModel
 from evalbudget.races.prediction._files import load_factors, save_factors
 from evalbudget.recorded._files import open_scores
 from evalbudget.repeats.samplers import EBBernstein
-from evalbudget.run import JournalFile, read_journal
+from evalbudget.run import Bill, JournalFile, read_journal
+from evalbudget.run._bill import spent_on
+from evalbudget.run._shared_purchase import SharedPurchase
 
 CSV = b"model,item,rater,repeat,score\na,x,r,0,1.5\na,y,r,0,2\na,y,r,1,\nb,x,r,0,3\n"
 BOUGHT_CSV = (
@@ -293,6 +297,43 @@ def test_a_journal_after_any_damage(tmp_path: Path) -> None:
         again.ask(20)
 
     check_damage(path.read_bytes(), reader(damaged, go_on), damaged, examples=200)
+
+
+@pytest.mark.claim
+def test_a_bill_after_any_damage(tmp_path: Path) -> None:
+    path, damaged = tmp_path / "whole.bill", tmp_path / "a.bill"
+    cap, tariff = Budget(100.0, Unit.TOKENS), Tariff(Unit.TOKENS, {})
+    bill = Bill.on_file(path, cap, tariff)
+    for hold in bill.reserve_all("m", [(30, 0, "s"), (20, 0, "t"), (10, 0, "")], role="judge")[:2]:
+        bill.settle(hold, Usage(input=12))
+    bill.close()
+
+    def go_on(path: Path) -> None:
+        again = Bill.on_file(path, cap, tariff)
+        again.close()
+        assert 0.0 <= again.spent
+        assert again.reserve("m", 101, 0) is None
+        spent_on(path)
+
+    check_damage(path.read_bytes(), reader(damaged, go_on), damaged)
+
+
+@pytest.mark.claim
+def test_a_store_that_processes_share_after_any_damage(tmp_path: Path) -> None:
+    path, damaged = tmp_path / "whole.sqlite", tmp_path / "a.sqlite"
+
+    def buy(path: Path) -> None:
+        worker = SharedPurchase(sampler(), Budget(60), str(path))
+        try:
+            for request in worker.buy(3):
+                worker.tell(Reading(request, 0.5, 1.0))
+            worker.look()
+            assert 0.0 <= worker.ledger.spent <= 60.0
+        finally:
+            worker.close()
+
+    buy(path)
+    check_damage(path.read_bytes(), reader(damaged, buy), damaged, examples=30)
 
 
 @pytest.fixture(scope="module")
