@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from click.testing import Result
 from inspect_ai.log import list_eval_logs, read_eval_log
-from inspect_ai.model import GenerateConfig
+from inspect_ai.model import GenerateConfig, get_model
 from inspect_ai.model._model_config import ModelConfig
 from tests import keys
 from tests.host_inspect.log_worlds import logged, number, questions, quiz, rewritten
@@ -23,6 +23,8 @@ from tests.keys import found_in, leaks, read_by_every_command, terminal
 
 import warm
 from evalbudget import secrets
+from evalbudget.errors import InvalidInputError
+from evalbudget_inspect import budgeted
 from loopback import Server
 
 QUIZ = Path(__file__).parents[2] / "examples" / "race_quiz.py"
@@ -171,6 +173,22 @@ def test_what_a_judge_repeats(task_file: Path, tmp_path: Path, monkeypatch: pyte
     assert not found_in("".join(score.model_dump_json() for score in scores))
     assert log.results is not None
     assert not found_in(log.results.model_dump_json() + log.eval.model_dump_json())
+
+
+def test_a_judge_of_python_whose_headers_the_host_would_write_is_refused(make_task: Any) -> None:
+    header = GenerateConfig(extra_headers={"Authorization": f"Bearer {OTHERS['header']}"})
+    judge = get_model("simulated/judge", api_key=ARGUMENT, config=header, memoize=False)
+    for given in (judge, {"name": "j", "model": judge}):
+        with pytest.raises(InvalidInputError, match="has a secret in Authorization") as refused:
+            budgeted(make_task(3), budget=9, judges=[given])
+        assert not found_in(str(refused.value))
+
+
+def test_a_key_of_a_judge_of_python_is_in_no_log(make_task: Any, run: Any, tmp_path: Path) -> None:
+    judge = get_model("simulated/judge", api_key=ARGUMENT, secret=OTHERS["key"], memoize=False)
+    assert run(budgeted(make_task(3), budget=9, judges=[judge, "simulated/other"])).status == "success"
+    assert list(tmp_path.rglob("*.eval"))
+    assert not leaks(tmp_path)
 
 
 def test_killed(task_file: Path, tmp_path: Path) -> None:

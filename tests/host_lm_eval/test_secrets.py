@@ -11,8 +11,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import lm_eval
 import pytest
 from click.testing import Result
+from lm_eval.tasks import TaskManager
 from tests import keys
 from tests.host_lm_eval.log_worlds import averages, write_log
 from tests.host_lm_eval.worlds import EVALBUDGET, environment, simple_evaluate, write_task
@@ -20,6 +22,7 @@ from tests.keys import found_in, leaks, read_by_every_command, terminal
 
 import warm
 from evalbudget import secrets
+from evalbudget.errors import InvalidInputError
 from evalbudget_lm_eval import budgeted
 from loopback import Server
 
@@ -171,6 +174,20 @@ def test_a_key_of_a_model_that_was_made_in_python(server: Server, tmp_path: Path
         simple_evaluate(tmp_path, lm, apply_chat_template=True)
     assert len(server.served) == 6
     assert not leaks(tmp_path, but="samples_")
+
+
+@pytest.mark.parametrize("what", ["gen_kwargs", "model_args"])
+def test_a_key_that_python_gives_to_the_host_is_refused(what: str, server: Server, tmp_path: Path) -> None:
+    args, key = {"model": "m", "base_url": server.chat}, {"auth_token": OTHERS["model-args"]}
+    tasks = write_task(tmp_path, n=6)
+    given: dict[str, Any] = {"model_args": args | key} if what == "model_args" else {"gen_kwargs": key}
+    manager = TaskManager(include_path=str(tasks), include_defaults=False, metadata=given.get("model_args"))
+    with budgeted(budget=6), pytest.raises(InvalidInputError, match="of task 'numbers' has a secret in auth"):
+        lm_eval.simple_evaluate(
+            "local-chat-completions", tasks=["numbers"], task_manager=manager, **{"model_args": args, **given}
+        )
+    assert not server.served
+    assert not leaks(tmp_path)
 
 
 def test_killed(server: Server, tmp_path: Path) -> None:
