@@ -164,6 +164,22 @@ def test_parquet_after_any_damage(tmp_path: Path) -> None:
     check_damage(path.read_bytes(), reader(path, open_scores), path, examples=60)
 
 
+@pytest.mark.parametrize("limit", ["2", "0.0000001"])
+def test_parquet_that_ends_the_process_of_its_reader(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
+    pyarrow = pytest.importorskip("pyarrow")
+    monkeypatch.setenv("EVALBUDGET_LARGEST_GIB", limit)
+    path = tmp_path / "scores.parquet"
+    parquet.write_table(pyarrow.table({"item": ["x", "y"], "score": [1.0, None]}), path, compression="none")
+    whole = path.read_bytes()
+    footer = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
+    for at in range(footer, footer + 80):  # where each column has a list of sizes
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 2]) + whole[at + 1 :])
+        refusal(lambda: open_scores(path), path)
+
+
 BOMBS = """
 import sys, resource
 from pathlib import Path
