@@ -65,9 +65,17 @@ def test_no_way_in_leaks(task_file: Path, tmp_path: Path) -> None:
     key, logs = ["-M", f"api_key={ARGUMENT}"], ["--log-dir", tmp_path / "logs"]
     model = ["--model", "simulated/writer", "--model-role", "grader=simulated/judge"]
     assert command("eval", f"{task_file}@rating", "--budget", 18, *model, *key, *logs).exit_code == 0
+    (tmp_path / "known.yaml").write_text("".join(f"story-0{i}: 0.25\n" for i in range(1, 7)))
+    known = ["--sampler", "robin", "--variances", tmp_path / "known.yaml"]
+    for verb in ("eval", "eval-set"):
+        again = ["--log-dir", tmp_path / verb, "--budget", 18]
+        assert command(verb, f"{task_file}@rating", *model, *key, *known, *again).exit_code == 0
     raced = ["--model", "simulated/alder,simulated/elm", "-M", "bernoulli=true", "--limit", 4, "--budget", 8]
     board = ["--json", tmp_path / "board.json", "--log-dir", tmp_path / "raced"]
     assert command("race", QUIZ, *raced, *key, *board).exit_code in (0, 3)
+    others = ["--model", "simulated/ginkgo,simulated/hazel", "-M", "bernoulli=true", *raced[4:]]
+    earlier = ["--history", tmp_path / "raced", "--log-dir", tmp_path / "others"]
+    assert command("race", QUIZ, *others, *key, *earlier).exit_code in (0, 3)
     assert keys.command("report", tmp_path / "raced", "--html", tmp_path / "raced.html").exit_code == 0
     again = keys.command("inspect", "leaderboard", tmp_path / "raced", "--json", tmp_path / "again.json")
     assert again.exit_code == 0, again.output
@@ -295,6 +303,10 @@ def test_gates_pairwise_and_judges_of_finished_logs(tmp_path: Path, monkeypatch:
 def test_keys_in_files_that_cannot_be_read(text: str, task_file: Path, tmp_path: Path) -> None:
     (tmp_path / "file.yaml").write_text(text)
     words = ["eval", f"{task_file}@rating", "--model", "simulated/writer"]
-    for more in (["--budget", "$1", "--prices", "file.yaml"], ["--budget", 18, "--judges", "file.yaml"]):
+    for more in (
+        ["--budget", "$1", "--prices", "file.yaml"],
+        ["--budget", 18, "--judges", "file.yaml"],
+        ["--budget", 18, "--sampler", "robin", "--variances", "file.yaml"],
+    ):
         done = command(*words, *more)
         assert done.exit_code == 2

@@ -95,6 +95,15 @@ def test_no_way_in_leaks(server: Server, tmp_path: Path) -> None:
     done = command("run", *plain, *task, "--vary_seed", "--budget", "$1", "--prices", prices, *paid)
     assert done.exit_code == 0, done.output
     assert "of $1.00" in done.output
+    known = tmp_path / "known.yaml"
+    known.write_text("".join(f"numbers:{i}: 0.25\n" for i in range(6)))
+    robin = ["--sampler", "robin", "--variances", known, "--output_path", tmp_path / "robin"]
+    done = command("run", *plain, *task, "--vary_seed", "--budget", 12, *robin)
+    assert done.exit_code == 0, done.output
+    others = [model.replace('"model": "', '"model": "other-') for model in models]
+    earlier = ["--history", out, "--output_path", tmp_path / "others"]
+    done = command("race", *others, *task, "--budget", 24, *earlier, "--log_samples")
+    assert done.exit_code in (0, 3), done.output
     files = [word for kind in ("json", "markdown", "junit") for word in (f"--{kind}", tmp_path / kind)]
     gate = [
         "gate",
@@ -235,10 +244,11 @@ def test_keys_in_output_of_the_host(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["m: {input: 1, output: 2, api_key: marked-file}", "api_key: marked-file: {a: 1"]
 )
-@pytest.mark.parametrize("flag", ["--prices", "--judges"])
+@pytest.mark.parametrize("flag", ["--prices", "--judges", "--variances"])
 def test_keys_in_files_that_cannot_be_read(text: str, flag: str, server: Server, tmp_path: Path) -> None:
     (file := tmp_path / "file.yaml").write_text(text)
     model = ["--model", "local-chat-completions", "--model_args", server.chat_args()]
-    done = command("run", *model, *shared(tmp_path), "--budget", "$1", flag, file)
+    more = ["--budget", "$1"] if flag != "--variances" else ["--budget", 12, "--sampler", "robin"]
+    done = command("run", *model, *shared(tmp_path), *more, flag, file)
     assert done.exit_code == 2, done.output
     assert not server.served

@@ -102,10 +102,18 @@ def test_a_key_in_what_is_replayed(tmp_path: Path) -> None:
     table, earlier, out = tmp_path / "table.csv", tmp_path / "earlier.csv", tmp_path / "out"
     as_csv(rows("a", "bb"), table)
     as_csv(rows("ccc", "dddd", "eeeee"), earlier)
+    both = [row | {"rater": f"judge {KEY} {n}"} for row in rows("a", "bb") for n in range(2)]
+    as_csv(both, judged := tmp_path / "judged.csv")
+    found = open_scores(judged)
+    assert found is not None
+    labelled = tmp_path / "labelled.npz"
+    replace(found, reference=found.scores[..., 0]).save(labelled)
     out.mkdir()
     for words in (
         ["repeats", table, "--budget", "1.5x", "--model", "a ***"],
         ["races", table, "--budget", "100%", "--history", earlier],
+        ["judges", judged, "--budget", 24, "--rotation", "cyclic"],
+        ["audits", labelled, "--sampler", "human-only"],
     ):
         done = command("backtest", *words, "--seeds", 1, "--json", out / f"{words[0]}.json")
         assert done.exit_code == 0, done.output
