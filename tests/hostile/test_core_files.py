@@ -178,6 +178,8 @@ def test_parquet_that_ends_the_process_of_its_reader(
     for at in range(footer, footer + 80):  # where each column has a list of sizes
         path.write_bytes(whole[:at] + bytes([whole[at] ^ 2]) + whole[at + 1 :])
         refusal(lambda: open_scores(path), path)
+    path.write_bytes(whole.replace(b"x", b"\xf9"))
+    assert "is damaged" in refusal(lambda: open_scores(path), path) or limit != "2"
 
 
 BOMBS = """

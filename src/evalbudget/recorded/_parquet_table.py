@@ -56,7 +56,9 @@ def parquet_table(path: Path, read: Callable[[Sequence[str]], Collection[int]]) 
             column = column.cast(column.type.value_type)
         columns[name] = column
     nothing = pa.nulls(len(table))
-    return pa.table([columns.get(name, nothing) for name in schema.names], names=schema.names)
+    table = pa.table([columns.get(name, nothing) for name in schema.names], names=schema.names)
+    table.validate(full=True)  # texts are UTF-8
+    return table
 
 
 def _size(path: Path, names: Collection[str], *, of_all: bool) -> int:
