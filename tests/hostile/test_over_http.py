@@ -71,6 +71,9 @@ def test_label_studio_may_answer_anything(
             sync(store, LabelStudio(f"http://{HOST}", "a.b.c"), None, lambda _: draws)
 
         read(replies[place])
+        for size in (b"9223372036854775808", b"999999999999999"):
+            huge = b"HTTP/1.1 200 OK\r\nContent-Length: " + size + b"\r\n\r\n{"
+            assert "no JSON" in refusal(partial(read, huge), Path(HOST))
         for cut_off in (REFUSED[:-15], replies[place][:-2], b"SSH-2.0\r\n"):
             assert refusal(partial(read, cut_off), Path(HOST))
         check_damage(REFUSED if which == "refusal" else replies[which], read, Path(HOST), examples=20)

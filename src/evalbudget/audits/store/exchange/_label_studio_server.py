@@ -19,10 +19,11 @@ from evalbudget.audits.store.exchange._importing import Imported, import_labels
 from evalbudget.audits.store.exchange._projects import remembered
 from evalbudget.errors import InvalidInputError
 from evalbudget.secrets import keep_out, without_secrets
-from evalbudget.untrusted import parsed_json
+from evalbudget.untrusted import largest, parsed_json
 
 _AT_ONCE = 250  # tasks of one request
 _SECONDS = 60.0
+_PIECE = 1 << 16  # bytes
 _SHOWN = 200
 
 
@@ -125,7 +126,7 @@ class LabelStudio:
         request = urllib.request.Request(self.url + path, data, headers, method=method)
         try:
             with _OPENER.open(request, timeout=_SECONDS) as reply:
-                return parsed_json(reply.read())
+                return parsed_json(_content(reply))
         except urllib.error.HTTPError as ex:
             said = b""
             with ex, suppress(HTTPException, OSError):
@@ -148,8 +149,18 @@ class LabelStudio:
             raise InvalidInputError(f"{self.url} cannot be reached ({reason}); check --url") from ex
         except (ValueError, HTTPException) as ex:
             raise InvalidInputError(
-                f"{method} {self.url}{path} answered something that is no JSON; is it Label Studio?"
+                f"{method} {self.url}{path} answered something that is no JSON ({ex}); is it Label Studio?"
             ) from ex
+
+
+def _content(reply: Any) -> bytes:
+    """All of it, piece by piece: one declared length alone would fill the memory."""
+    said = bytearray()
+    while piece := reply.read(_PIECE):
+        said += piece
+        if len(said) > largest():
+            raise ValueError(f"it is more than {largest() / 2**30:g} GiB")
+    return bytes(said)
 
 
 def sync(
