@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import socket
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -103,8 +104,10 @@ def test_the_page_may_be_asked_anything(tmp_path: Path, caplog: pytest.LogCaptur
         def ask(said: bytes) -> None:
             with socket.create_connection(("127.0.0.1", server.server_port), 60) as client:
                 client.sendall(said.replace(b"KEY", server.token.encode()))
-                client.shutdown(socket.SHUT_WR)
-                answer = client.makefile("rb").read()
+                answer = b""
+                with suppress(OSError):  # it is gone already: what it was sent is too long
+                    client.shutdown(socket.SHUT_WR)
+                    answer = client.makefile("rb").read()
             status = answer[9:12] or b"400"  # nothing, to what is no request
             assert b"200" <= status < b"500", answer
 

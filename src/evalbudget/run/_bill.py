@@ -447,7 +447,8 @@ class Bill:
             number = int(entry["hold"])
             if number < self._count:
                 raise ValueError(f"call {number} begins twice")
-            self._hold(Hold(number, str(entry["model"]), most, bound, entry["sample"], entry["role"]))
+            model, sample, role = (str(entry[name]) for name in ("model", "sample", "role"))
+            self._hold(Hold(number, model, most, bound, sample, role))
             return
         hold = self._open.get(entry["end"])
         if hold is None:

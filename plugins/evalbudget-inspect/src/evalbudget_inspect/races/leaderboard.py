@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from inspect_ai.log import EvalLog
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.races import Leaderboard as Leaderboard
@@ -29,11 +29,11 @@ def leaderboard(logs: EvalLog | Iterable[EvalLog]) -> Leaderboard:
             if "race" in entry and "gate" not in entry:
                 try:
                     board = _BOARD.validate_python(entry["race"])
-                except ValidationError as ex:
-                    first = ex.errors()[0]
+                    board.table(width=80)  # whose numbers no float may hold
+                except (ArithmeticError, LookupError, TypeError, ValueError) as ex:
                     raise InvalidInputError(
                         f"{log.location or log.eval.model} is damaged: what it says of its race cannot be "
-                        f"read ({'.'.join(map(str, first['loc']))}: {first['msg']}); leave it out"
+                        f"read ({' '.join(str(ex).split())[:200]}); leave it out"
                     ) from ex
                 known = found.get(str(entry.get("race_id")))
                 if known is None or board.spent >= known.spent:
