@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 import stat
+from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import fields, is_dataclass, replace
@@ -14,7 +15,7 @@ from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import quote, quote_plus, unquote
 
 from evalbudget.errors import InvalidInputError
 
@@ -326,8 +327,16 @@ def _looked_for() -> list[str]:
             known.update(_values(value))
         else:
             known.update(_values_in(value))
-    known |= {json.dumps(secret)[1:-1] for secret in known}
+    known.update(form for secret in tuple(known) for form in _repeated(secret))
     return sorted(known, key=len, reverse=True)
+
+
+def _repeated(secret: str) -> Iterator[str]:
+    """As in JSON and in addresses."""
+    yield json.dumps(secret)[1:-1]
+    yield quote_plus(secret, errors="surrogateescape")
+    for safe in ("", "/"):
+        yield quote(secret, safe, errors="surrogateescape")
 
 
 def _without(value: Any, known: list[str]) -> Any:
@@ -362,9 +371,12 @@ def _values_in(text: str) -> Iterator[str]:
 
 
 def _passwords(text: str) -> Iterator[str]:
-    """Those in addresses."""
+    """Those in addresses, and as clients send them."""
     for found in _ADDRESS.finditer(text):
-        yield from _values((_login(*found.groups()) or "").partition(":")[2])
+        login = _login(*found.groups()) or ""
+        for password in _values(login.partition(":")[2]):
+            yield password
+            yield b64encode(unquote(login).encode(errors="replace")).decode()
 
 
 def _names_of_secrets(value: Any, name: str = "its text") -> Iterator[str]:

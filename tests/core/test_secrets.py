@@ -143,6 +143,17 @@ def test_values_that_were_given(monkeypatch: pytest.MonkeyPatch) -> None:
     assert without_known(said) == "*** *** *** *** *** anything-else short"
 
 
+def test_values_as_addresses_and_clients_write_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(secrets, "_given", set())
+    monkeypatch.setenv("SOME_API_KEY", "ab+c/d e=0123")
+    monkeypatch.setenv("OTHER_API_KEY", "no-text-\udcff-01")  # bytes that are no UTF-8
+    keep_out({"base_url": "http://me:wo%40d-0123@host/v1"})
+    said = (
+        "ab%2Bc%2Fd%20e%3D0123 ab%2Bc/d%20e%3D0123 ab%2Bc%2Fd+e%3D0123 no-text-%FF-01 Basic bWU6d29AZC0wMTIz"
+    )
+    assert without_known(said) == "*** *** *** *** Basic ***"
+
+
 @pytest.mark.parametrize("value", ["lm-studio", "postgres", "Password", "correct horse"])
 def test_plain_words_are_no_secrets_wherever_they_stand(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_API_KEY", value)

@@ -8,6 +8,7 @@ import math
 import os
 import zipfile
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,16 +19,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from inspect_ai.log import EvalSample
 from tests.claims import replications
+from tests.host_inspect.race_tasks import quiz, three
+from tests.host_inspect.race_tasks import run as run_race
 from tests.hostile.damage import FULL, always_the_same, check_damage, check_linear, refusal
 
 from evalbudget.cli.main import cli
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.untrusted import check_archive
-from evalbudget_inspect import budgeted
+from evalbudget_inspect import budgeted, leaderboard, race
 from evalbudget_inspect.host.attempt_notes import read_note
 from evalbudget_inspect.host.log_files import check_log
 from evalbudget_inspect.judges.judge_names import JudgeModel, read_judges
-from evalbudget_inspect.reading.logs import read_samples
+from evalbudget_inspect.reading.logs import read_headers, read_samples
 from evalbudget_inspect.reading.open_logs import open_scores
 
 VALUES = (None, -1, 1e400, "x", "", [], {}, [[1]], 10**400, True, "C", {"x": {"y": []}})
@@ -94,6 +97,35 @@ def test_a_log_after_any_damage(run: Any, make_task: Any, tmp_path: Path) -> Non
         place = next(p for p in places(header) if p[-2:] == ("evalbudget", key))
         damaged = {**members, "header.json": json.dumps(changed(header, place, value)).encode()}
         assert told in refusal(lambda damaged=damaged: read(damaged), path)  # type: ignore[misc]
+
+
+@pytest.mark.claim
+def test_a_leaderboard_after_any_damage(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    logs = run_race(race(quiz(4), budget=8), three()[:2], tmp_path / "logs")
+    folder, path = tmp_path / "logs", tmp_path / "damaged.eval"
+    with zipfile.ZipFile(logs[0].location.removeprefix("file://")) as log:
+        header = json.loads(log.read("header.json"))
+
+    def board(source: Path) -> str:
+        return str(leaderboard(read_headers(source)).table())
+
+    assert "simulated/b" in board(folder)
+    where = [p for p in places(header["results"]) if "race" in p or p[-1:] == ("evalbudget",)]
+
+    @always_the_same(replications(80, FULL))
+    @given(st.sampled_from(where), st.sampled_from(VALUES))
+    def altered(at: Place, value: object) -> None:
+        results = changed(header["results"], at, value)
+        with zipfile.ZipFile(path, "w") as log:
+            log.writestr("header.json", json.dumps(header | {"results": results}))
+        with suppress(EvalbudgetError):  # it may be of no race any more
+            board(path)
+
+    altered()
+    os.mkfifo(folder / "pipe.eval")
+    (folder / "damaged.eval").write_bytes(b"PK")
+    assert "simulated/b" in board(folder)
+    assert caplog.text.count("left out: ") == 2
 
 
 def test_phases_that_are_none(run: Any, make_task: Any, tmp_path: Path) -> None:

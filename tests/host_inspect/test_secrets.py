@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from click.testing import Result
 from inspect_ai.log import list_eval_logs, read_eval_log
-from inspect_ai.model import GenerateConfig
+from inspect_ai.model import GenerateConfig, get_model
 from inspect_ai.model._model_config import ModelConfig
 from tests import keys
 from tests.host_inspect.log_worlds import logged, number, questions, quiz, rewritten
@@ -23,6 +23,8 @@ from tests.keys import found_in, leaks, read_by_every_command, terminal
 
 import warm
 from evalbudget import secrets
+from evalbudget.errors import InvalidInputError
+from evalbudget_inspect import budgeted
 from loopback import Server
 
 QUIZ = Path(__file__).parents[2] / "examples" / "race_quiz.py"
@@ -63,9 +65,17 @@ def test_no_way_in_leaks(task_file: Path, tmp_path: Path) -> None:
     key, logs = ["-M", f"api_key={ARGUMENT}"], ["--log-dir", tmp_path / "logs"]
     model = ["--model", "simulated/writer", "--model-role", "grader=simulated/judge"]
     assert command("eval", f"{task_file}@rating", "--budget", 18, *model, *key, *logs).exit_code == 0
+    (tmp_path / "known.yaml").write_text("".join(f"story-0{i}: 0.25\n" for i in range(1, 7)))
+    known = ["--sampler", "robin", "--variances", tmp_path / "known.yaml"]
+    for verb in ("eval", "eval-set"):
+        again = ["--log-dir", tmp_path / verb, "--budget", 18]
+        assert command(verb, f"{task_file}@rating", *model, *key, *known, *again).exit_code == 0
     raced = ["--model", "simulated/alder,simulated/elm", "-M", "bernoulli=true", "--limit", 4, "--budget", 8]
     board = ["--json", tmp_path / "board.json", "--log-dir", tmp_path / "raced"]
     assert command("race", QUIZ, *raced, *key, *board).exit_code in (0, 3)
+    others = ["--model", "simulated/ginkgo,simulated/hazel", "-M", "bernoulli=true", *raced[4:]]
+    earlier = ["--history", tmp_path / "raced", "--log-dir", tmp_path / "others"]
+    assert command("race", QUIZ, *others, *key, *earlier).exit_code in (0, 3)
     assert keys.command("report", tmp_path / "raced", "--html", tmp_path / "raced.html").exit_code == 0
     again = keys.command("inspect", "leaderboard", tmp_path / "raced", "--json", tmp_path / "again.json")
     assert again.exit_code == 0, again.output
@@ -173,6 +183,22 @@ def test_what_a_judge_repeats(task_file: Path, tmp_path: Path, monkeypatch: pyte
     assert not found_in(log.results.model_dump_json() + log.eval.model_dump_json())
 
 
+def test_a_judge_of_python_whose_headers_the_host_would_write_is_refused(make_task: Any) -> None:
+    header = GenerateConfig(extra_headers={"Authorization": f"Bearer {OTHERS['header']}"})
+    judge = get_model("simulated/judge", api_key=ARGUMENT, config=header, memoize=False)
+    for given in (judge, {"name": "j", "model": judge}):
+        with pytest.raises(InvalidInputError, match="has a secret in Authorization") as refused:
+            budgeted(make_task(3), budget=9, judges=[given])
+        assert not found_in(str(refused.value))
+
+
+def test_a_key_of_a_judge_of_python_is_in_no_log(make_task: Any, run: Any, tmp_path: Path) -> None:
+    judge = get_model("simulated/judge", api_key=ARGUMENT, secret=OTHERS["key"], memoize=False)
+    assert run(budgeted(make_task(3), budget=9, judges=[judge, "simulated/other"])).status == "success"
+    assert list(tmp_path.rglob("*.eval"))
+    assert not leaks(tmp_path)
+
+
 def test_killed(task_file: Path, tmp_path: Path) -> None:
     logs = tmp_path / "logs"
     judge = json.dumps({"model": "simulated/judge", "model_args": {"latency": 0.1}})
@@ -277,6 +303,10 @@ def test_gates_pairwise_and_judges_of_finished_logs(tmp_path: Path, monkeypatch:
 def test_keys_in_files_that_cannot_be_read(text: str, task_file: Path, tmp_path: Path) -> None:
     (tmp_path / "file.yaml").write_text(text)
     words = ["eval", f"{task_file}@rating", "--model", "simulated/writer"]
-    for more in (["--budget", "$1", "--prices", "file.yaml"], ["--budget", 18, "--judges", "file.yaml"]):
+    for more in (
+        ["--budget", "$1", "--prices", "file.yaml"],
+        ["--budget", 18, "--judges", "file.yaml"],
+        ["--budget", 18, "--sampler", "robin", "--variances", "file.yaml"],
+    ):
         done = command(*words, *more)
         assert done.exit_code == 2

@@ -11,8 +11,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import lm_eval
 import pytest
 from click.testing import Result
+from lm_eval.tasks import TaskManager
 from tests import keys
 from tests.host_lm_eval.log_worlds import averages, write_log
 from tests.host_lm_eval.worlds import EVALBUDGET, environment, simple_evaluate, write_task
@@ -20,6 +22,7 @@ from tests.keys import found_in, leaks, read_by_every_command, terminal
 
 import warm
 from evalbudget import secrets
+from evalbudget.errors import InvalidInputError
 from evalbudget_lm_eval import budgeted
 from loopback import Server
 
@@ -92,6 +95,15 @@ def test_no_way_in_leaks(server: Server, tmp_path: Path) -> None:
     done = command("run", *plain, *task, "--vary_seed", "--budget", "$1", "--prices", prices, *paid)
     assert done.exit_code == 0, done.output
     assert "of $1.00" in done.output
+    known = tmp_path / "known.yaml"
+    known.write_text("".join(f"numbers:{i}: 0.25\n" for i in range(6)))
+    robin = ["--sampler", "robin", "--variances", known, "--output_path", tmp_path / "robin"]
+    done = command("run", *plain, *task, "--vary_seed", "--budget", 12, *robin)
+    assert done.exit_code == 0, done.output
+    others = [model.replace('"model": "', '"model": "other-') for model in models]
+    earlier = ["--history", out, "--output_path", tmp_path / "others"]
+    done = command("race", *others, *task, "--budget", 24, *earlier, "--log_samples")
+    assert done.exit_code in (0, 3), done.output
     files = [word for kind in ("json", "markdown", "junit") for word in (f"--{kind}", tmp_path / kind)]
     gate = [
         "gate",
@@ -173,6 +185,20 @@ def test_a_key_of_a_model_that_was_made_in_python(server: Server, tmp_path: Path
     assert not leaks(tmp_path, but="samples_")
 
 
+@pytest.mark.parametrize("what", ["gen_kwargs", "model_args"])
+def test_a_key_that_python_gives_to_the_host_is_refused(what: str, server: Server, tmp_path: Path) -> None:
+    args, key = {"model": "m", "base_url": server.chat}, {"auth_token": OTHERS["model-args"]}
+    tasks = write_task(tmp_path, n=6)
+    given: dict[str, Any] = {"model_args": args | key} if what == "model_args" else {"gen_kwargs": key}
+    manager = TaskManager(include_path=str(tasks), include_defaults=False, metadata=given.get("model_args"))
+    with budgeted(budget=6), pytest.raises(InvalidInputError, match="of task 'numbers' has a secret in auth"):
+        lm_eval.simple_evaluate(
+            "local-chat-completions", tasks=["numbers"], task_manager=manager, **{"model_args": args, **given}
+        )
+    assert not server.served
+    assert not leaks(tmp_path)
+
+
 def test_killed(server: Server, tmp_path: Path) -> None:
     server.latency = 0.05
     models = [f"--arm=a{i}=local-chat-completions:{arm}" for i, arm in enumerate(arms(server))]
@@ -218,10 +244,11 @@ def test_keys_in_output_of_the_host(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["m: {input: 1, output: 2, api_key: marked-file}", "api_key: marked-file: {a: 1"]
 )
-@pytest.mark.parametrize("flag", ["--prices", "--judges"])
+@pytest.mark.parametrize("flag", ["--prices", "--judges", "--variances"])
 def test_keys_in_files_that_cannot_be_read(text: str, flag: str, server: Server, tmp_path: Path) -> None:
     (file := tmp_path / "file.yaml").write_text(text)
     model = ["--model", "local-chat-completions", "--model_args", server.chat_args()]
-    done = command("run", *model, *shared(tmp_path), "--budget", "$1", flag, file)
+    more = ["--budget", "$1"] if flag != "--variances" else ["--budget", 12, "--sampler", "robin"]
+    done = command("run", *model, *shared(tmp_path), *more, flag, file)
     assert done.exit_code == 2, done.output
     assert not server.served

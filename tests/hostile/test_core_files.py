@@ -10,28 +10,37 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.audits.store.audits import Told
-from tests.hostile.damage import check_damage, refusal
+from tests.claims import replications
+from tests.hostile.damage import FULL, always_the_same, check_damage, refusal
 
-from evalbudget import Design, resume
+from evalbudget import Budget, Design, resume
 from evalbudget.audits.store import AuditStore
 from evalbudget.audits.store._run import go_on
 from evalbudget.audits.store.exchange import export, import_labels
 from evalbudget.backtest import RecordedScores
+from evalbudget.budget import Unit
 from evalbudget.design import Reading
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.journal import Event, Header
+from evalbudget.prices import Price, Tariff, Usage
+from evalbudget.races import RaceConfig
+from evalbudget.races._shared_race import Entry, SharedRace
 from evalbudget.races.prediction import FactorModel
 from evalbudget.races.prediction._files import load_factors, save_factors
 from evalbudget.recorded._files import open_scores
 from evalbudget.repeats.samplers import EBBernstein
-from evalbudget.run import JournalFile, read_journal
+from evalbudget.run import Bill, JournalFile, read_journal
+from evalbudget.run._bill import spent_on
+from evalbudget.run._shared_purchase import SharedPurchase
 
 CSV = b"model,item,rater,repeat,score\na,x,r,0,1.5\na,y,r,0,2\na,y,r,1,\nb,x,r,0,3\n"
 BOUGHT_CSV = (
@@ -155,6 +164,24 @@ def test_parquet_after_any_damage(tmp_path: Path) -> None:
     check_damage(path.read_bytes(), reader(path, open_scores), path, examples=60)
 
 
+@pytest.mark.parametrize("limit", ["2", "0.0000001"])
+def test_parquet_that_ends_the_process_of_its_reader(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
+    pyarrow = pytest.importorskip("pyarrow")
+    monkeypatch.setenv("EVALBUDGET_LARGEST_GIB", limit)
+    path = tmp_path / "scores.parquet"
+    parquet.write_table(pyarrow.table({"item": ["x", "y"], "score": [1.0, None]}), path, compression="none")
+    whole = path.read_bytes()
+    footer = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
+    for at in range(footer, footer + 80):  # where each column has a list of sizes
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 2]) + whole[at + 1 :])
+        refusal(lambda: open_scores(path), path)
+    path.write_bytes(whole.replace(b"x", b"\xf9"))
+    assert "is damaged" in refusal(lambda: open_scores(path), path) or limit != "2"
+
+
 BOMBS = """
 import sys, resource
 from pathlib import Path
@@ -269,6 +296,9 @@ def test_parquet_with_lists_and_with_long_numbers(tmp_path: Path) -> None:
     )
 
 
+WRITTEN = (None, -1, 2**62, 1e400, "x", b"\xff", '{"config":[]}', "[" * 2000)
+
+
 def sampler() -> EBBernstein:
     return EBBernstein(Design.of_items(5), seed=1)
 
@@ -293,6 +323,90 @@ def test_a_journal_after_any_damage(tmp_path: Path) -> None:
         again.ask(20)
 
     check_damage(path.read_bytes(), reader(damaged, go_on), damaged, examples=200)
+
+
+@pytest.mark.claim
+def test_a_bill_after_any_damage(tmp_path: Path) -> None:
+    path, damaged = tmp_path / "whole.bill", tmp_path / "a.bill"
+    cap, tariff = Budget(100.0, Unit.TOKENS), Tariff(Unit.TOKENS, {})
+    bill = Bill.on_file(path, cap, tariff)
+    for hold in bill.reserve_all("m", [(30, 0, "s"), (20, 0, "t"), (10, 0, "")], role="judge")[:2]:
+        bill.settle(hold, Usage(input=12))
+    bill.close()
+
+    def go_on(path: Path) -> None:
+        again = Bill.on_file(path, cap, tariff)
+        again.close()
+        assert again.spent >= 0.0
+        assert again.reserve("m", 101, 0) is None
+        spent_on(path)
+
+    check_damage(path.read_bytes(), reader(damaged, go_on), damaged)
+
+
+def buy(path: Path) -> None:
+    """In a store that processes share."""
+    worker = SharedPurchase(sampler(), Budget(60), str(path))
+    try:
+        for request in worker.buy(3):
+            worker.tell(Reading(request, 0.5, 1.0))
+        worker.look()
+        assert worker.ledger.spent >= 0.0
+    finally:
+        worker.close()
+
+
+def race(path: Path) -> None:
+    """The same, with a bill."""
+    config = RaceConfig(budget="$1", seed=2, store=str(path), all_arms=2)
+    prices = Tariff(Unit.USD, {"a": Price(1, 1), "b": Price(1, 1)})
+    worker = SharedRace(config, list("ijklmn"), ["a", "b"], about={"task": "t"}, tariff=prices)
+    try:
+        worker.join([Entry("a", 3), Entry("b", 3)])
+        worker.look()
+        for asked in worker.wanted()[:2]:
+            worker.completed(asked.arm, asked.key, 0.5)
+        worker.pay(0, 1.0)
+        worker.look()
+        assert worker.evaluations >= 0.0
+    finally:
+        worker.close()
+
+
+@pytest.mark.claim
+def test_a_store_that_processes_share_after_any_damage(tmp_path: Path) -> None:
+    path, damaged = tmp_path / "whole.sqlite", tmp_path / "a.sqlite"
+    buy(path)
+    check_damage(path.read_bytes(), reader(damaged, buy), damaged, examples=30)
+
+
+@pytest.mark.claim
+@pytest.mark.parametrize("use", [buy, race])
+def test_a_store_that_processes_share_and_that_something_else_wrote_into(
+    tmp_path: Path, use: Callable[[Path], None]
+) -> None:
+    path, whole = tmp_path / "a.sqlite", tmp_path / "whole.sqlite"
+    use(whole)
+    with closing(sqlite3.connect(whole)) as db:
+        columns = [(t, c[1]) for t in ("meta", "steps") for c in db.execute(f"PRAGMA table_info({t})")]
+        triggers = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'")]
+        rows = [row for (row,) in db.execute("SELECT min(rowid) FROM steps GROUP BY kind")]
+    values = (*WRITTEN, "[]", '{"arm": "a"}')
+
+    @always_the_same(replications(25, FULL))
+    @given(st.sampled_from(columns), st.sampled_from(rows), st.sampled_from(values))
+    def each(column: tuple[str, str], row: int, value: object) -> None:
+        for left in tmp_path.glob("a.sqlite*"):
+            left.unlink()
+        path.write_bytes(whole.read_bytes())
+        with closing(sqlite3.connect(path, isolation_level=None)) as db, suppress(sqlite3.Error):
+            db.execute("PRAGMA ignore_check_constraints = ON")
+            for name in triggers:
+                db.execute(f"DROP TRIGGER {name}")
+            db.execute('UPDATE {} SET "{}" = ? WHERE rowid = ?'.format(*column), (value, row))
+        refusal(lambda: use(path), path)
+
+    each()
 
 
 @pytest.fixture(scope="module")
@@ -326,9 +440,6 @@ def test_an_audit_store_whose_schema_is_not_utf_8(store_bytes: bytes, tmp_path: 
     path = tmp_path / "a.sqlite"
     path.write_bytes(store_bytes.replace(b"tablelabelslabels", b"table\xa7abels\xa7abels"))
     assert "is no audit store, or damaged: malformed" in refusal(lambda: use(path), path)
-
-
-WRITTEN = (None, -1, 2**62, 1e400, "x", b"\xff", '{"config":[]}', "[" * 2000)
 
 
 @pytest.mark.parametrize("value", WRITTEN, ids=lambda value: repr(value)[:12])

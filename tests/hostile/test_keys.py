@@ -27,7 +27,7 @@ from tests.keys import command, found_in, leaks, read_by_every_command
 from evalbudget.audits.store import Answer, AuditRun, weigh
 from evalbudget.errors import InvalidInputError
 from evalbudget.hooks._plugins import plugins
-from evalbudget.pairwise import as_text
+from evalbudget.pairwise import Answers, ModelAnswers, as_text
 from evalbudget.pairwise._preferences import Preference
 from evalbudget.recorded._files import open_scores
 
@@ -102,10 +102,18 @@ def test_a_key_in_what_is_replayed(tmp_path: Path) -> None:
     table, earlier, out = tmp_path / "table.csv", tmp_path / "earlier.csv", tmp_path / "out"
     as_csv(rows("a", "bb"), table)
     as_csv(rows("ccc", "dddd", "eeeee"), earlier)
+    both = [row | {"rater": f"judge {KEY} {n}"} for row in rows("a", "bb") for n in range(2)]
+    as_csv(both, judged := tmp_path / "judged.csv")
+    found = open_scores(judged)
+    assert found is not None
+    labelled = tmp_path / "labelled.npz"
+    replace(found, reference=found.scores[..., 0]).save(labelled)
     out.mkdir()
     for words in (
         ["repeats", table, "--budget", "1.5x", "--model", "a ***"],
         ["races", table, "--budget", "100%", "--history", earlier],
+        ["judges", judged, "--budget", 24, "--rotation", "cyclic"],
+        ["audits", labelled, "--sampler", "human-only"],
     ):
         done = command("backtest", *words, "--seeds", 1, "--json", out / f"{words[0]}.json")
         assert done.exit_code == 0, done.output
@@ -121,6 +129,16 @@ def test_a_key_in_preferences(tmp_path: Path, suffix: str) -> None:
     done = command("pairwise", table, "--json", tmp_path / "out" / "found.json")
     assert done.exit_code in (0, 3), done.output
     assert not leaks(tmp_path / "out")
+
+
+def test_a_key_in_the_names_of_answers_to_compare() -> None:
+    said = {f"item {KEY}": "asked", "other": "asked"}
+    runs = [ModelAnswers(f"{model} {KEY}", model, said, said) for model in "ab"]
+    found = Answers.of(runs)
+    assert (found.models, found.items) == (("a ***", "b ***"), ("item ***", "other"))
+    again = {**said, "item ***": "asked"}
+    with pytest.raises(InvalidInputError, match="differ by a key alone"):
+        Answers.of([replace(run, requests=again, answers=again) for run in runs])
 
 
 def test_a_key_in_an_audit(tmp_path: Path) -> None:

@@ -14,9 +14,11 @@ from tests.claims import replications
 from tests.hostile.damage import FULL, always_the_same, check_damage, check_linear
 from tests.hostile.test_core_files import CSV, JSON_LINES, reader
 
+from evalbudget.comparisons import Baseline
 from evalbudget.pairwise import load_preferences, parse_verdict, read_template
 from evalbudget.prices import read_prices
 from evalbudget.recorded._files import open_scores
+from evalbudget.repeats._variances import read_variances
 
 PIECES = (
     "[[A]]", "[[B]]", "[[C]]", "[[tie]]", "[[A>>B]]", "[[", "]]", "[[ A", "[[A>", ">", "**", "<think>",
@@ -101,6 +103,39 @@ def test_prices_after_any_damage(tmp_path: Path) -> None:
     assert len(read_prices(reader_of(path, PRICES))) == 3
     check_damage(PRICES, reader(path, read_prices), path)
     check_linear(reader(path, read_prices), YAML, size=2_000)
+
+
+@pytest.mark.claim
+def test_variances_after_any_damage(tmp_path: Path) -> None:
+    path, table = tmp_path / "variances.yaml", tmp_path / "earlier.csv"
+    valid = b"q1: 0.25\n1:30: 1e-3\nyes: 0\n'a b': 2\n"
+    assert len(read_variances(reader_of(path, valid))) == 4
+    check_damage(valid, reader(path, read_variances), path)
+    check_linear(reader(path, read_variances), YAML, size=2_000)
+    earlier = b"item,repeat,score\nx,0,1\nx,1,0\ny,0,1\ny,1,\n"
+    assert len(read_variances(reader_of(table, earlier))) == 2
+    check_damage(earlier, reader(table, read_variances), table)
+
+
+BASELINE = b'''\
+item,score,model,rater,task,version,field,digest,better,cluster
+'=a,0.5,m,r,t,1,x,d1,higher,c1
+b,,m,r,t,1,y,d2,higher,c1
+"'""c\\u001b""",1,m,r,t,1,x,d3,higher,c2
+'''
+
+
+@pytest.mark.claim
+def test_a_baseline_after_any_damage(tmp_path: Path) -> None:
+    path = tmp_path / "baseline.csv"
+
+    def read(path: Path) -> Baseline:
+        found = open_scores(path, category="field")
+        assert found is not None
+        return Baseline.of(found, name=str(path))
+
+    assert read(reader_of(path, BASELINE)).lower_is_better is False
+    check_damage(BASELINE, reader(path, read), path)
 
 
 def reader_of(path: Path, data: bytes) -> Path:

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import PurePath
 
 from evalbudget.errors import InvalidInputError
+from evalbudget.secrets import without_known
 
 _LEAST = 2
 _CHAT = re.compile(r"<\|[^|<>\n]+\|>|<｜[^｜\n]+｜>|\[/?INST\]|<(?:start|end)_of_turn>|<s>|<bos>")
@@ -86,9 +87,12 @@ class Answers:
                         f"item {item!r} asks something else in {run.source} than in {runs[0].source}, so "
                         "that the answers cannot be compared; give logs of the same task on the same data"
                     )
+        models, items = without_known((_names(runs), tuple(shared)))  # which are shown and written
+        if len(set(models)) < len(models) or len(set(items)) < len(items):
+            raise InvalidInputError("two names in the logs differ by a key alone; rename them in the task")
         return cls(
-            _names(runs),
-            tuple(shared),
+            models,
+            items,
             tuple(_readable([run.requests[item] for run in runs]) for item in shared),
             tuple(tuple(run.answers[item] for item in shared) for run in runs),
             len(every) - len(shared),

@@ -30,6 +30,8 @@ log = shown_logger(__name__)
 
 CUT_OFF = "cut off: its worker was started anew"
 SILENT = "its worker gave no sign of life"
+_REPEATED = frozenset({"completed", "pay", "pays", "abandoned", "unaffordable", "leave"})
+"""Steps that are methods of the race."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,7 +380,8 @@ class SharedRace(Replica, RacePurchase):
         name = entry.arm
         if self.begun and name not in self.names:
             raise InvalidInputError(
-                f"{name} is not in the race, which has begun with {', '.join(self.names)}; begin a new store"
+                f"{self._log.address}: {name} is not in the race, which has begun with "
+                f"{', '.join(self.names)}; begin a new store"
             )
         if self._has_left(name):
             raise StoreError(
@@ -398,7 +401,8 @@ class SharedRace(Replica, RacePurchase):
                 "cost; go on with the store of that race, or begin in a new folder"
             )
         raise InvalidInputError(
-            f"{name} is in this race already, run by another worker; give every arm to one worker"
+            f"{self._log.address}: {name} is in this race already, run by another worker; give every arm to "
+            "one worker"
         )
 
     # steps
@@ -417,6 +421,8 @@ class SharedRace(Replica, RacePurchase):
             found = self.bill.repeat(step.kind, step.worker, body)
         elif step.kind == "wanted":
             super().wanted()
+        elif step.kind not in _REPEATED:
+            raise StoreError(f"{self._log.address} is damaged: {step.kind!r} is no step; begin a new store")
         else:
             arm = self.names.index(body["arm"])
             key = () if "key" not in body else ((body["key"][0], body["key"][1]),)

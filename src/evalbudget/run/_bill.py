@@ -442,16 +442,18 @@ class Bill:
 
     def _take(self, entry: dict[str, Any]) -> None:
         if "hold" in entry:
-            most = float(entry["most"])
-            bound = float(entry.get("bound", most))
-            self._hold(
-                Hold(int(entry["hold"]), str(entry["model"]), most, bound, entry["sample"], entry["role"])
-            )
+            most = _amount(entry["most"])
+            bound = _amount(entry.get("bound", most))
+            number = int(entry["hold"])
+            if number < self._count:
+                raise ValueError(f"call {number} begins twice")
+            model, sample, role = (str(entry[name]) for name in ("model", "sample", "role"))
+            self._hold(Hold(number, model, most, bound, sample, role))
             return
         hold = self._open.get(entry["end"])
         if hold is None:
-            raise JournalError(f"a bill ends call {entry['end']!r}, which was not under way")
-        self._count_in(hold, float(entry["cost"]), str(entry["why"]), int(entry["tokens"]))
+            raise ValueError(f"it ends call {entry['end']!r}, which was not under way")
+        self._count_in(hold, _amount(entry["cost"]), str(entry["why"]), int(entry["tokens"]))
 
     def _write(self, entry: dict[str, Any]) -> None:
         if self._lines is not None:
@@ -488,13 +490,13 @@ def spent_in(data: bytes, where: Path | str) -> tuple[Unit, dict[str, float]]:
         for entry in entries[1:]:
             if "hold" in entry:
                 samples[entry["hold"]] = str(entry["sample"])
-                costs[entry["hold"]] = float(entry.get("bound", entry["most"]))
+                costs[entry["hold"]] = _amount(entry.get("bound", entry["most"]))
             else:
-                costs[entry["end"]] = float(entry["cost"])
+                costs[entry["end"]] = _amount(entry["cost"])
         found: dict[str, float] = {}
         for number, cost in costs.items():
             found[samples[number]] = found.get(samples[number], 0.0) + cost
-    except (LookupError, TypeError, ValueError) as ex:
+    except (ArithmeticError, LookupError, TypeError, ValueError) as ex:
         raise JournalError(f"{where} is damaged: {ex}") from ex
     return unit, found
 
@@ -543,6 +545,13 @@ def as_entry(hold: Hold) -> dict[str, Any]:
 def as_end(hold: int, cost: float, why: str, tokens: int) -> dict[str, Any]:
     """The line of one that has ended."""
     return {"end": hold, "cost": cost, "why": why, "tokens": tokens}
+
+
+def _amount(value: Any) -> float:
+    found = float(value)
+    if not 0.0 <= found < math.inf:
+        raise ValueError(f"{value!r} is no amount")
+    return found
 
 
 def _parse(data: bytes, path: Path | str) -> tuple[list[dict[str, Any]], int]:

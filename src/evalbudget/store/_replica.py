@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import count
 from threading import RLock, get_ident
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
-from evalbudget.errors import StoreDownError
+from evalbudget.errors import ReplayError, StoreDownError, StoreError
 from evalbudget.store._step_log import Step, StepLog
 
 T = TypeVar("T")
@@ -112,6 +112,19 @@ class Replica(ABC):
             self._done[step.body["call"]] = found
         return found
 
+    def _repeat_all(self, steps: Sequence[Step]) -> None:
+        """What stands in the store, which its workers could do, and which somebody else may have written."""
+        for step in steps:
+            try:
+                self._repeat(step)
+            except (ReplayError, StoreError):
+                raise
+            except Exception as ex:
+                raise StoreError(
+                    f"{self._log.address} is damaged: step {self._seen}, {step.kind}, cannot be repeated "
+                    f"({type(ex).__name__}: {ex}); begin a new store"
+                ) from ex
+
     def _turn(self, act: Callable[[], T]) -> T:
         """Do something while nobody else does; all of it is in the store when this returns.
 
@@ -130,8 +143,7 @@ class Replica(ABC):
                     entered, self._connection = True, connection
                     missed = self._log.missed(connection, self._seen)
                     with self._state:
-                        for step in missed:
-                            self._repeat(step)
+                        self._repeat_all(missed)
                         self._before_turn(connection)
                         sent = self._hand_over()
                         found = act()
@@ -165,8 +177,7 @@ class Replica(ABC):
                 if self._stale:
                     self._forget()
                     self._restart()
-                for step in steps:
-                    self._repeat(step)
+                self._repeat_all(steps)
             if len(steps) < _MANY:
                 break
 

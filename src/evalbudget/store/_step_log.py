@@ -35,6 +35,7 @@ from evalbudget.store._address import Address
 from evalbudget.store._database import Database
 from evalbudget.store._layout import Layout
 from evalbudget.store._terms import Terms
+from evalbudget.untrusted import parsed_json
 
 log = shown_logger(__name__)
 
@@ -95,8 +96,12 @@ class Step:
 
     @classmethod
     def of_row(cls, row: Row[Any]) -> Step:
-        """As it stands in the store."""
-        return cls(row.worker, row.kind, row.request, row.cost, json.loads(row.body))
+        """As it stands in the store.
+
+        Raises:
+            TypeError, ValueError: it is none.
+        """
+        return cls(row.worker, row.kind, row.request, float(row.cost), parsed_json(row.body))
 
     def as_row(self, number: int) -> dict[str, Any]:
         """As it stands in the store."""
@@ -192,8 +197,16 @@ class StepLog:
                     raise
 
     def missed(self, connection: Connection, after: int) -> list[Step]:
-        """Steps from this number on."""
-        return [Step.of_row(row) for row in connection.execute(_MISSED, {"after": after})]
+        """Steps from this number on.
+
+        Raises:
+            StoreError: something else wrote them.
+        """
+        rows = connection.execute(_MISSED, {"after": after}).all()
+        try:
+            return [Step.of_row(row) for row in rows]
+        except (TypeError, ValueError) as ex:
+            raise StoreError(f"{self._where} is damaged: {ex}; begin a new store") from ex
 
     def append(self, connection: Connection, steps: Sequence[Step], first: int) -> None:
         """Add steps, numbered from ``first``."""

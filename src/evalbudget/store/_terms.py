@@ -9,6 +9,7 @@ from typing import Any
 
 from evalbudget.errors import StoreError, differences
 from evalbudget.store._address import Address
+from evalbudget.untrusted import parsed_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +39,17 @@ class Terms:
             where: the store, for messages.
 
         Raises:
-            StoreError: says what differs.
+            StoreError: says what differs, or that they cannot be read.
         """
-        there, here = json.loads(kept), json.loads(self.as_json())
+        here = json.loads(self.as_json())
+        try:
+            found = parsed_json(kept)
+            there = {name: found[name] for name in here}
+            there["settings"] = dict(there["settings"])
+        except (LookupError, TypeError, ValueError) as ex:
+            raise StoreError(
+                f"{where} is damaged: its terms cannot be read ({ex}); begin a new store"
+            ) from ex
         if there["version"] != here["version"]:
             raise StoreError(
                 f"{where} was begun by evalbudget {there['version']}, and this is {here['version']}: workers "

@@ -9,6 +9,7 @@ import click
 from evalbudget.cli import check_target, say
 from evalbudget.cli.flags import options_of
 from evalbudget.flags import JSON
+from evalbudget.secrets import without_known
 
 
 @click.command(name="leaderboard")
@@ -21,13 +22,11 @@ def leaderboard(logs: tuple[Path, ...], json_path: str | None) -> None:
     """
     if json_path is not None:
         check_target(Path(json_path))
-    from inspect_ai.log import list_eval_logs, read_eval_log
-
     from evalbudget_inspect.races.command import write_boards
     from evalbudget_inspect.races.leaderboard import leaderboard
+    from evalbudget_inspect.reading.logs import read_headers
 
-    read = [read_eval_log(log, header_only=True) for path in logs for log in list_eval_logs(str(path))]
-    board = leaderboard(read)
+    board = without_known(leaderboard(header for path in logs for header in read_headers(path)))
     if json_path != "-":
         say(board.table())
     if json_path is not None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from inspect_ai.log import EvalLog
+from pydantic import TypeAdapter
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.races import Leaderboard as Leaderboard
-from evalbudget_inspect.host.scoring import METADATA
+from evalbudget_inspect.host.how_bought import entries_of
+
+_BOARD = TypeAdapter(Leaderboard)
 
 
 def leaderboard(logs: EvalLog | Iterable[EvalLog]) -> Leaderboard:
@@ -18,14 +21,20 @@ def leaderboard(logs: EvalLog | Iterable[EvalLog]) -> Leaderboard:
         logs: of one race, header-only or whole; those of other tasks are left out.
 
     Raises:
-        InvalidInputError: none of the logs is of a race, or they are of several.
+        InvalidInputError: none of the logs is of a race, they are of several, or one is damaged.
     """
     found: dict[str, Leaderboard] = {}
     for log in [logs] if isinstance(logs, EvalLog) else logs:
-        for score in log.results.scores if log.results else []:
-            entry = (score.metadata or {}).get(METADATA) or {}
+        for entry in entries_of(log):
             if "race" in entry and "gate" not in entry:
-                board = Leaderboard.from_json(entry["race"])
+                try:
+                    board = _BOARD.validate_python(entry["race"])
+                    board.table(width=80)  # whose numbers no float may hold
+                except (ArithmeticError, LookupError, TypeError, ValueError) as ex:
+                    raise InvalidInputError(
+                        f"{log.location or log.eval.model} is damaged: what it says of its race cannot be "
+                        f"read ({' '.join(str(ex).split())[:200]}); leave it out"
+                    ) from ex
                 known = found.get(str(entry.get("race_id")))
                 if known is None or board.spent >= known.spent:
                     found[str(entry.get("race_id"))] = board

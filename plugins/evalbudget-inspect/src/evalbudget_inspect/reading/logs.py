@@ -20,6 +20,7 @@ from inspect_ai.log import (
 )
 
 from evalbudget.errors import InvalidInputError
+from evalbudget.shown import shown_logger
 from evalbudget.untrusted import is_plain_file
 from evalbudget_inspect.host.log_files import check_log, is_summary
 from evalbudget_inspect.host.scoring import METADATA
@@ -30,6 +31,8 @@ Wanted = Callable[[EvalLog], bool]
 
 Key = tuple[int | str, int]
 """Id and epoch of a sample."""
+
+logger = shown_logger(__name__)
 
 _LARGE = {"messages", "attachments", "store", "timelines"}
 _NAMED = 3
@@ -91,6 +94,17 @@ def read_logs(path: Path, wanted: Wanted | None) -> tuple[list[Log], list[str]]:
         *_left_out(others, "Only files are read, no pipes, devices, sockets, folders or broken links."),
     ]
     return sorted(found, key=_when), notes
+
+
+def read_headers(path: Path) -> Iterator[EvalLog]:
+    """Of the log at a path, which must be readable, or of those in a folder that are."""
+    for file in sorted(logs_in(path)):
+        try:
+            yield _header(file)
+        except InvalidInputError as ex:
+            if not path.is_dir():
+                raise
+            logger.warning("left out: %s", ex)
 
 
 def _left_out(files: Sequence[Path], why: str) -> Iterator[str]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.repeats import Summary
+from evalbudget.secrets import refuse_secrets
 from evalbudget.shown import shown_logger
 from evalbudget_lm_eval.repeats.config import Config
 from evalbudget_lm_eval.repeats.kept_answers import Answers
@@ -177,6 +178,9 @@ def evaluate_replaced(
         config = None if positional else config_of(tasks)
         if config is None:
             return original(lm, task_dict, *positional, **arguments)
+        for name, task in tasks.items():
+            for what in ("generation_kwargs", "metadata"):  # also what the host was given in Python
+                refuse_secrets(getattr(task.config, what, None), f"{what} of task {name!r}")
         if config.budget is None:
             _refuse_blocks(tasks)
         with _rescored(config, tasks):

@@ -8,7 +8,9 @@ import urllib.parse
 import urllib.request
 from collections import Counter
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from dataclasses import asdict, dataclass
+from http.client import HTTPException
 from typing import Any
 
 from evalbudget.audits.store._store import AuditStore
@@ -17,10 +19,11 @@ from evalbudget.audits.store.exchange._importing import Imported, import_labels
 from evalbudget.audits.store.exchange._projects import remembered
 from evalbudget.errors import InvalidInputError
 from evalbudget.secrets import keep_out, without_secrets
-from evalbudget.untrusted import parsed_json
+from evalbudget.untrusted import largest, parsed_json
 
 _AT_ONCE = 250  # tasks of one request
 _SECONDS = 60.0
+_PIECE = 1 << 16  # bytes
 _SHOWN = 200
 
 
@@ -123,17 +126,18 @@ class LabelStudio:
         request = urllib.request.Request(self.url + path, data, headers, method=method)
         try:
             with _OPENER.open(request, timeout=_SECONDS) as reply:
-                return parsed_json(reply.read())
+                return parsed_json(_content(reply))
         except urllib.error.HTTPError as ex:
-            with ex:
-                body = without_secrets(ex.read(2000).decode("utf-8", "replace"))
+            said = b""
+            with ex, suppress(HTTPException, OSError):
+                said = ex.read(2000)
             if 300 <= ex.code < 400:
                 raise InvalidInputError(
                     f"{self.url} sends elsewhere, to {ex.headers.get('Location')}; if that is the "
                     "server, give its "
                     "address as --url (the key is sent nowhere else)"
                 ) from ex
-            told = " ".join(body.split())[:_SHOWN]
+            told = " ".join(without_secrets(said.decode("utf-8", "replace")).split())[:_SHOWN]
             remedy = {
                 401: "set LABEL_STUDIO_API_KEY to a token of an account there (Account & Settings)",
                 403: "the account of LABEL_STUDIO_API_KEY may not do that; take one that can",
@@ -143,10 +147,20 @@ class LabelStudio:
         except (urllib.error.URLError, OSError) as ex:
             reason = getattr(ex, "reason", ex)
             raise InvalidInputError(f"{self.url} cannot be reached ({reason}); check --url") from ex
-        except ValueError as ex:
+        except (ValueError, HTTPException) as ex:
             raise InvalidInputError(
-                f"{method} {self.url}{path} answered something that is no JSON; is it Label Studio?"
+                f"{method} {self.url}{path} answered something that is no JSON ({ex}); is it Label Studio?"
             ) from ex
+
+
+def _content(reply: Any) -> bytes:
+    """All of it, piece by piece: one declared length alone would fill the memory."""
+    said = bytearray()
+    while piece := reply.read(_PIECE):
+        said += piece
+        if len(said) > largest():
+            raise ValueError(f"it is more than {largest() / 2**30:g} GiB")
+    return bytes(said)
 
 
 def sync(

@@ -49,7 +49,7 @@ class _Beside:
 
     def of(self, url: str) -> int | None:
         try:
-            return _read(self._path.read_text(encoding="utf-8"), url)
+            return _read(self._path.read_text(encoding="utf-8", errors="replace"), url)
         except OSError:
             return None
 
@@ -87,5 +87,5 @@ def _read(text: str, url: str) -> int | None:
     try:
         known = parsed_json(text)
         return int(known["project"]) if known["url"] == url else None
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, LookupError, TypeError, OverflowError):
         return None
