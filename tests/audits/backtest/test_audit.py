@@ -166,7 +166,7 @@ def test_the_command_line(labelled: RecordedScores, tmp_path_factory: pytest.Tem
     assert all(row["audits"] <= 30 for row in rows)
     for extra, message in (
         (["--budget", "5x"], "No such option"),
-        (["--prices", "1,20"], "--label-price for human labels"),
+        (["--prices", "1,20"], "Did you mean '--label-price'?"),
         (["--margin", "2"], "margin"),
     ):
         refused = CliRunner().invoke(cli, [*command, "--score-range", "1..5", *extra])
