@@ -216,21 +216,21 @@ class RacingSampler(Sampler):
 
     def next_items(self, table: Table, note: Any, models: IntArray, count: int | IntArray) -> Round:
         """The next ``count`` items of each model, as far as there are any; the first of every model first."""
-        counts = np.minimum(count, self._n_items - table.drawn[models])
+        begin = table.drawn[models]
+        counts = np.minimum(count, self._n_items - begin)
         if models.size == 1:
-            only, start, k = int(models[0]), int(table.drawn[models[0]]), int(counts[0])
-            return Round(np.full(k, only), self.order(only, note)[start : start + k].astype(np.int64), note)
+            items = self.order(int(models[0]), note)[begin[0] : begin[0] + counts[0]].astype(np.int64)
+            return Round(np.full(items.size, models[0]), items, note)
         row = np.arange(int(counts.max(initial=0)))[:, None]
         taken = row < counts
         model = np.broadcast_to(models, taken.shape)[taken]
-        position = (row + table.drawn[models])[taken]
         if self._shared is not None:
-            return Round(model, self.order(0, note)[position], note)
-        item = np.empty(model.size, dtype=np.int64)
-        for each in models.tolist():
-            own = model == each
-            item[own] = self.order(each)[position[own]]
-        return Round(model, item, note)
+            return Round(model, self.order(0, note)[(row + begin)[taken]], note)
+        item = np.zeros(taken.shape, dtype=np.int64)
+        for column, each in enumerate(models.tolist()):
+            own = self.order(each)[begin[column] : begin[column] + counts[column]]
+            item[: own.size, column] = own
+        return Round(model, item[taken], note)
 
     def one_by_one(
         self, table: Table, note: Any, index: Callable[[], FloatArray], *, first: int = 1
@@ -350,6 +350,8 @@ class RacingSampler(Sampler):
         read = np.isfinite(values)
         scaled = np.full(len(cells), np.nan)
         scaled[read] = self._scaled(values[read])
+        if not read.all():
+            self._closed.update(map(Cell, cells.model[~read].tolist(), cells.item[~read].tolist()))
         self._count_costs(rows, costs)
         self._cells.mark(rows, np.where(read, READ, CLOSED), scaled)
         index = rows - self._rows.start
@@ -357,7 +359,6 @@ class RacingSampler(Sampler):
         self._wanted[index] = False
         self._unanswered -= len(cells)
         self._planned = None
-        self._closed.update(map(Cell, cells.model[~read].tolist(), cells.item[~read].tolist()))
 
     # rounds
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import math
 from abc import abstractmethod
-from copy import copy
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self, Unpack
 
@@ -62,9 +61,9 @@ class Pooled(Note):
 
     def to_change(self, batches: int) -> Self:
         """Another one after so many batches, that may be written to until it is handed on."""
-        other = copy(self)
-        parts = {k: v.copy() for k, v in vars(self).items() if isinstance(v, np.ndarray | list)}
-        vars(other).update(parts, batches=batches)
+        other = object.__new__(type(self))
+        own = {k: v.copy() if type(v) in (np.ndarray, list) else v for k, v in vars(self).items()}
+        vars(other).update(own, batches=batches)
         return other
 
 

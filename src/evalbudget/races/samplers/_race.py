@@ -165,6 +165,11 @@ class Race(ProvingSampler):
             )
         if self.predictor is not None and known >= wanted:
             self._anchors = self._first = min(anchors, self._n_items)
+        self._first_order = super().order(0)
+        if self.predictor is not None and self._anchors:
+            self._first_order = _first_of_all(
+                choose_anchors(self.predictor, self._anchors), self._first_order
+            )
 
     @property
     def minimum_readings(self) -> int:
@@ -179,13 +184,11 @@ class Race(ProvingSampler):
 
     def start(self, **more: Any) -> Any:
         """Everybody is a challenger."""
-        m, order = self._n_models, super().order(0)
-        if self.predictor is not None and self._anchors:
-            order = _first_of_all(choose_anchors(self.predictor, self._anchors), order)
+        m = self._n_models
         return super().start(
             n_anchors=self._anchors,
             past=[()] * m if self.predictor is not None else (),
-            order=order,
+            order=self._first_order,
             history_note=self._matched,
             has_history=self.predictor is not None,
             n_first=self._first,
