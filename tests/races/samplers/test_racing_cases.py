@@ -20,6 +20,7 @@ from evalbudget.races.samplers import (
     LUCB,
     UCBE,
     NaivePooling,
+    PairedEProcess,
     Pulse,
     Race,
     RacingSampler,
@@ -427,6 +428,38 @@ def test_rounds_and_requests_do_not_mix() -> None:
     other.learn(cells, np.ones(3))
     with pytest.raises(SamplerError, match="did not give"):
         other.learn(cells, np.ones(3))
+
+
+@pytest.mark.parametrize("cls", [*COLD, PairedEProcess])
+@pytest.mark.parametrize("seed", range(3))
+def test_who_looks_at_a_race_changes_nothing(cls: Any, seed: int) -> None:
+    truth = scores(seed, 5, 60, 0.8, 0.6)
+    asked = []
+    for looks in (False, True):
+        sampler, rng = cls(design(5, 60), seed=seed), random.Random(seed)
+        cells = []
+        while requests := sampler.ask(1):
+            cell = requests[0].cell
+            cells.append(cell)
+            sampler.tell([Reading(requests[0], truth[cell.model, cell.item])])
+            if looks:
+                assert sampler.leader() not in sampler.lost
+                assert sampler.eliminated.keys() >= sampler.lost
+            if len(cells) in (20, 61, 90):
+                sampler.withdraw(rng.randrange(4))
+        asked.append((cells, sampler.lost, sampler.leader()))
+    assert asked[0] == asked[1]
+
+
+def test_a_model_withdrawn_while_whole_rounds_are_read() -> None:
+    sampler = UCBE(design(3, 30), batch=10, seed=0)
+    cells = sampler.next_cells()
+    assert cells is not None
+    sampler.withdraw(1)
+    sampler.learn(cells, np.ones(len(cells)))
+    assert [sampler.n_read(model) for model in range(3)] == [10, 10, 10]
+    finish(sampler, np.ones((3, 30)))
+    assert [sampler.n_read(model) for model in range(3)] == [30, 10, 30]
 
 
 def test_an_adopted_cell_that_is_not_answered_holds_nobody_up() -> None:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from evalbudget.races._draws import ModelDraws
+from evalbudget.races._draws import Chances, ModelDraws
 from evalbudget.statistics._bounds import BoolArray, FloatArray, IntArray
 
 OPEN, ASKED, READ, CLOSED = range(4)
@@ -119,12 +119,14 @@ class Note:
         lost: which models left because they were down or withdrawn, same shape.
         n_anchors: items at the start of the order that were chosen, not drawn.
         past: of each model, of each of its rounds, what was predicted before it; empty without predictions.
+        chances: of each model, of each of its rounds, those of its draws; empty where these are uniform.
     """
 
     left_at: IntArray
     lost: BoolArray
     n_anchors: int = 0
     past: list[tuple[Frozen, ...]] | tuple[()] = ()
+    chances: list[tuple[Chances, ...]] | tuple[()] = ()
 
     @property
     def is_in(self) -> BoolArray:
@@ -193,4 +195,5 @@ def draws_of(table: Table, note: Note, model: int, *, cost: float = float("nan")
         else np.zeros(drawn.size),
         unseen_prediction_sum=np.array([total for _, total, _ in past]) if past else none,
         unseen_prediction_sum_sq=np.array([squares for *_, squares in past]) if past else none,
+        chances=Chances.joined(note.chances[model], drawn.size) if note.chances else None,
     )

@@ -10,7 +10,7 @@ import numpy as np
 
 from evalbudget.design import Design
 from evalbudget.errors import InvalidInputError
-from evalbudget.races._draws import Chances, ModelDraws
+from evalbudget.races._draws import Chances
 from evalbudget.races.estimates import benchmark_mean
 from evalbudget.races.prediction import FactorModel, match_items
 from evalbudget.races.prediction._outlook import Outlook
@@ -28,12 +28,10 @@ class Visits(Note):
 
     Attributes:
         outlooks: what it is expected to score.
-        chances: of its draws, batch by batch.
         is_precise: whether its mean is known well enough, shape (n_models,).
     """
 
     outlooks: list[Outlook]
-    chances: list[tuple[Chances, ...]]
     is_precise: BoolArray
 
 
@@ -180,7 +178,7 @@ class Visit(RacingSampler):
             read = np.isfinite(scores)
             outlooks[model] = outlooks[model].after(item[read], scores[read])
             if self.half_width is not None and note.is_in[model]:
-                draws = self._draws_of(table, note, model)
+                draws = draws_of(table, note, model)
                 estimate = benchmark_mean(draws, bounds=self.score_range, simultaneous=self._n_models)
                 is_precise[model] = estimate.confidence_interval(0.95).half_width <= self.half_width
         return replace(note, outlooks=outlooks, is_precise=is_precise)
@@ -189,13 +187,5 @@ class Visit(RacingSampler):
 
     def estimates(self, table: Table, note: Any) -> FloatArray:
         """Weighted by the chances of the draws."""
-        found = [benchmark_mean(self._draws_of(table, note, m)).value for m in range(self._n_models)]
+        found = [benchmark_mean(draws_of(table, note, m)).value for m in range(self._n_models)]
         return np.array(found)
-
-    def draws(self, model: int) -> ModelDraws:
-        """The model's cells in draw order, with their chances."""
-        return self._draws_of(*self._now(), model, cost=float(self._requests_of[model]))
-
-    def _draws_of(self, table: Table, note: Visits, model: int, *, cost: float = math.nan) -> ModelDraws:
-        given = draws_of(table, note, model, cost=cost)
-        return replace(given, chances=Chances.joined(note.chances[model], given.value.size))
