@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar, Unpack
 
@@ -186,7 +186,7 @@ class RacingSampler(Sampler):
         lost = (table.lost_at >= 0) & note.is_in
         if not lost.any():
             return note
-        return replace(note, left_at=np.where(lost, table.lost_at, note.left_at), lost=note.lost | lost)
+        return note.but(left_at=np.where(lost, table.lost_at, note.left_at), lost=note.lost | lost)
 
     def why_over(self, table: Table, note: Note) -> str:
         """The reason if nobody is left to ask; empty otherwise."""
@@ -412,7 +412,7 @@ class RacingSampler(Sampler):
 
     def _settle(self) -> None:
         """Take in the round under way if it is finished."""
-        if self._round is None or self._unsettled:
+        if self._unsettled or self._round is None:
             return
         model, value = self._round.model, self._cells.column("value")[self._rows]
         read = np.isfinite(value)
@@ -518,9 +518,9 @@ class RacingSampler(Sampler):
     def _waiting(self, under_way: Round, passes: Passes, eligible: Eligible | None) -> Cell | None:
         """The first cell of the pass that may be handed out now."""
         while True:
-            held_back = False
+            held_back, states = False, self._states
             for index in passes.cells:
-                if self._wanted[index] and self._states[index] == OPEN:
+                if self._wanted[index] and states[index] == OPEN:
                     model, item = int(under_way.model[index]), int(under_way.item[index])
                     cell = Cell(model, item, self._failed_epochs.get((model, item), 0))
                     if eligible is None or eligible(cell):

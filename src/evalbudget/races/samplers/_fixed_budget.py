@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Unpack
 
 import numpy as np
@@ -73,7 +73,7 @@ class FixedBudgetSampler(RacingSampler):
                 means = self._paired_means(table, note, remaining)
                 worst = remaining[np.lexsort((-self._rank[remaining], means))[:surplus]]
                 note = note.leaving(worst.tolist(), table.asked)
-            note = replace(note, number=note.number + 1)
+            note = note.but(number=note.number + 1)
             nobody = note.remaining.size <= 1 or not self.drawable(table, note).size
             if nobody or self._new_items(table, note) > 0:
                 return note

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Unpack
 
 import numpy as np
@@ -80,7 +80,7 @@ class LUCB(RacingSampler):
     def _judged(self, table: Table, note: Duel) -> Duel:
         remaining = note.remaining
         if remaining.size <= 1:
-            return replace(note, decided="best") if remaining.size else note
+            return note.but(decided="best") if remaining.size else note
         leader, challenger = self._duel(table, note)
         below, upper = self._bounds(table)
         lower, decided = below[leader], note.decided
@@ -94,7 +94,7 @@ class LUCB(RacingSampler):
                     complete = bool((table.n_read[close] == self._n_items).all())
                     decided = "tie" if complete else "equivalent"
         worse = remaining[upper[remaining] < lower - _TOLERANCE]
-        return replace(note.leaving(worse.tolist(), table.asked), decided=decided)
+        return note.leaving(worse.tolist(), table.asked).but(decided=decided)
 
     def _duel(self, table: Table, note: Duel) -> tuple[int, int]:
         leader = self.first(np.where(table.n_read > 0, table.means, -np.inf), note.is_in)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Unpack
 
 from evalbudget.design import Design
@@ -37,5 +36,5 @@ class PairedEProcess(ProvingSampler):
     def plan(self, table: Table, last: Proving | None) -> Round | Stop:
         """The next items of all contenders."""
         note = self.resumed(table, last)
-        note = replace(note, proof=self.advanced(table, note))
+        note = note.but(proof=self.advanced(table, note))
         return self.proving(table, self.without_dropped(table, note), self.batch)

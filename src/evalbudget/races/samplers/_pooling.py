@@ -61,10 +61,8 @@ class Pooled(Note):
 
     def to_change(self, batches: int) -> Self:
         """Another one after so many batches, that may be written to until it is handed on."""
-        other = object.__new__(type(self))
-        own = {k: v.copy() if type(v) in (np.ndarray, list) else v for k, v in vars(self).items()}
-        vars(other).update(own, batches=batches)
-        return other
+        own = {k: v.copy() for k, v in vars(self).items() if type(v) in (np.ndarray, list)}
+        return self.but(**own, batches=batches)
 
 
 class PoolingSampler(RacingSampler):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar, Unpack
 
@@ -65,7 +65,7 @@ class ProvingSampler(RacingSampler):
     ) -> None:
         self.delta = check_delta(delta)
         super().__init__(design, batch=batch, options={**options, "delta": delta}, **common)
-        self._seen: tuple[Any, BestProof | None] = (None, None)  # the proof since the note, as last looked at
+        self._seen: tuple[Any, BestProof | None] = (None, None)  # as last looked at, and whom it is about
 
     # what hosts may look at
 
@@ -73,8 +73,10 @@ class ProvingSampler(RacingSampler):
     def proof(self) -> BestProof | None:
         """The proof, as far as all contenders have come; None before the anchors are read."""
         table, note = self._now()
-        seen = self._seen[1] if self._seen[0] is note else note.proof
-        self._seen = note, self.advanced(table, replace(note, proof=seen))
+        about, (seen_about, seen) = (note.n_anchors, note.lost.tolist()), self._seen
+        if seen_about != about or seen is None or (note.proof is not None and seen.read < note.proof.read):
+            seen = note.proof
+        self._seen = about, self.advanced(table, note.but(proof=seen))
         return self._seen[1]
 
     @property
@@ -105,7 +107,7 @@ class ProvingSampler(RacingSampler):
             note = note.leaving([model], int(table.lost_at[model]))
             is_lost = note.lost | table.is_withdrawn
             is_lost[model] = True
-            note = self.begun_anew(table, replace(note, lost=is_lost))
+            note = self.begun_anew(table, note.but(lost=is_lost))
         return note
 
     def begun_anew(self, table: Table, note: Any) -> Any:
@@ -113,11 +115,11 @@ class ProvingSampler(RacingSampler):
 
         Whom the proof had dropped is back in the race, unless the new one drops it as well.
         """
-        proof = self.advanced(table, replace(note, proof=None))
+        proof = self.advanced(table, note.but(proof=None))
         back = ~note.is_in & ~note.lost
         if proof is not None:
             back &= proof.dropped_at < 0
-        return replace(note, proof=proof, left_at=np.where(back, -1, note.left_at))
+        return note.but(proof=proof, left_at=np.where(back, -1, note.left_at))
 
     def without_dropped(self, table: Table, note: Any) -> Any:
         """The same once those have left whom the proof has dropped."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Unpack
 
 import numpy as np
@@ -298,22 +298,25 @@ class Race(ProvingSampler):
                 f = note.forecast.row(model)[note.order[int(table.drawn[model]) :]]
                 before = f[: item.size], float(f.sum()), float((f * f).sum())
             past[model] += (before,)
-        return planned._replace(note=replace(note, past=past))
+        return planned._replace(note=note.but(past=past))
 
     def _learned(self, table: Table, note: Known) -> Known:
         if self.weighs_costs and (total := float(table.drawn.sum())) >= note.costs_at:
-            note = replace(note, log_cost=self._log_cost(table), costs_at=_GROWTH * total)
+            note = note.but(log_cost=self._log_cost(table), costs_at=_GROWTH * total)
         if note.has_history and note.forecast is None:
             note = self._tried(table, note)
         if not note.has_history or table.drawn.max() > note.n_anchors:
             note = self._taken_in(table, note)
         mean, variance = self._posterior(table, note)
-        note = replace(note, mean=mean, variance=variance, proof=self.advanced(table, note))
+        note = note.but(mean=mean, variance=variance)
         if (note.is_in & note.is_chased).any():
             near = _behind(note, self._leading(note)) <= _SURE
             if (note.is_chased & ~near).any():
-                note = replace(note, is_chased=note.is_chased & near)
-        return note if self._to_steer(table, note).size else self.without_dropped(table, note)
+                note = note.but(is_chased=note.is_chased & near)
+        if self._to_steer(table, note).size:
+            return note
+        proved: Known = self.without_dropped(table, note.but(proof=self.advanced(table, note)))
+        return proved
 
     def _log_cost(self, table: Table) -> FloatArray:
         assert table.cost is not None
@@ -340,7 +343,7 @@ class Race(ProvingSampler):
             return note
         forecast = Forecast(self.predictor, item, scores)
         none = self._no_effects(self._n_items - note.n_anchors, forecast.noise)
-        return replace(note, forecast=forecast, **none)
+        return note.but(forecast=forecast, **none)
 
     def _without_history(
         self, table: Table, note: Known, item: IntArray, of_history: float, of_constant: float
@@ -349,11 +352,11 @@ class Race(ProvingSampler):
             f"history dropped: on the {item.size} items that every model answered first, its predictions are "
             f"no better than a constant's (off by {of_history:.2f} against {of_constant:.2f})"
         )
-        note = replace(note, has_history=False, history_note=told, past=())
+        note = note.but(has_history=False, history_note=told, past=())
         if not note.n_anchors:
             return note
         order = _first_of_all(item, super().order(0))
-        note = replace(note, order=order, n_anchors=item.size, n_first=item.size)
+        note = note.but(order=order, n_anchors=item.size, n_first=item.size)
         anew: Known = self.begun_anew(
             table, note
         )  # anchors adopted from an earlier run may have begun the proof
@@ -385,7 +388,7 @@ class Race(ProvingSampler):
                 unread[model] = forecast.row(model)[note.order[end:]].sum()
                 fitted_at[model] = end
         effects.settle(models, None if forecast is None else forecast.noise)
-        return replace(note, effects=effects, forecast=forecast, predicted_unread=unread, fitted_at=fitted_at)
+        return note.but(effects=effects, forecast=forecast, predicted_unread=unread, fitted_at=fitted_at)
 
     def _posterior(self, table: Table, note: Known) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of every model's benchmark mean."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -138,13 +138,19 @@ class Note:
         """Models in the race, indices."""
         return np.flatnonzero(self.left_at < 0)
 
+    def but(self, **changes: Any) -> Self:
+        """The same with other values: what dataclasses.replace does in five times as long."""
+        other = object.__new__(type(self))
+        vars(other).update(vars(self), **changes)
+        return other
+
     def leaving(self, models: Iterable[int], asked: int) -> Self:
         """The same once these models have left, those that are still in the race."""
         left_at = self.left_at.copy()
         for model in models:
             if left_at[model] < 0:
                 left_at[model] = asked
-        return replace(self, left_at=left_at)
+        return self.but(left_at=left_at)
 
 
 class Round(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Unpack
 
 import numpy as np
@@ -152,7 +152,7 @@ class Visit(RacingSampler):
         return Round(
             np.tile(first, item.shape[1]),
             item.T.ravel(),
-            replace(note, chances=chances),
+            note.but(chances=chances),
             np.stack([of_batch.propensity for _, of_batch in drawn]).T.ravel(),
         )
 
@@ -181,7 +181,7 @@ class Visit(RacingSampler):
                 draws = draws_of(table, note, model)
                 estimate = benchmark_mean(draws, bounds=self.score_range, simultaneous=self._n_models)
                 is_precise[model] = estimate.confidence_interval(0.95).half_width <= self.half_width
-        return replace(note, outlooks=outlooks, is_precise=is_precise)
+        return note.but(outlooks=outlooks, is_precise=is_precise)
 
     # what is known
 
