@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 
 from evalbudget.races.prediction._coefficient import clipped
-from evalbudget.races.samplers import Pulse
+from evalbudget.races.samplers import Pulse, Table
+from evalbudget.races.samplers._pulse import Pulsed
+from evalbudget.statistics._bounds import FloatArray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Forgetful(Pulsed):
+    """Also how many batches of each model Zbar leaves out."""
+
+    forgotten: FloatArray
 
 
 class AuthorsPulse(Pulse):
@@ -20,24 +32,26 @@ class AuthorsPulse(Pulse):
 
     name = "pulse-authors-code"
 
-    def _prepare(self) -> None:
-        super()._prepare()
-        self._forgotten = np.zeros(self._n_models)  # batches of each model that Zbar leaves out
+    notes = Forgetful
 
-    def _refit(self, model: int, drawn: int) -> None:
-        super()._refit(model, drawn)
-        self._forget(model)
+    def start(self, **more: Any) -> Any:
+        """Nothing is left out."""
+        return super().start(forgotten=np.zeros(self._n_models), **more)
 
-    def _forget(self, model: int) -> None:
-        self._corrections[model] = 0.0
-        self._forgotten[model] = self._batches_of[model]
+    def _refit(self, table: Table, note: Any, model: int) -> None:
+        super()._refit(table, note, model)
+        self._forget(note, model)
 
-    def _weight_of_predictions(self, model: int, size: int, left: int) -> float:
-        if not self._batches_of[model]:
+    def _forget(self, note: Any, model: int) -> None:
+        note.corrections[model] = 0.0
+        note.forgotten[model] = note.batches_of[model]
+
+    def _weight_of_predictions(self, note: Any, model: int, size: int, left: int) -> float:
+        if not note.batches_of[model]:
             return self.coefficient.first
-        k = self._batches_of[model] - self._forgotten[model]
-        mean = float(self._corrections[model] / k) if k else 0.0
-        return self._rule(float(self._unseen_sum[model]), float(self._unseen_sum_sq[model]), size, left, mean)
+        k = note.batches_of[model] - note.forgotten[model]
+        mean = float(note.corrections[model] / k) if k else 0.0
+        return self._rule(float(note.unseen_sum[model]), float(note.unseen_sum_sq[model]), size, left, mean)
 
     def _rule(self, F: float, Phi: float, size: int, left: int, mean_correction: float) -> float:
         return code_coefficient(F, Phi, size / left, mean_correction)
@@ -48,9 +62,9 @@ class LoopPulse(AuthorsPulse):
 
     name = "pulse-loop-steps"
 
-    def _forget(self, model: int) -> None:
-        if self._fitted[model] == 1:  # the refit after the first batches
-            super()._forget(model)
+    def _forget(self, note: Any, model: int) -> None:
+        if note.fitted[model] == 1:  # the refit after the first batches
+            super()._forget(note, model)
 
     def _rule(self, F: float, Phi: float, size: int, left: int, mean_correction: float) -> float:
         return clipped(F, Phi, left, mean_correction)

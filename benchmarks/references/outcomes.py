@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evalbudget.races.samplers import LUCB, ProvingSampler, RacingSampler
-from evalbudget.races.samplers._fixed_budget import FixedBudgetSampler
-from evalbudget.races.samplers._lucb import _TOLERANCE
+from evalbudget.races.samplers import LUCB, ProvingSampler, RacingSampler, Table
+from evalbudget.races.samplers._fixed_budget import FixedBudgetSampler, Stage
+from evalbudget.races.samplers._lucb import _TOLERANCE, Duel
+from evalbudget.races.samplers._proof_base import Proving
 
 
 class OutcomeKind(StrEnum):
@@ -37,22 +38,22 @@ class Outcome(NamedTuple):
 
 def outcome_of(sampler: RacingSampler) -> Outcome:
     """What is decided so far."""
-    sampler._wrap_up()
+    table, note = sampler._now()
     if isinstance(sampler, ProvingSampler):
-        return _of_proof(sampler)
+        return _of_proof(sampler, note)
     if isinstance(sampler, FixedBudgetSampler):
-        return _of_rounds(sampler)
-    if isinstance(sampler, LUCB) and sampler._decided:
-        return _of_bounds(sampler)
+        return _of_rounds(sampler, table, note)
+    if isinstance(sampler, LUCB) and note.decided:
+        return _of_bounds(sampler, table, note)
     if sampler.design.n_models == 1:
         return Outcome(OutcomeKind.BEST, (0,))
-    return Outcome(OutcomeKind.UNDECIDED, tuple(sampler._remaining().tolist()))
+    return Outcome(OutcomeKind.UNDECIDED, tuple(note.remaining.tolist()))
 
 
-def _of_proof(sampler: ProvingSampler) -> Outcome:
+def _of_proof(sampler: ProvingSampler, note: Proving) -> Outcome:
     """The best model once it is proved; a tie of those that are proved to be exactly equal."""
     proof = sampler.proof
-    left = (sampler._remaining() if proof is None else proof.contenders).tolist()
+    left = (note.remaining if proof is None else proof.contenders).tolist()
     kind = OutcomeKind.UNDECIDED
     if len(left) == 1:
         kind = OutcomeKind.BEST
@@ -61,30 +62,30 @@ def _of_proof(sampler: ProvingSampler) -> Outcome:
     return Outcome(kind, tuple(left))
 
 
-def _of_rounds(sampler: FixedBudgetSampler) -> Outcome:
+def _of_rounds(sampler: FixedBudgetSampler, table: Table, note: Stage) -> Outcome:
     """The best model once all others have left; a tie if those left have equal means on all items."""
-    remaining = tuple(sampler._remaining().tolist())
+    remaining = tuple(note.remaining.tolist())
     if len(remaining) == 1:
         return Outcome(OutcomeKind.BEST, remaining)
-    if remaining and sampler._step is None and not sampler._drawable().size:
-        means = sampler._estimates()[list(remaining)]
+    if remaining and table.is_finished and not sampler.drawable(table, note).size:
+        means = sampler.estimates(table, note)[list(remaining)]
         best = tuple(np.array(remaining)[means >= means.max() - 1e-12].tolist())
         if len(best) == 1:
             return Outcome(OutcomeKind.BEST, best)
         # where cells failed, equal means are of other items
-        if (sampler._n_read[list(best)] == sampler._n_items).all():
+        if (table.n_read[list(best)] == table.n_items).all():
             return Outcome(OutcomeKind.TIE, best)
     return Outcome(OutcomeKind.UNDECIDED, remaining)
 
 
-def _of_bounds(sampler: LUCB) -> Outcome:
+def _of_bounds(sampler: LUCB, table: Table, note: Duel) -> Outcome:
     """The leader, and those that the bounds at the decision leave beside it."""
-    kind = OutcomeKind(sampler._decided)
-    remaining = sampler._remaining().tolist()
+    kind = OutcomeKind(note.decided)
+    remaining = note.remaining.tolist()
     if len(remaining) == 1:
         return Outcome(kind, tuple(remaining))
-    leader, _ = sampler._duel()
-    below, upper = sampler._bounds()
+    leader, _ = sampler._duel(table, note)
+    below, upper = sampler._bounds(table)
     strictly = [m for m in remaining if m == leader or upper[m] > below[leader] + _TOLERANCE]
     if len(strictly) > 1:
         return Outcome(kind, tuple(strictly))

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from evalbudget.races.samplers import Race
+from evalbudget.races.samplers import Race, Table
+from evalbudget.races.samplers._race import Known
 from evalbudget.statistics._bounds import FloatArray, IntArray
 
 _TRIES = 32
@@ -50,10 +51,10 @@ class TopTwo(Race):
 
     name = "top-two"
 
-    def _duels(self, drawable: IntArray) -> tuple[IntArray, IntArray]:
-        rng = np.random.default_rng([self.seed, 7, self._steps])
-        among = np.flatnonzero(self._in & self._chased)
-        leader, challenger = pairs(self._mean[among], self._variance[among], self.batch, rng)
+    def _duels(self, table: Table, note: Known, drawable: IntArray) -> tuple[IntArray, IntArray]:
+        rng = np.random.default_rng([self.seed, 7, table.n_finished])
+        among = np.flatnonzero(note.is_in & note.is_chased)
+        leader, challenger = pairs(note.mean[among], note.variance[among], self.batch, rng)
         asked = among[np.where(rng.random(self.batch) < 0.5, leader, challenger)]
         left = asked[np.isin(asked, drawable)]
         if not left.size:  # whoever was meant has no items left

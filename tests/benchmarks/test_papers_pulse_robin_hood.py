@@ -127,8 +127,10 @@ def test_the_first_batch_is_not_in_zbar(name: str) -> None:
         sampler.learn(cells, np.ones(len(cells)))
         sampler.leader()  # takes the step in
         if step == 0:
-            first = int(cells.model[0])
-            assert sampler._weight_of_predictions(first, 4, 36) < 1.0
+            note = sampler._now()[1]
+            waiting = int(note.fitted.argmin())  # not asked next, so not refitted
+            assert sampler._weight_of_predictions(note, waiting, 4, 36) < 1.0
     # two steps of the loop: lambda 1 in the first of them, less in the next
-    assert sampler._corrections.sum() > 0
-    assert (sampler._batches_of - sampler._forgotten).max() <= 2
+    note = sampler._now()[1]
+    assert note.corrections.sum() > 0
+    assert (note.batches_of - note.forgotten).max() <= 2

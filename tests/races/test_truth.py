@@ -186,7 +186,7 @@ def _beaten(race: RacePurchase, order: FloatArray) -> set[int]:
 def _dropped(race: RacePurchase) -> set[int]:
     """By a proof that is fed anew, item by item, as long as all contenders have read the item."""
     m, n = race.design.n_models, race.design.n_items
-    order = race.sampler._order(0)
+    order = race.sampler.order(0)
     table = np.stack([race.sampler.scores_of(arm) for arm in range(m)])
     closed = {(cell.model, cell.item) for cell in race.sampler.closed}
     proof = BestProof(m, n, delta=0.05, among=set(range(m)) - race.sampler.lost)

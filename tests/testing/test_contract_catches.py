@@ -13,6 +13,7 @@ import pytest
 
 from evalbudget import Cell, Design
 from evalbudget.errors import EvalbudgetError
+from evalbudget.races.samplers import UCBE, Pulse, RacingSampler, Table, UniformRacing
 from evalbudget.repeats.samplers import Auto, Note, Readings, RobinHood, Round, Uniform
 from evalbudget.sampler import Eligible
 from evalbudget.testing import SamplerContract
@@ -56,6 +57,37 @@ class CountsItsPlans(Uniform):
         self.plans += 1
         found = super().plan(table, last)
         return found._replace(item=np.roll(found.item, self.plans))
+
+
+class CountsItsRounds(UniformRacing):
+    """The same of models."""
+
+    plans = 0
+
+    def plan(self, table: Table, last: Any) -> Any:
+        self.plans += 1
+        found = super().plan(table, last)
+        return found._replace(item=np.roll(found.item, self.plans)) if hasattr(found, "item") else found
+
+
+class WritesToItsNote(Pulse):
+    def resumed(self, table: Table, last: Any) -> Any:
+        note = super().resumed(table, last)
+        note.estimate[:] = 0.5
+        return note
+
+
+class LooksAtTheLastReading(UCBE):
+    """By when it came."""
+
+    latest = 0
+
+    def _learn(self, cell: Cell, value: float) -> None:
+        self.latest = cell.model
+        super()._learn(cell, value)
+
+    def first(self, value: Any, among: Any) -> int:
+        return self.latest if among[self.latest] else super().first(value, among)
 
 
 class AsksTwice(Uniform):
@@ -116,6 +148,12 @@ class ForgetsPhases(Auto):
         (GlobalRandom, lambda c: c.test_same_seed_and_calls_give_same_decisions()),
         (Clock, lambda c: c.test_neither_global_random_state_nor_clock_is_used()),
         (CountsItsPlans, lambda c: c.test_a_plan_is_a_function_of_the_table_and_the_note(1)),
+        (CountsItsRounds, lambda c: c.test_a_plan_is_a_function_of_the_table_and_the_note(1)),
+        (WritesToItsNote, lambda c: c.test_a_plan_is_a_function_of_the_table_and_the_note(1)),
+        (
+            LooksAtTheLastReading,
+            lambda c: c.test_a_plan_does_not_depend_on_the_order_of_readings_in_a_round(),
+        ),
         (AsksTwice, lambda c: c.test_requests_are_in_the_design_numbered_and_never_twice(0)),
         (IgnoresEligible, lambda c: c.test_eligible_is_honoured(0.3)),
         (NeverCloses, lambda c: c.test_a_cell_that_always_fails_closes_and_is_reported()),
@@ -129,8 +167,14 @@ class ForgetsPhases(Auto):
 )
 def test_broken_samplers_fail(sampler: type[Any], test: Callable[[SamplerContract], None]) -> None:
     class Contract(SamplerContract):
+        n_models = 3 if issubclass(sampler, RacingSampler) else 1
+        n_items = 20 if issubclass(sampler, RacingSampler) else 6
+        score_range = (0.0, 1.0) if issubclass(sampler, RacingSampler) else None
+
         def make(self, design: Design, seed: int) -> Any:
-            return sampler(design, seed=seed, **({"t0": 2} if issubclass(sampler, RobinHood) else {}))
+            options = {RobinHood: {"t0": 2}, UCBE: {"batch": 1}, Pulse: {"batch": 2}}
+            own = next((given for cls, given in options.items() if issubclass(sampler, cls)), {})
+            return sampler(design, seed=seed, **own)
 
     with pytest.raises((AssertionError, EvalbudgetError, KeyError)):
         test(Contract())

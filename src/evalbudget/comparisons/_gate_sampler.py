@@ -8,8 +8,8 @@ import numpy as np
 
 from evalbudget.comparisons._evidence import Differences, GateEvidence, check_margin
 from evalbudget.design import Design
-from evalbudget.races.samplers import RacingSampler
-from evalbudget.races.samplers._base import RacingOptions, Step
+from evalbudget.races.samplers import Note, RacingSampler, Round, Stop, Table
+from evalbudget.races.samplers._base import RacingOptions
 from evalbudget.statistics._best_proof import check_delta
 from evalbudget.statistics._bounds import FloatArray, IntArray
 
@@ -77,8 +77,11 @@ class GateSampler(RacingSampler):
 
     def evidence(self, candidate: int) -> GateEvidence:
         """What the items that both have settled say of a candidate, whole clusters only."""
-        order = self._order(0)
-        both = self._settled(np.array([0, candidate]), order).all(axis=0)
+        return self._evidence(self._now()[0], candidate)
+
+    def _evidence(self, table: Table, candidate: int) -> GateEvidence:
+        order = self.order(0)
+        both = table.settled(np.array([[0], [candidate]]), order).all(axis=0)
         settled = int(both.size if both.all() else np.argmin(both))
         cluster = self._cluster[order]
         if settled < order.size:  # the cluster that is being read
@@ -86,7 +89,9 @@ class GateSampler(RacingSampler):
                 settled -= 1
         item = order[:settled]
         return GateEvidence.of(
-            Differences.of(*(self._goodness(model)[item] for model in (candidate, 0)), missing=self.missing),
+            Differences.of(
+                *(self._goodness(table, model, item) for model in (candidate, 0)), missing=self.missing
+            ),
             cluster[:settled],
             margin=self.margin,
             alpha=self.delta / max(self._n_models - 1, 1),
@@ -95,43 +100,40 @@ class GateSampler(RacingSampler):
             span=self.score_range[1] - self.score_range[0],
         )
 
-    def _goodness(self, model: int) -> FloatArray:
+    def _goodness(self, table: Table, model: int, item: IntArray) -> FloatArray:
         """Scores in [0, 1], 1 the best."""
-        scores = self.scores_of(model)
+        scores = table.scores(model, item)
         return 1.0 - scores if self.lower_is_better else scores
 
-    def _plan(self) -> Step | None:
-        if 0 in self.lost or not self._in[0]:
-            self.stop_reason = "the baseline can be asked no more"
-        elif not self._in[1:].any():
-            self.stop_reason = self._why_nobody_is_left()
-        elif self._stop_if_over():
-            pass
-        if self.stop_reason is not None:
-            return None
-        models = self._remaining()
-        read = int(self._drawn[models].max())
-        end = min(
-            max(read + max(self.batch, read // _SHARE), int(self._drawn[models].min()) + 1), self._n_items
-        )
-        cluster = self._cluster[self._order(0)]
+    def plan(self, table: Table, last: Note | None) -> Round | Stop:
+        """The next items of all that are not decided."""
+        note: Note = self.resumed(table, last)
+        if last is not None:
+            candidates = [model for model in note.remaining.tolist() if model]
+            decided = [c for c in candidates if self._evidence(table, c).verdict is not None]
+            note = note.leaving(decided, table.asked)
+        if not note.is_in[0]:
+            return Stop("the baseline can be asked no more", note)
+        if not note.is_in[1:].any():
+            return Stop(self._why_nobody_is_left(note), note)
+        if reason := self.why_over(table, note):
+            return Stop(reason, note)
+        models = note.remaining
+        drawn = table.drawn[models]
+        read = int(drawn.max())
+        end = min(max(read + max(self.batch, read // _SHARE), int(drawn.min()) + 1), self._n_items)
+        cluster = self._cluster[self.order(0)]
         while end < self._n_items and cluster[end] == cluster[end - 1]:
             end += 1
-        counts = end - self._drawn[models]
-        return self._draw(models[counts > 0], counts[counts > 0])
+        counts = end - drawn
+        return self.next_items(table, note, models[counts > 0], counts[counts > 0])
 
-    def _why_nobody_is_left(self) -> str:
-        candidates = set(range(1, self._n_models))
-        if not candidates:
+    def _why_nobody_is_left(self, note: Note) -> str:
+        if self._n_models == 1:
             return "there is no candidate"
-        if candidates <= self._lost:
+        if note.lost[1:].all():
             return "the candidate was given up after repeated failures"
         return "every candidate is decided"
-
-    def _finished(self, step: Step) -> None:
-        for candidate in self._remaining().tolist():
-            if candidate and self.evidence(candidate).verdict is not None:
-                self._leave(candidate)
 
 
 def _codes(design: Design, *, these_items: bool) -> IntArray:

@@ -56,6 +56,7 @@ References:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -136,6 +137,13 @@ class BestProof:
         self._sum = np.zeros((m, m))  # of d over the pool, [i, j]
         self._squares = np.zeros((m, m))  # of d about its running mean
         self._drop(self._impossible())
+
+    def __copy__(self) -> Self:
+        """Another one that may be updated while this one stays."""
+        other = object.__new__(type(self))
+        changed = ("dropped_at", "_log_capital", "_sum", "_squares")
+        vars(other).update(vars(self) | {name: getattr(self, name).copy() for name in changed})
+        return other
 
     @property
     def contenders(self) -> IntArray:

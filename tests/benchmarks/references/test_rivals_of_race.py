@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -105,13 +109,13 @@ def test_a_step_has_the_cells_of_a_batch_and_each_model_its_next_items() -> None
     sampler = TopTwo(design(scores), batch=8, first=2, seed=4)
     play(sampler, scores, 10)
     for _ in range(5):
-        before = sampler._drawn.copy()
+        before = sampler._table().drawn
         step = sampler.next_cells()
         assert step is not None
         assert len(step) == 8
         for model in np.unique(step.model):
             begin = before[model]
-            expected = sampler._order(0)[begin : begin + (step.model == model).sum()]
+            expected = sampler.order(0)[begin : begin + (step.model == model).sum()]
             np.testing.assert_array_equal(step.item[step.model == model], expected)
         sampler.learn(step, scores[step.model, step.item])
 
@@ -127,26 +131,26 @@ def test_top_two_asks_the_best_two_most_and_finds_the_best() -> None:
     assert found >= 17
 
 
-def believing(mean: list[float], variance: list[float], **options: int) -> TopTwo:
-    """In the middle of a race, with this posterior."""
+def believing(mean: list[float], variance: list[float], **options: int) -> Any:
+    """Whom it asks of some models in the middle of a race, with this posterior."""
     sampler = TopTwo(design(np.zeros((len(mean), 50))), **options)
-    sampler._mean, sampler._variance = np.array(mean), np.array(variance)
-    return sampler
+    note = replace(sampler.start(), mean=np.array(mean), variance=np.array(variance))
+    return partial(sampler._duels, sampler._table(), note)
 
 
 def test_leader_and_challenger_get_half_each() -> None:
-    models, items = believing([0.9, 0.5, 0.1], [1e-8, 1e-6, 1e-8], batch=4000)._duels(np.arange(3))
+    models, items = believing([0.9, 0.5, 0.1], [1e-8, 1e-6, 1e-8], batch=4000)(np.arange(3))
     assert models.tolist() == [0, 1]
     assert items.sum() == 4000
     assert items[0] == pytest.approx(2000, abs=130)  # four standard errors
 
 
 def test_who_has_no_items_left_is_not_asked() -> None:
-    sampler = believing([0.9, 0.5, 0.1], [1e-8, 1e-6, 1e-8], batch=100)
-    models, items = sampler._duels(np.array([1, 2]))
+    duels = believing([0.9, 0.5, 0.1], [1e-8, 1e-6, 1e-8], batch=100)
+    models, items = duels(np.array([1, 2]))
     assert models.tolist() == [1]
     assert 30 < items[0] < 70  # what the leader would have got is not spent in this step
-    models, items = sampler._duels(np.array([2]))  # neither of the two
+    models, items = duels(np.array([2]))  # neither of the two
     assert (models.tolist(), items.tolist()) == ([2], [100])
 
 

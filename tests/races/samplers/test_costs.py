@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -120,13 +121,12 @@ def design_of(n_models: int, n_items: int) -> Design:
 def test_challengers_are_taken_by_improvement_over_a_power_of_the_cost() -> None:
     sampler = weighing(4)
     cost, gamma = np.array([1.0, 8.0, 0.5, 3.0]), 1.0 / (1.0 + math.log(4))
-    sampler._mean, sampler._variance = np.array([0.7, 0.65, 0.6, 0.72]), np.array([0.01, 0.02, 0.03, 0.005])
-    sampler._log_cost = np.log(cost)
-    spread = np.sqrt(sampler._variance + 0.01)
-    z = (0.7 - sampler._mean) / spread
+    mean, variance = np.array([0.7, 0.65, 0.6, 0.72]), np.array([0.01, 0.02, 0.03, 0.005])
+    note = replace(sampler.start(), mean=mean, variance=variance, log_cost=np.log(cost))
+    spread = np.sqrt(variance + 0.01)
+    z = (0.7 - mean) / spread
     improvement = spread * (norm.pdf(z) - z * norm.sf(z))
-    assert sampler._promise(0) == pytest.approx(improvement / cost**gamma)
-    by_distance = sampler._behind_per_cost(z)
+    assert sampler._promise(note, 0) == pytest.approx(improvement / cost**gamma)
+    by_distance = sampler._behind_per_cost(note, z)
     assert by_distance == pytest.approx(np.sign(z) * z**2 / 2.0 + gamma * np.log(cost))
-    sampler._log_cost = np.zeros(4)
-    assert sampler._behind_per_cost(z) is z
+    assert sampler._behind_per_cost(replace(note, log_cost=np.zeros(4)), z) is z

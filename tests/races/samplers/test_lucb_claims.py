@@ -7,7 +7,7 @@ import pytest
 from tests.claims import binomial_claim, pinned, replications
 
 from evalbudget import Design
-from evalbudget.races.samplers import LUCB
+from evalbudget.races.samplers import LUCB, Table
 from evalbudget.statistics._bounds import FloatArray
 from references.outcomes import OutcomeKind, outcome_of
 
@@ -25,8 +25,8 @@ WORLDS = {
 class Hasty(LUCB):
     """An eighth of the radius."""
 
-    def _bounds(self) -> tuple[FloatArray, FloatArray]:
-        low, high = super()._bounds()
+    def _bounds(self, table: Table) -> tuple[FloatArray, FloatArray]:
+        low, high = super()._bounds(table)
         middle, radius = (low + high) / 2, (high - low) / 16
         return middle - radius, middle + radius
 

@@ -40,7 +40,7 @@ def test_the_proof_is_that_of_the_items_all_contenders_read(make: Any, budget: i
         truth = world(seed)
         sampler: ProvingSampler = finish(make(design(5, 60), seed=seed), truth, budget)
         proof = BestProof(5, 60)
-        order = sampler._order(0)
+        order = sampler.order(0)
         while not proof.decided:
             item = order[proof.read]
             if not all(np.isfinite(sampler.scores_of(m)[item]) for m in proof.contenders.tolist()):
@@ -87,7 +87,7 @@ def test_a_tie_does_not_follow_from_what_is_planned(cls: Any) -> None:
     if cls is Race:
         options["first"] = 60
     sampler = cls(design(2, 60), seed=1, **options)
-    order = sampler._order(0)
+    order = sampler.order(0)
     truth[0, order[:19]] = 1.0
     truth[1, order[1:19]] = 1.0
     finish(sampler, truth, 80)
@@ -161,7 +161,7 @@ def test_a_history_that_predicts_worse_than_a_constant_is_dropped_and_said_so(an
         # of 40 models, five anchors at most: one for every eight
         race = Race(design(20, 150), predictor=factors, anchors=anchors or 6, first=12, seed=1)
         sampler = finish(race, truth, 1200)
-        assert (sampler.predictor is None) == spoil
+        assert sampler._now()[1].has_history != spoil
         assert ("history dropped" in sampler.history_note) == spoil
         # the anchors stay known cells, and what comes after them is not predicted
         draws = sampler.draws(sampler.leader())
@@ -187,7 +187,7 @@ def test_a_proof_from_known_anchors_goes_with_a_history_that_is_dropped(
     truth = (rng.random((m, n)) < 0.5).astype(float)
     sampler = Race(design(m, n), predictor=predictor, until_proved=until_proved, seed=seed)
     for model in range(m):
-        for item in sampler._order(0)[:16].tolist():
+        for item in sampler.start().order[:16].tolist():
             cell = Cell(model, item)
             sampler.tell([Reading(sampler.adopt(cell), None if model == 3 else truth[model, item])])
     while requests := sampler.ask(1):
@@ -196,7 +196,7 @@ def test_a_proof_from_known_anchors_goes_with_a_history_that_is_dropped(
     assert "history dropped" in sampler.history_note
     proof = sampler.proof
     assert proof is not None
-    assert proof.pool == n - sampler._n_anchors < n - 4
+    assert proof.pool == n - sampler._now()[1].n_anchors < n - 4
     totals = np.delete(truth.sum(axis=1), 3)
     best = {k for k in range(m) if k != 3 and truth[k].sum() == totals.max()}
     if until_proved:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from copy import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ from evalbudget.races.samplers import (
     LUCB,
     UCBE,
     NaivePooling,
+    PairedEProcess,
     Pulse,
     Race,
     RacingSampler,
@@ -195,8 +198,8 @@ def test_estimates_of_pulse_are_over_items_that_do_not_fail(coefficient: str) ->
     sampler.leader()  # takes the last batch in
     assert sampler.draws(0).n_failed > 50
     for model in range(2):
-        assert sampler._estimates()[model] == pytest.approx(np.nanmean(truth[model]), abs=0.04)
-        assert sampler._estimates()[model] == pytest.approx(
+        assert sampler.estimates(*sampler._now())[model] == pytest.approx(np.nanmean(truth[model]), abs=0.04)
+        assert sampler.estimates(*sampler._now())[model] == pytest.approx(
             corrected(sampler.draws(model), Coefficient(coefficient)).theta.mean()
         )
 
@@ -309,33 +312,32 @@ def test_a_small_history_stands_in_for_what_is_not_read_and_no_more() -> None:
     n = 60
     history, truth = of_history(6, n, 20, seed=5)
     sampler = finish(Race(design(6, n), predictor=history, first=12, seed=2), truth, 72)
-    sampler.leader()  # takes the step in
-    forecast = sampler._forecast
-    assert forecast is not None
-    sampler._effects.item[:] = 0.0
+    known, note = sampler._now()
+    effects = copy(note.effects)
+    effects.item[:] = 0.0
+    mean, _ = sampler._posterior(known, replace(note, effects=effects))
     for model in range(6):
-        read = sampler.is_read(model, np.arange(n))
-        f = forecast.row(model)
-        effect = float(sampler._effects.model[model])
-        sampler._weigh()
+        read = np.isfinite(sampler.scores_of(model))
+        f = note.forecast.row(model)
+        effect = float(effects.model[model])
         expected = (truth[model, read].sum() + f[~read].sum() + (~read).sum() * effect) / n
-        assert sampler._mean[model] == pytest.approx(expected)
-        assert sampler._mean[model] != pytest.approx(float(forecast.mean[model]), abs=1e-6)
+        assert mean[model] == pytest.approx(expected)
+        assert mean[model] != pytest.approx(float(note.forecast.mean[model]), abs=1e-6)
 
 
 def test_challengers_are_those_expected_to_beat_the_leader_by_most() -> None:
     sampler = Race(design(4, 100), batch=1)
-    sampler._drawn[:] = 10
-    sampler._mean = np.array([0.70, 0.69, 0.50, 0.60])
-    sampler._variance = np.array([0.0001, 0.0001, 0.04, 0.01])
+    table = replace(sampler._table(), drawn=np.full(4, 10))
+    mean, variance = np.array([0.70, 0.69, 0.50, 0.60]), np.array([0.0001, 0.0001, 0.04, 0.01])
+    note = replace(sampler.start(), mean=mean, variance=variance)
     draws = np.random.default_rng(0).standard_normal((2, 400_000))
-    for model, promise in enumerate(sampler._promise(0)):
-        beats = sampler._mean[model] - sampler._mean[0]
-        spread = np.sqrt(sampler._variance[model] + sampler._variance[0])
+    for model, promise in enumerate(sampler._promise(note, 0)):
+        beats = mean[model] - mean[0]
+        spread = np.sqrt(variance[model] + variance[0])
         assert promise == pytest.approx(np.maximum(beats + spread * draws[0], 0.0).mean(), abs=2e-4)
     # the second one is nearest in standard deviations, the fourth promises most but for the third
-    assert sampler._promise(0).argsort()[::-1].tolist() == [2, 3, 0, 1]
-    models, counts = sampler._duels(np.arange(4))
+    assert sampler._promise(note, 0).argsort()[::-1].tolist() == [2, 3, 0, 1]
+    models, counts = sampler._duels(table, note, np.arange(4))
     assert (models.tolist(), counts.tolist()) == ([2], [1])
 
 
@@ -343,13 +345,13 @@ def test_with_anchors_challengers_are_the_nearest_in_standard_deviations() -> No
     n = 80
     history, truth = of_history(4, n, 60)
     sampler = finish(Race(design(4, n), predictor=history, anchors=6, seed=1), truth, 24)
-    sampler.leader()
-    assert sampler._forecast is not None
-    sampler._mean = np.array([0.70, 0.67, 0.50, 0.60])
-    sampler._variance = np.array([0.0001, 0.0001, 0.04, 0.01])
+    table, note = sampler._now()
+    assert note.forecast is not None
+    mean, variance = np.array([0.70, 0.67, 0.50, 0.60]), np.array([0.0001, 0.0001, 0.04, 0.01])
+    note = replace(note, mean=mean, variance=variance)
     behind = [0.0, 0.03 / 0.0002**0.5, 0.2 / 0.0401**0.5, 0.1 / 0.0101**0.5]
-    np.testing.assert_allclose(sampler._promise(0), -np.array(behind))
-    models, _ = sampler._duels(np.arange(4))
+    np.testing.assert_allclose(sampler._promise(note, 0), -np.array(behind))
+    models, _ = sampler._duels(table, note, np.arange(4))
     assert models[0] == 3
 
 
@@ -368,8 +370,9 @@ def test_without_history_predictions_are_the_models_own_means(sampler: type[Puls
     cold = finish(sampler(design(3, 60), batch=10, tau=1), scores(0, 3, 60), 120)
     assert "predicted by its own mean" in cold.history_note
     for model in range(3):
-        seen = cold._value[model][cold.is_read(model, np.arange(60))]
-        row = cold._row[model]
+        seen = cold.scores_of(model)
+        seen = seen[np.isfinite(seen)]
+        row = cold._now()[1].row[model]
         assert np.ptp(row) == 0.0
         assert 0.0 < row[0] < 1.0
         assert abs(row[0] - seen.mean()) < 0.2  # of all but the last batch, and shrunk a little
@@ -412,7 +415,7 @@ def test_scores_told_one_by_one_are_on_the_declared_range() -> None:
             other.tell([Reading(other.ask(1)[0], beyond)])
 
 
-def test_steps_and_requests_do_not_mix() -> None:
+def test_rounds_and_requests_do_not_mix() -> None:
     sampler = UniformRacing(design(2, 5))
     sampler.ask(1)
     with pytest.raises(SamplerError, match="another is unanswered"):
@@ -425,6 +428,38 @@ def test_steps_and_requests_do_not_mix() -> None:
     other.learn(cells, np.ones(3))
     with pytest.raises(SamplerError, match="did not give"):
         other.learn(cells, np.ones(3))
+
+
+@pytest.mark.parametrize("cls", [*COLD, PairedEProcess])
+@pytest.mark.parametrize("seed", range(3))
+def test_who_looks_at_a_race_changes_nothing(cls: Any, seed: int) -> None:
+    truth = scores(seed, 5, 60, 0.8, 0.6)
+    asked = []
+    for looks in (False, True):
+        sampler, rng = cls(design(5, 60), seed=seed), random.Random(seed)
+        cells = []
+        while requests := sampler.ask(1):
+            cell = requests[0].cell
+            cells.append(cell)
+            sampler.tell([Reading(requests[0], truth[cell.model, cell.item])])
+            if looks:
+                assert sampler.leader() not in sampler.lost
+                assert sampler.eliminated.keys() >= sampler.lost
+            if len(cells) in (20, 61, 90):
+                sampler.withdraw(rng.randrange(4))
+        asked.append((cells, sampler.lost, sampler.leader()))
+    assert asked[0] == asked[1]
+
+
+def test_a_model_withdrawn_while_whole_rounds_are_read() -> None:
+    sampler = UCBE(design(3, 30), batch=10, seed=0)
+    cells = sampler.next_cells()
+    assert cells is not None
+    sampler.withdraw(1)
+    sampler.learn(cells, np.ones(len(cells)))
+    assert [sampler.n_read(model) for model in range(3)] == [10, 10, 10]
+    finish(sampler, np.ones((3, 30)))
+    assert [sampler.n_read(model) for model in range(3)] == [30, 10, 30]
 
 
 def test_an_adopted_cell_that_is_not_answered_holds_nobody_up() -> None:

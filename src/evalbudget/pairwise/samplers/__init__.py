@@ -2,6 +2,7 @@
 
 from evalbudget.pairwise.samplers._base import Orders, PairSampler, duels
 from evalbudget.pairwise.samplers._duel import Duel
+from evalbudget.pairwise.samplers._rounds import Note, Round, Stop, Table
 from evalbudget.pairwise.samplers._uniform import UniformPairs
 
-__all__ = ["Duel", "Orders", "PairSampler", "UniformPairs", "duels"]
+__all__ = ["Duel", "Note", "Orders", "PairSampler", "Round", "Stop", "Table", "UniformPairs", "duels"]

@@ -1,11 +1,11 @@
-"""What all samplers of pairs share: the order of a pair's comparisons, steps, failures, what is proved."""
+"""What all samplers of pairs share: the order of a pair's comparisons, rounds, failures, what is proved."""
 
 from __future__ import annotations
 
 import math
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import combinations, permutations
+from itertools import combinations, permutations, zip_longest
 from types import MappingProxyType
 from typing import Any, ClassVar, Unpack
 
@@ -13,17 +13,16 @@ import numpy as np
 
 from evalbudget.design import Cell, Design, Reading
 from evalbudget.errors import Choice, InvalidInputError
-from evalbudget.pairwise._proof import PairEvidence, beats, winner
+from evalbudget.pairwise._proof import beats, winner
+from evalbudget.pairwise.samplers._rounds import Note, Round, Stop, Table
 from evalbudget.sampler import Eligible, Kind, Option, Sampler, SamplerOptions
 from evalbudget.statistics._best_proof import check_delta
-from evalbudget.statistics._bounds import FloatArray
+from evalbudget.statistics._bounds import FloatArray, IntArray
 
 _BOTH_EVERY = 10
 """One item in so many is shown in both orders at once, which tells how often verdicts flip."""
 _SHARE = 8
 """A pair is given one comparison in so many of those it had, if that is more than a batch."""
-_SETTLED = 0.05
-"""Error at which a pair counts as settled when the next one is planned."""
 _LEAST_MODELS = 2
 
 
@@ -65,7 +64,7 @@ def duels(items: Sequence[str], models: Sequence[str], judge: str) -> Design:
 
 
 class PairSampler(Sampler):
-    """Compares answers of models two by two, each pair, item and order at most once; see :meth:`_plan`.
+    """Compares answers of models two by two, each pair, item and order once; an author writes :meth:`plan`.
 
     The design is one of :func:`duels`. Every pair goes through one sequence of comparisons that no verdict
     changes: the items in one random order, the model that is shown first alternating, one item in ten in
@@ -76,8 +75,8 @@ class PairSampler(Sampler):
     differs from item to item more than the items themselves do (:mod:`evalbudget.pairwise._position`). What
     position does on average cancels either way.
 
-    The unit of decision is a step: the next comparisons of some pairs. The next one is planned when all of
-    them were read or closed, so decisions do not depend on who answers first.
+    A round is the next comparisons of some pairs. The next one is planned when all of them were read or
+    closed, so decisions do not depend on who answers first.
 
     Args:
         design: see :func:`duels`.
@@ -124,15 +123,20 @@ class PairSampler(Sampler):
         self._sequence = [self._sequence_of(pair, order) for pair in range(len(self.pairs))]
         self._length = 2 * design.n_items
         self._places: dict[Cell, int] = {}
-        self._begun = [0] * len(self.pairs)  # comparisons of the sequence that steps had
         self._value: dict[Cell, float] = {}  # at epoch 0
         self._shut: set[Cell] = set()
         self._out: set[Cell] = set()  # asked, not answered
         self._next_epoch: dict[Cell, int] = {}
-        self._step: list[Cell] = []
-        self._log: FloatArray = np.zeros((self.n_models, self.n_models))
-        self._looked: list[tuple[int, int]] = [(0, 0)] * len(self.pairs)
-        self._answered = [0] * len(self.pairs)
+        # rounds
+        self._round: list[Cell] = []  # that is under way
+        self._note: Note | None = None  # that was given with it
+        self._seen: Note | None = None  # the evidence as last looked at
+        self._begun: IntArray = np.zeros(len(self.pairs), np.int64)
+        self._rows: dict[Cell, int] = {}  # of what rounds asked for
+        kinds = {"pair": np.int64, "item": np.int64, "a_first": np.bool_, "value": np.float64}
+        self._columns: dict[str, Any] = {
+            name: np.empty(len(self.pairs) * self._length, kind) for name, kind in kinds.items()
+        }
 
     # what hosts may look at
 
@@ -144,7 +148,8 @@ class PairSampler(Sampler):
     @property
     def proved(self) -> FloatArray:
         """1 where the row's model is proved to beat the column's, shape (n_models, n_models)."""
-        return self._beats(self.delta)
+        self._seen = (self._seen or Note.start(self.n_models)).after(self._table())
+        return beats(self._seen.log, self.delta)
 
     @property
     def winner(self) -> int | None:
@@ -166,39 +171,33 @@ class PairSampler(Sampler):
     # what an author writes
 
     @abstractmethod
-    def _plan(self) -> Mapping[int, int] | None:
-        """How many comparisons each pair gets next, by its number; None after setting ``stop_reason``."""
+    def plan(self, table: Table, last: Note | None) -> Round | Stop:
+        """How many comparisons each pair gets next, as a function of what is known and of nothing else.
+
+        Args:
+            table: every comparison that was asked; all rounds are finished.
+            last: the note of the round before; None at the start. Neither is written to.
+        """
 
     # what an author may use
 
-    def _open(self) -> list[int]:
-        """Pairs that have comparisons left."""
-        return [pair for pair, begun in enumerate(self._begun) if begun < self._length]
+    def looked(self, table: Table, last: Note | None) -> Note:
+        """The evidence now."""
+        return (last or Note.start(self.n_models)).after(table)
 
-    def _settled(self) -> FloatArray:
-        """As :attr:`proved`, always at the same error: what is asked next does not depend on ``delta``."""
-        return self._beats(_SETTLED)
+    def why_over(self, table: Table, note: Note) -> str:
+        """The reason if there is nothing left to ask or to find out; empty otherwise."""
+        if self.until_proved and table.begun.any():
+            proved = beats(note.log, self.delta)
+            if winner(proved) is not None:
+                return "a winner is proved"
+            if (proved.sum(axis=0) > 0.0).all():
+                return "every model is proved to be beaten by another one, so there is no winner"
+        return "" if table.open else "every comparison was asked in both orders"
 
-    def _beats(self, delta: float) -> FloatArray:
-        for pair in range(len(self.pairs)):
-            self._look(pair)
-        return beats(self._log, delta)
-
-    def _portion(self, pair: int) -> int:
-        return max(self.batch, self._begun[pair] // _SHARE)
-
-    def _values(self, pair: int) -> tuple[list[int], list[bool], list[float]]:
-        """Item, whether the first-named model was shown first, and its value, along the sequence."""
-        a, b = self.pairs[pair]
-        found: tuple[list[int], list[bool], list[float]] = ([], [], [])
-        forward = self._number[a, b]
-        for cell in self._sequence[pair][: self._begun[pair]]:
-            value = self._value.get(cell)
-            if value is not None:
-                found[0].append(cell.item)
-                found[1].append(cell.model == forward)
-                found[2].append(value if cell.model == forward else 1.0 - value)
-        return found
+    def portion(self, table: Table, pair: int) -> int:
+        """How many comparisons a pair is given at a time."""
+        return max(self.batch, int(table.begun[pair]) // _SHARE)
 
     # what a driver calls
 
@@ -220,43 +219,44 @@ class PairSampler(Sampler):
     def _next(self, eligible: Eligible | None) -> Cell | None:
         while True:
             open_ones = False
-            for cell in self._step:
+            for cell in self._round:
                 if cell in self._value or cell in self._shut:
                     continue
                 open_ones = True
                 if cell not in self._out and (eligible is None or eligible(cell)):
                     return cell._replace(epoch=self._next_epoch.get(cell, 0))
-            if open_ones or not self._next_step():
+            if open_ones:
                 return None
+            planned = self.plan(self._table(), self._note)
+            if isinstance(planned, Stop):
+                self.stop_reason = planned.reason
+                return None
+            self._begin(planned)
 
-    def _next_step(self) -> bool:
-        """Plan one; False if there is none."""
-        plan = self._plan_or_stop()
-        if plan is None:
-            return False
-        self._step = []
-        rows = []
-        for pair, count in plan.items():
-            begun = self._begun[pair]
-            rows.append(self._sequence[pair][begun : begun + count])
-            self._begun[pair] = min(begun + count, self._length)
-        for row in range(max(map(len, rows), default=0)):  # the first comparison of every pair first
-            self._step += [cells[row] for cells in rows if row < len(cells)]
-        return True
+    def _begin(self, planned: Round) -> None:
+        rows = [self._sequence[p][self._begun[p] : self._begun[p] + n] for p, n in planned.portions.items()]
+        # the first comparison of every pair first
+        self._round = [cell for cells in zip_longest(*rows) for cell in cells if cell is not None]
+        self._begun = self._begun.copy()
+        for pair, cells in zip(planned.portions, rows, strict=True):
+            self._begun[pair] += len(cells)
+        for cell in self._round:
+            row = self._rows[cell] = len(self._rows)
+            first, second = self.shown(cell)
+            self._columns["pair"][row] = self._pair_of[min(first, second), max(first, second)]
+            self._columns["item"][row] = cell.item
+            self._columns["a_first"][row] = first < second
+            self._take_in(cell)
+        self._note = planned.note
 
-    def _plan_or_stop(self) -> Mapping[int, int] | None:
-        if self.until_proved and self._step:
-            proved = self.proved
-            if winner(proved) is not None:
-                self.stop_reason = "a winner is proved"
-                return None
-            if (proved.sum(axis=0) > 0.0).all():
-                self.stop_reason = "every model is proved to be beaten by another one, so there is no winner"
-                return None
-        if not self._open():
-            self.stop_reason = "every comparison was asked in both orders"
-            return None
-        return self._plan()
+    def _table(self) -> Table:
+        columns = {name: column[: len(self._rows)] for name, column in self._columns.items()}
+        return Table(pairs=self.pairs, begun=self._begun, length=self._length, **columns)
+
+    def _take_in(self, cell: Cell) -> None:
+        if (row := self._rows.get(cell)) is not None:
+            value = self._value.get(cell, np.nan)
+            self._columns["value"][row] = value if self._columns["a_first"][row] else 1.0 - value
 
     def _asked(self, cell: Cell) -> None:
         key = cell._replace(epoch=0)
@@ -267,22 +267,13 @@ class PairSampler(Sampler):
         key = cell._replace(epoch=0)
         self._out.discard(key)
         self._value[key] = value
-        first, second = sorted(self.shown(key))
-        self._answered[self._pair_of[first, second]] += 1
+        self._take_in(key)
 
     def _failed(self, cell: Cell) -> None:
         self._out.discard(cell._replace(epoch=0))
 
     def _set_open(self, cell: Cell, is_open: bool) -> None:
         (self._shut.discard if is_open else self._shut.add)(cell)
-
-    def _look(self, pair: int) -> None:
-        """Bring the evidence of a pair up to date."""
-        seen = (self._begun[pair], self._answered[pair])
-        if seen != self._looked[pair]:
-            self._looked[pair] = seen
-            a, b = self.pairs[pair]
-            self._log[a, b], self._log[b, a] = PairEvidence.of(*self._values(pair)).both
 
     def _sequence_of(self, pair: int, order: Sequence[int]) -> list[Cell]:
         a, b = self.pairs[pair]

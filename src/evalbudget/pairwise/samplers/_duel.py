@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
+from evalbudget.pairwise._proof import beats
 from evalbudget.pairwise.samplers._base import PairSampler
+from evalbudget.pairwise.samplers._rounds import Note, Round, Stop, Table
 from evalbudget.statistics._bounds import FloatArray
 
 _PSEUDO = 2.0
@@ -15,6 +15,8 @@ _WIDE = 2.0
 """Standard errors up to which an opponent may still be better."""
 _VARIANCE = 0.25
 """Of one value at most."""
+_SETTLED = 0.05
+"""Error at which a pair counts as settled: what is asked next does not depend on ``delta``."""
 
 
 class Duel(PairSampler):
@@ -34,44 +36,45 @@ class Duel(PairSampler):
 
     name = "duel"
 
-    def _plan(self) -> Mapping[int, int] | None:
-        left = self._open()
-        new = [pair for pair in left if not self._begun[pair]]
+    def plan(self, table: Table, last: Note | None) -> Round | Stop:
+        """The leader against its challenger, once every pair had a batch."""
+        note = self.looked(table, last)
+        if reason := self.why_over(table, note):
+            return Stop(reason)
+        left = table.open
+        new = [pair for pair in left if not table.begun[pair]]
         if new:
-            return dict.fromkeys(new, self.batch)
-        pair = self._deciding(set(left))
+            return Round(dict.fromkeys(new, self.batch), note)
+        pair = self._deciding(table, note)
         if pair is None:
-            pair = min(left, key=lambda each: (self._begun[each], each))
-        return {pair: self._portion(pair)}
+            pair = min(left, key=lambda each: (table.begun[each], each))
+        return Round({pair: self.portion(table, pair)}, note)
 
-    def _deciding(self, left: set[int]) -> int | None:
+    def _deciding(self, table: Table, note: Note) -> int | None:
         """The leader against its strongest challenger; None if that is settled."""
-        proved = self._settled()
-        rate, error = self._rates()
+        proved = beats(note.log, _SETTLED)
+        rate, error = self._rates(table)
         contenders = np.flatnonzero(proved.sum(axis=0) == 0.0)
         if not contenders.size:
             return None
         mean = rate.sum(axis=1) / (self.n_models - 1)  # the diagonal is 0
         leader = int(contenders[np.argmax(mean[contenders])])
         reach: dict[int, float] = {}
-        for pair in left:
+        for pair in table.open:
             if leader in self.pairs[pair]:
                 other = sum(self.pairs[pair]) - leader
                 if not proved[leader, other]:
                     reach[pair] = float(rate[other, leader] + _WIDE * error[other, leader])
         return min(reach, key=lambda pair: (-reach[pair], pair)) if reach else None
 
-    def _rates(self) -> tuple[FloatArray, FloatArray]:
+    def _rates(self, table: Table) -> tuple[FloatArray, FloatArray]:
         """Win rate of the row's model against the column's, and its standard error."""
         rate, error = np.zeros((2, self.n_models, self.n_models))
         for pair, (a, b) in enumerate(self.pairs):
-            _, a_first, value = self._values(pair)
-            sides = [
-                [v for v, first in zip(value, a_first, strict=True) if first is side]
-                for side in (True, False)
-            ]
+            _, a_first, value = table.of(pair)
+            sides = [value[a_first].tolist(), value[~a_first].tolist()]
             means = [(sum(side) + 0.5 * _PSEUDO / 2.0) / (len(side) + _PSEUDO / 2.0) for side in sides]
             rate[a, b] = 0.5 * (means[0] + means[1])
             rate[b, a] = 1.0 - rate[a, b]
-            error[a, b] = error[b, a] = np.sqrt(_VARIANCE / (len(value) + _PSEUDO))
+            error[a, b] = error[b, a] = np.sqrt(_VARIANCE / (value.size + _PSEUDO))
         return rate, error

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from evalbudget.pairwise.samplers._base import PairSampler
+from evalbudget.pairwise.samplers._rounds import Note, Round, Stop, Table
 
 
 class UniformPairs(PairSampler):
@@ -12,5 +11,9 @@ class UniformPairs(PairSampler):
 
     name = "uniform"
 
-    def _plan(self) -> Mapping[int, int] | None:
-        return dict.fromkeys(self._open(), self.batch)
+    def plan(self, table: Table, last: Note | None) -> Round | Stop:
+        """A batch of every pair that has comparisons left."""
+        note = self.looked(table, last) if self.until_proved else Note.start(self.n_models)
+        if reason := self.why_over(table, note):
+            return Stop(reason)
+        return Round(dict.fromkeys(table.open, self.batch), note)

@@ -16,6 +16,7 @@ to 1 it is dropped for good.
 from __future__ import annotations
 
 import math
+from copy import copy
 
 import numpy as np
 
@@ -52,15 +53,19 @@ class Outlook:
         self.expected = np.full(n_items, 0.5)
         self._renew()
 
-    def learn(self, item: IntArray, score: FloatArray) -> None:
-        """Take in answers that :attr:`expected` did not know.
+    def after(self, item: IntArray, score: FloatArray) -> Outlook:
+        """The outlook once more answers are known; this one stays as it is.
 
         Args:
             item: indices, shape (n,).
             score: in [0, 1], shape (n,).
         """
-        if not item.size:
-            return
+        later = copy(self)
+        if item.size:
+            later._learn(item, score)
+        return later
+
+    def _learn(self, item: IntArray, score: FloatArray) -> None:
         if self._of_history is not None:
             of_constant = np.full(item.size, self._mean)
             self._odds += _log_likelihood(self._by_history[item], score)

@@ -7,6 +7,7 @@ from evalbudget.races.samplers._paired_eprocess import PairedEProcess
 from evalbudget.races.samplers._proof_base import ProvingSampler
 from evalbudget.races.samplers._pulse import Pulse
 from evalbudget.races.samplers._race import Race
+from evalbudget.races.samplers._rounds import Note, Round, Stop, Table
 from evalbudget.races.samplers._sequential_halving import SequentialHalving
 from evalbudget.races.samplers._successive_rejects import SuccessiveRejects
 from evalbudget.races.samplers._ucb_e import UCBE
@@ -18,13 +19,17 @@ __all__ = [
     "UCBE",
     "Cells",
     "NaivePooling",
+    "Note",
     "PairedEProcess",
     "ProvingSampler",
     "Pulse",
     "Race",
     "RacingSampler",
+    "Round",
     "SequentialHalving",
+    "Stop",
     "SuccessiveRejects",
+    "Table",
     "UniformRacing",
     "Visit",
 ]

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Unpack
+from dataclasses import dataclass
+from typing import Any, Unpack
 
 import numpy as np
 
 from evalbudget.design import Design
 from evalbudget.errors import BudgetError
-from evalbudget.races.samplers._base import RacingOptions, RacingSampler, Step
+from evalbudget.races.samplers._base import RacingOptions, RacingSampler
+from evalbudget.races.samplers._rounds import Note, Round, Stop, Table
 from evalbudget.statistics._bounds import FloatArray, IntArray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Stage(Note):
+    """How many of the rounds of the paper are over."""
+
+    number: int = 0
 
 
 class FixedBudgetSampler(RacingSampler):
@@ -26,6 +35,7 @@ class FixedBudgetSampler(RacingSampler):
     """
 
     _common = RacingOptions
+    notes = Stage
 
     def __init__(self, design: Design, *, budget: int | None = None, **common: Unpack[RacingOptions]) -> None:
         super().__init__(design, batch=1, options={"budget": budget}, **common)
@@ -35,56 +45,57 @@ class FixedBudgetSampler(RacingSampler):
                 f"budget {budget} is too small for {self.name} with {self._n_models} models, which needs "
                 f"{self.minimum_readings} readings at least; raise it, or race fewer models"
             )
-        self._round = 0
 
     @abstractmethod
-    def _new_items(self) -> int:
+    def _new_items(self, table: Table, note: Stage) -> int:
         """Items that every model left gets in this round; 0 to go on to the next."""
 
     @abstractmethod
-    def _left_after(self) -> int:
+    def _left_after(self, note: Stage) -> int:
         """How many models are left after this round."""
 
-    def _plan(self) -> Step | None:
-        if self._remaining().size == 1:
-            self.stop_reason = "only one model is left"
-        elif not self._stop_if_over():
-            return self._draw(self._drawable(), max(1, self._new_items()))
-        return None
+    def plan(self, table: Table, last: Stage | None) -> Round | Stop:
+        """The same new items for all that are left, once the worst of the last round have left."""
+        note: Stage = self.resumed(table, last)
+        if last is not None:
+            note = self._rejected(table, note)
+        if note.remaining.size == 1:
+            return Stop("only one model is left", note)
+        if reason := self.why_over(table, note):
+            return Stop(reason, note)
+        return self.next_items(table, note, self.drawable(table, note), max(1, self._new_items(table, note)))
 
-    def _finished(self, step: Step) -> None:
+    def _rejected(self, table: Table, note: Stage) -> Stage:
         while True:
-            self._reject()
-            self._round += 1
-            if self._remaining().size <= 1 or not self._drawable().size or self._new_items() > 0:
-                return
+            remaining = note.remaining
+            surplus = remaining.size - self._left_after(note)
+            if surplus > 0:
+                means = self._paired_means(table, note, remaining)
+                worst = remaining[np.lexsort((-self._rank[remaining], means))[:surplus]]
+                note = note.leaving(worst.tolist(), table.asked)
+            note = note.but(number=note.number + 1)
+            nobody = note.remaining.size <= 1 or not self.drawable(table, note).size
+            if nobody or self._new_items(table, note) > 0:
+                return note
 
-    def _reject(self) -> None:
-        remaining = self._remaining()
-        surplus = remaining.size - self._left_after()
-        if surplus > 0:
-            means = self.paired_means(remaining)
-            worst = remaining[np.lexsort((-self._rank[remaining], means))[:surplus]]
-            for model in worst.tolist():
-                self._leave(model)
-
-    def _estimates(self) -> FloatArray:
-        remaining = self._remaining()
+    def estimates(self, table: Table, note: Any) -> FloatArray:
+        """Paired means between rounds."""
+        remaining = note.remaining
+        if not table.is_finished or not remaining.size:
+            return super().estimates(table, note)
         estimate = np.full(self._n_models, np.nan)
-        if self._step is None and remaining.size:
-            estimate[remaining] = self.paired_means(remaining)
-            return estimate
-        return super()._estimates()
+        estimate[remaining] = self._paired_means(table, note, remaining)
+        return estimate
 
-    def paired_means(self, models: IntArray) -> FloatArray:
+    def _paired_means(self, table: Table, note: Stage, models: IntArray) -> FloatArray:
         """Means of the models as if each had read all items that any of them did, shape (k,).
 
         Plain means as long as no cell is missing; else the additive fit of model and item.
         """
-        if (self._n_read[models] == self._drawn[models]).all():
-            return self._means()[models]
-        item = self._order(int(models[0]))[: int(self._drawn[models].max())]
-        return additive_means(np.stack([self._scores_at(int(model), item) for model in models]))
+        if (table.n_read[models] == table.drawn[models]).all():
+            return table.means[models]
+        item = self.order(int(models[0]), note)[: int(table.drawn[models].max())]
+        return additive_means(np.stack([table.scores(model, item) for model in models.tolist()]))
 
 
 def additive_means(scores: FloatArray) -> FloatArray:

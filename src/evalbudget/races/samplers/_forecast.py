@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import numpy as np
 
 from evalbudget.races.prediction import FactorModel, calibrate
@@ -46,11 +48,17 @@ class Forecast:
         self.mean = self._calibrations[0](means)
         self.variance = np.full(n_models, (_INFLATION * self._calibrations[0].sd) ** 2)
 
+    def __copy__(self) -> Self:
+        """Another one that may be refitted while this one stays."""
+        other = object.__new__(type(self))
+        changed = ("_u", "_rows", "mean", "variance", "noise")
+        vars(other).update(vars(self) | {name: getattr(self, name).copy() for name in changed})
+        return other
+
     def row(self, model: int) -> FloatArray:
         """Predictions of all items."""
-        if model not in self._rows:
-            self._rows[model] = self._predictor.predict(self._u[model])
-        return self._rows[model]
+        row = self._rows.get(model)
+        return self._predictor.predict(self._u[model]) if row is None else row
 
     def refit(self, model: int, item: IntArray, score: FloatArray) -> FloatArray:
         """Fit a model to everything it answered.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Unpack
 
 import numpy as np
@@ -10,10 +11,18 @@ import numpy as np
 from evalbudget.design import Design
 from evalbudget.errors import InvalidInputError
 from evalbudget.missing import Missing
-from evalbudget.races.samplers._base import BatchOptions, RacingSampler, Step
+from evalbudget.races.samplers._base import BatchOptions, RacingSampler
+from evalbudget.races.samplers._rounds import Note, Round, Stop, Table
 from evalbudget.statistics._bounds import FloatArray
 
 _TOLERANCE = 1e-12  # sums of the same scores in another order differ by less
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Duel(Note):
+    """What has been decided with confidence 1 - delta: best, tie or equivalent; empty before."""
+
+    decided: str = ""
 
 
 class LUCB(RacingSampler):
@@ -40,6 +49,7 @@ class LUCB(RacingSampler):
     """
 
     name = "lucb"
+    notes = Duel
 
     def __init__(
         self, design: Design, *, delta: float = 0.05, margin: float = 0.0, **common: Unpack[BatchOptions]
@@ -50,60 +60,57 @@ class LUCB(RacingSampler):
             raise InvalidInputError(f"lucb got margin={margin}; give 0 or more")
         super().__init__(design, options={"delta": delta, "margin": margin}, **common)
         self.delta, self.margin = delta, margin
-        self._decided = ""  # what has been, with confidence 1 - delta: best, tie or equivalent
 
-    def _plan(self) -> Step | None:
-        if self._decided:
-            self.stop_reason = f"decided: {self._decided}"
-            return None
-        if self._stop_if_over():
-            return None
-        drawable = self._drawable()
-        unread = drawable[self._drawn[drawable] == 0]
+    def plan(self, table: Table, last: Duel | None) -> Round | Stop:
+        """A batch of leader and challenger, unless they are told apart."""
+        note: Duel = self.resumed(table, last)
+        if last is not None:
+            note = self._judged(table, note)
+        if note.decided:
+            return Stop(f"decided: {note.decided}", note)
+        if reason := self.why_over(table, note):
+            return Stop(reason, note)
+        drawable = self.drawable(table, note)
+        unread = drawable[table.drawn[drawable] == 0]
         if unread.size:
-            return self._draw(unread, self.batch)
-        leader, challenger = self._duel()
-        pair = np.array([model for model in (leader, challenger) if self._drawn[model] < self._n_items])
-        return self._draw(pair if pair.size else drawable, self.batch)
+            return self.next_items(table, note, unread, self.batch)
+        pair = np.array([model for model in self._duel(table, note) if table.drawn[model] < self._n_items])
+        return self.next_items(table, note, pair if pair.size else drawable, self.batch)
 
-    def _finished(self, step: Step) -> None:
-        remaining = self._remaining()
-        if not remaining.size:
-            return
-        if remaining.size == 1:
-            self._decided = "best"
-            return
-        leader, challenger = self._duel()
-        below, above = self._bounds()
-        lower, upper = below[leader], above
-        gap = upper[challenger] - lower
-        if gap <= self.margin + _TOLERANCE:
+    def _judged(self, table: Table, note: Duel) -> Duel:
+        remaining = note.remaining
+        if remaining.size <= 1:
+            return note.but(decided="best") if remaining.size else note
+        leader, challenger = self._duel(table, note)
+        below, upper = self._bounds(table)
+        lower, decided = below[leader], note.decided
+        if upper[challenger] - lower <= self.margin + _TOLERANCE:
             close = [m for m in remaining.tolist() if m == leader or upper[m] > lower + _TOLERANCE]
-            self._decided = "equivalent"
+            decided = "equivalent"
             if len(close) == 1:
-                self._decided = "best"
+                decided = "best"
                 close = [m for m in remaining.tolist() if m == leader or upper[m] >= lower - _TOLERANCE]
                 if len(close) > 1:  # all of them are known exactly, unless items count for none of them
-                    complete = bool((self._n_read[close] == self._n_items).all())
-                    self._decided = "tie" if complete else "equivalent"
-        for model in remaining[upper[remaining] < lower - _TOLERANCE].tolist():
-            self._leave(model)
+                    complete = bool((table.n_read[close] == self._n_items).all())
+                    decided = "tie" if complete else "equivalent"
+        worse = remaining[upper[remaining] < lower - _TOLERANCE]
+        return note.leaving(worse.tolist(), table.asked).but(decided=decided)
 
-    def _duel(self) -> tuple[int, int]:
-        leader = self._first(np.where(self._n_read > 0, self._means(), -np.inf), self._in)
-        others = self._in.copy()
+    def _duel(self, table: Table, note: Duel) -> tuple[int, int]:
+        leader = self.first(np.where(table.n_read > 0, table.means, -np.inf), note.is_in)
+        others = note.is_in
         others[leader] = False
-        return leader, self._first(self._bounds()[1], others) if others.any() else leader
+        return leader, self.first(self._bounds(table)[1], others) if others.any() else leader
 
-    def _bounds(self) -> tuple[FloatArray, FloatArray]:
+    def _bounds(self, table: Table) -> tuple[FloatArray, FloatArray]:
         """Lower and upper bound of each model's mean; exact once all its items are read."""
-        log = math.log(1.25 * self._n_models * max(1, self._steps) ** 4 / self.delta)
+        log = math.log(1.25 * self._n_models * max(1, table.n_finished) ** 4 / self.delta)
         drop = self.missing is Missing.DROP
-        count = self._n_read if drop else self._drawn
+        count = table.n_read if drop else table.drawn
         with np.errstate(divide="ignore", invalid="ignore"):
             radius = np.sqrt(log / (2.0 * count))
-            low = np.nan_to_num(self._sum / count, nan=0.5)
-            given_up = np.nan_to_num((self._drawn - self._n_read) / count)
-        radius[(self._drawn >= self._n_items) & (count > 0)] = 0.0
+            low = np.nan_to_num(table.total / count, nan=0.5)
+            given_up = np.nan_to_num((table.drawn - table.n_read) / count)
+        radius[(table.drawn >= self._n_items) & (count > 0)] = 0.0
         high = low + given_up if self.missing is Missing.WORST else low
         return low - radius, high + radius

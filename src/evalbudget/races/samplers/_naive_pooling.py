@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from evalbudget.races.samplers._base import Step
+from typing import Any
+
 from evalbudget.races.samplers._pooling import PoolingSampler
+from evalbudget.races.samplers._rounds import Table
 from evalbudget.statistics._bounds import IntArray
 
 
@@ -18,20 +20,20 @@ class NaivePooling(PoolingSampler):
 
     name = "naive-pooling"
 
-    def _finished(self, step: Step) -> None:
-        before = self._refits
-        super()._finished(step)
-        if self._refits > before:  # here the factors of all models that have new scores move the estimate
-            for model in self._remaining().tolist():
-                self._refit(model, int(self._drawn[model]))
-                self._pool(model)
+    def _take_in(self, table: Table, note: Any, news: list[tuple[int, IntArray]]) -> None:
+        super()._take_in(table, note, news)
+        if self._refits(note.batches) > self._refits(note.batches - len(news)):
+            # here the factors of all models that have new scores move the estimate
+            for model in note.remaining.tolist():
+                self._refit(table, note, model)
+                self._pool(table, note, model)
 
-    def _learn_batch(self, model: int, item: IntArray, position: int) -> None:
-        f = self._row[model][item]
-        self._pool(model, f.sum())
+    def _learn_batch(self, table: Table, note: Any, model: int, item: IntArray, position: int) -> None:
+        f = note.past[model][-1][0]
+        self._pool(table, note, model, f.sum())
 
-    def _pool(self, model: int, just_seen: float = 0.0) -> None:
-        closed = int(self._drawn[model] - self._n_read[model])
-        predicted = self._unseen_sum[model] - just_seen
+    def _pool(self, table: Table, note: Any, model: int, just_seen: float = 0.0) -> None:
+        closed = int(table.drawn[model] - table.n_read[model])
+        predicted = note.unseen_sum[model] - just_seen
         n = self._n_items - closed
-        self._estimate[model] = (self._sum[model] + predicted) / n if n else 0.0
+        note.estimate[model] = (table.total[model] + predicted) / n if n else 0.0

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Unpack
 
 from evalbudget.design import Design
-from evalbudget.races.samplers._base import Step
-from evalbudget.races.samplers._proof_base import LEAST, ProofOptions, ProvingSampler
+from evalbudget.races.samplers._proof_base import LEAST, ProofOptions, Proving, ProvingSampler
+from evalbudget.races.samplers._rounds import Round, Stop, Table
 
 
 class PairedEProcess(ProvingSampler):
@@ -33,5 +33,8 @@ class PairedEProcess(ProvingSampler):
     def __init__(self, design: Design, *, batch: int = LEAST, **common: Unpack[ProofOptions]) -> None:
         super().__init__(design, batch=batch, **common)
 
-    def _plan(self) -> Step | None:
-        return self._prove(self.batch)
+    def plan(self, table: Table, last: Proving | None) -> Round | Stop:
+        """The next items of all contenders."""
+        note = self.resumed(table, last)
+        note = note.but(proof=self.advanced(table, note))
+        return self.proving(table, self.without_dropped(table, note), self.batch)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import hashlib
 import math
 from abc import abstractmethod
-from typing import Unpack
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 
 from evalbudget.design import Design
 from evalbudget.errors import InvalidInputError
 from evalbudget.races.prediction import FactorModel, match_items
-from evalbudget.races.samplers._base import BatchOptions, RacingSampler, Step
+from evalbudget.races.samplers._base import BatchOptions, RacingSampler
+from evalbudget.races.samplers._rounds import Note, Round, Stop, Table
 from evalbudget.statistics._bounds import FloatArray, IntArray
 
 
@@ -31,6 +33,36 @@ class PoolingOptions(BatchOptions, total=False):
     a: float
     tau: int
     t0: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Pooled(Note):
+    """What the predictions and the estimates of every model rest on, each of shape (n_models,).
+
+    Attributes:
+        u: the model's factors.
+        row: predictions of all its items.
+        fitted: number of the refit that the factors are of.
+        fitted_to: cells the model had been given then.
+        unseen_sum: of the predictions of items not yet seen.
+        unseen_sum_sq: of their squares.
+        estimate: what the model is ranked by.
+        batches: of all models together, in finished rounds.
+    """
+
+    u: list[FloatArray]
+    row: list[FloatArray]
+    fitted: IntArray
+    fitted_to: IntArray
+    unseen_sum: FloatArray
+    unseen_sum_sq: FloatArray
+    estimate: FloatArray
+    batches: int = 0
+
+    def to_change(self, batches: int) -> Self:
+        """Another one after so many batches, that may be written to until it is handed on."""
+        own = {k: v.copy() for k, v in vars(self).items() if type(v) in (np.ndarray, list)}
+        return self.but(**own, batches=batches)
 
 
 class PoolingSampler(RacingSampler):
@@ -55,6 +87,8 @@ class PoolingSampler(RacingSampler):
         InvalidInputError: a predictor that knows too few of the items; a negative ``a``, or a
             ``tau`` or ``t0`` below 1; see also RacingSampler.
     """
+
+    notes: ClassVar[type[Note]] = Pooled
 
     def __init__(
         self,
@@ -89,90 +123,102 @@ class PoolingSampler(RacingSampler):
             **common,
         )
         self.predictor, self.a, self.tau, self.t0 = match.model, a, tau, t0
-        m = design.n_models
-        average = self.predictor.predict(self.predictor.prior_mean)
-        self._u: list[FloatArray] = [self.predictor.prior_mean] * m
-        self._row: list[FloatArray] = [average] * m  # predictions of all items
-        self._fitted = [0] * m  # number of the refit that a model's factors are of
-        self._fitted_to = [0] * m  # cells the model had been given then
-        self._unseen_sum = np.full(m, average.sum())
-        self._unseen_sum_sq = np.full(m, (average**2).sum())
-        self._batches = 0
-        self._past: list[list[tuple[FloatArray, float, float]]] = [[] for _ in range(m)]
-        self._estimate = np.full(m, np.nan)
-        self._prepare()
 
     @property
     def minimum_readings(self) -> int:
         """The first batches of each model."""
         return self._n_models * min(self.t0 * self.batch, self._n_items)
 
-    def _prepare(self) -> None:
-        """Set up what the author keeps per model."""
+    def start(self, **more: Any) -> Any:
+        """Every model is predicted as an average one."""
+        m, prior = self._n_models, self.predictor.prior_mean
+        average = self.predictor.predict(prior)
+        return super().start(
+            past=[()] * m,
+            u=[prior] * m,
+            row=[average] * m,
+            fitted=np.zeros(m, np.int64),
+            fitted_to=np.zeros(m, np.int64),
+            unseen_sum=np.full(m, average.sum()),
+            unseen_sum_sq=np.full(m, (average**2).sum()),
+            estimate=np.full(m, np.nan),
+            **more,
+        )
 
     @abstractmethod
-    def _learn_batch(self, model: int, item: IntArray, position: int) -> None:
-        """Bring the estimate of a model up to date.
+    def _learn_batch(self, table: Table, note: Any, model: int, item: IntArray, position: int) -> None:
+        """Bring the estimate of a model up to date, in a note that may be written to.
 
         The predictions and their sums over the items not yet seen are still those before the batch.
 
         Args:
+            table: of finished rounds.
+            note: to be changed.
             model: who answered.
             item: the batch.
             position: how many items the model had been given before.
         """
 
-    @property
-    def _refits(self) -> int:
+    def plan(self, table: Table, last: Any) -> Round | Stop:
+        """A batch of the model with the largest upper bound."""
+        note = self.resumed(table, last)
+        news = [] if last is None else by_model(table.model[table.last], table.item[table.last])
+        note = note.to_change(note.batches + len(news))
+        self._take_in(table, note, news)
+
+        def index() -> FloatArray:
+            with np.errstate(divide="ignore"):
+                return np.asarray(note.estimate + np.sqrt(self.a / table.n_read), dtype=np.float64)
+
+        answer = self.one_by_one(table, note, index, first=self.t0)
+        if isinstance(answer, Round):
+            self._freeze(table, note, answer)
+        return answer
+
+    def _freeze(self, table: Table, note: Any, planned: Round) -> None:
+        """Predict the batches before they are read."""
+        # a model's factors change nothing until it is asked again, so they are refitted now
+        for model, item in by_model(planned.model, planned.item):
+            if note.fitted[model] < self._refits(note.batches):
+                self._refit(table, note, model)
+            f = note.row[model][item]
+            note.past[model] += ((f, note.unseen_sum[model], note.unseen_sum_sq[model]),)
+
+    def _take_in(self, table: Table, note: Any, news: list[tuple[int, IntArray]]) -> None:
+        for model, item in news:
+            self._learn_batch(table, note, model, item, int(table.drawn[model]) - item.size)
+            f = note.past[model][-1][0]
+            note.unseen_sum[model] -= f.sum()
+            note.unseen_sum_sq[model] -= (f**2).sum()
+
+    def _refits(self, batches: int) -> int:
         first = self._n_models
-        return 0 if self._batches < first else 1 + (self._batches - first) // self.tau
+        return 0 if batches < first else 1 + (batches - first) // self.tau
 
-    def _plan(self) -> Step | None:
-        return self._largest(self._index, first=self.t0)
-
-    def _index(self) -> FloatArray:
-        with np.errstate(divide="ignore"):
-            return np.asarray(self._estimate + np.sqrt(self.a / self._n_read), dtype=np.float64)
-
-    def _begun(self, step: Step) -> None:
-        # a model's factors change nothing until it is asked again, so they are refitted then
-        for model in np.unique(step.model).tolist():
-            if self._fitted[model] < self._refits:
-                self._refit(model, int(self._drawn[model]) - int((step.model == model).sum()))
-
-    def _refit(self, model: int, drawn: int) -> None:
-        self._fitted[model] = self._refits
-        if drawn == self._fitted_to[model]:
+    def _refit(self, table: Table, note: Any, model: int) -> None:
+        note.fitted[model] = self._refits(note.batches)
+        drawn = int(table.drawn[model])
+        if drawn == note.fitted_to[model]:
             return  # nothing new
-        self._fitted_to[model] = drawn
-        order = self._order(model)
-        seen = order[:drawn]
-        seen = seen[self.is_read(model, seen)]
-        self._u[model] = self.predictor.fit(seen, self._value[model, seen], start=self._u[model])
-        self._row[model] = row = self.predictor.predict(self._u[model])
-        unseen = row[order[drawn:]]
-        self._unseen_sum[model] = unseen.sum()
-        self._unseen_sum_sq[model] = (unseen**2).sum()
+        note.fitted_to[model] = drawn
+        order = self.order(model)
+        seen, unseen = order[:drawn], order[drawn:]
+        scores = table.scores(model, seen)
+        read = np.isfinite(scores)
+        note.u[model] = self.predictor.fit(seen[read], scores[read], start=note.u[model])
+        note.row[model] = row = self.predictor.predict(note.u[model])
+        note.unseen_sum[model] = row[unseen].sum()
+        note.unseen_sum_sq[model] = (row[unseen] ** 2).sum()
 
-    def _finished(self, step: Step) -> None:
-        order = np.argsort(step.model, kind="stable")
-        models, begin = np.unique(step.model[order], return_index=True)
-        for model, chosen in zip(models.tolist(), np.split(order, begin[1:]), strict=True):
-            item = step.item[chosen]
-            self._batches += 1
-            self._learn_batch(model, item, int(step.position[chosen[0]]))
-            f = self._row[model][item]
-            self._past[model].append((f, self._unseen_sum[model], self._unseen_sum_sq[model]))
-            self._unseen_sum[model] -= f.sum()
-            self._unseen_sum_sq[model] -= (f**2).sum()
+    def estimates(self, table: Table, note: Any) -> FloatArray:
+        """With predictions."""
+        return np.asarray(note.estimate)
 
-    def _estimates(self) -> FloatArray:
-        return self._estimate
 
-    def _predictions(self, model: int, item: IntArray, batch: IntArray) -> dict[str, FloatArray]:
-        past = list(self._past[model])
-        known = sum(f.size for f, _, _ in past)
-        if item.size > known:  # of the step under way
-            f = self._row[model][item[known:]]
-            past.append((f, self._unseen_sum[model], self._unseen_sum_sq[model]))
-        return self._frozen(past, item, batch)
+def by_model(model: IntArray, item: IntArray) -> list[tuple[int, IntArray]]:
+    """The items of each model in a round, in their order."""
+    if (model == model[0]).all():
+        return [(int(model[0]), item)]
+    order = np.argsort(model, kind="stable")
+    models, begin = np.unique(model[order], return_index=True)
+    return list(zip(models.tolist(), np.split(item[order], begin[1:]), strict=True))

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Unpack
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
 from evalbudget.design import Design
-from evalbudget.races.samplers._base import RacingOptions, RacingSampler, Step
+from evalbudget.races.samplers._base import RacingOptions, RacingSampler
+from evalbudget.races.samplers._rounds import Note, Round, Stop, Table
 from evalbudget.sampler import Option
 from evalbudget.statistics._best_proof import BestProof, check_delta
 
@@ -23,6 +26,13 @@ class ProofOptions(RacingOptions, total=False):
     delta: float
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Proving(Note):
+    """The proof, as far as all contenders have come; None before the anchors are read."""
+
+    proof: BestProof | None = None
+
+
 class ProvingSampler(RacingSampler):
     """Knows what :class:`~evalbudget.statistics._best_proof.BestProof` makes of the scores, item by item.
 
@@ -30,7 +40,7 @@ class ProvingSampler(RacingSampler):
     it for good, whoever asked for it and why. So it may be looked at at any moment, and steering as one likes
     costs it nothing but cells. A cell that was given up counts as ``missing`` says: by default the worst for
     what is to be proved, so that failures prove nothing. Models that the proof drops leave the race when the
-    step is finished. When a model is lost, for reasons that its scores have nothing to do with, the proof
+    round is finished. When a model is lost, for reasons that its scores have nothing to do with, the proof
     begins anew with those left, on the scores there are: whom only the lost one had ruled out is in the race
     again. ``delta`` then is of naming a wrong one of those left.
 
@@ -41,6 +51,8 @@ class ProvingSampler(RacingSampler):
     Raises:
         InvalidInputError: delta is no probability; see also RacingSampler.
     """
+
+    notes: ClassVar[type[Note]] = Proving
 
     def __init__(
         self,
@@ -53,14 +65,19 @@ class ProvingSampler(RacingSampler):
     ) -> None:
         self.delta = check_delta(delta)
         super().__init__(design, batch=batch, options={**options, "delta": delta}, **common)
-        self._proof: BestProof | None = None
-        self._gone: set[int] = set()  # withdrawn, also when the proof had dropped them before
+        self._seen: tuple[Any, BestProof | None] = (None, None)  # as last looked at, and whom it is about
+
+    # what hosts may look at
 
     @property
     def proof(self) -> BestProof | None:
         """The proof, as far as all contenders have come; None before the anchors are read."""
-        self._wrap_up()
-        return self._advance()
+        table, note = self._now()
+        about, (seen_about, seen) = (note.n_anchors, note.lost.tolist()), self._seen
+        if seen_about != about or seen is None or (note.proof is not None and seen.read < note.proof.read):
+            seen = note.proof
+        self._seen = about, self.advanced(table, note.but(proof=seen))
+        return self._seen[1]
 
     @property
     def proved_worse(self) -> frozenset[int]:
@@ -76,83 +93,80 @@ class ProvingSampler(RacingSampler):
 
     def leader(self) -> int:
         """The model that is proved the best, or else the one that the policy would name."""
-        self._wrap_up()
-        proof = self._advance()
+        proof = self.proof
         winner = None if proof is None else proof.winner
         return super().leader() if winner is None else winner
 
-    def withdraw(self, model: int) -> None:
-        """See RacingSampler; whom only this model had ruled out is back in the race."""
-        self._gone.add(model)
-        super().withdraw(model)
+    # what an author may use
 
-    def _lose(self, model: int) -> None:
-        if not self._in[model]:
-            return
-        super()._lose(model)
-        self._lost |= self._gone
-        self._begin_anew()
+    def resumed(self, table: Table, last: Any) -> Any:
+        """As of every racing sampler; whom only a lost model had ruled out is back in the race."""
+        note = self.start() if last is None else last
+        lost = np.flatnonzero((table.lost_at >= 0) & note.is_in)
+        for model in lost[np.argsort(table.lost_at[lost], kind="stable")].tolist():
+            note = note.leaving([model], int(table.lost_at[model]))
+            is_lost = note.lost | table.is_withdrawn
+            is_lost[model] = True
+            note = self.begun_anew(table, note.but(lost=is_lost))
+        return note
 
-    def _begin_anew(self) -> None:
+    def begun_anew(self, table: Table, note: Any) -> Any:
         """Prove who is best of those that are left, from the scores there are.
 
         Whom the proof had dropped is back in the race, unless the new one drops it as well.
         """
-        self._proof = None
-        proof = self._advance()
-        for other in set(self._eliminated) - self._lost:
-            if proof is None or proof.dropped_at[other] < 0:
-                self._in[other] = True
-                del self._eliminated[other]
-
-    def _finished(self, step: Step) -> None:
-        self._drop()
-
-    def _drop(self) -> None:
-        """Let those leave whom the proof has dropped."""
-        proof = self._advance()
+        proof = self.advanced(table, note.but(proof=None))
+        back = ~note.is_in & ~note.lost
         if proof is not None:
-            for model in np.flatnonzero(proof.dropped_at >= 0).tolist():
-                self._leave(model)
+            back &= proof.dropped_at < 0
+        return note.but(proof=proof, left_at=np.where(back, -1, note.left_at))
 
-    def _prove(self, batch: int) -> Step | None:
-        """The next items of all contenders; None after setting ``stop_reason``."""
-        left = self._remaining()
-        proof = self._advance() if left.size else None
+    def without_dropped(self, table: Table, note: Any) -> Any:
+        """The same once those have left whom the proof has dropped."""
+        proof: BestProof | None = note.proof
+        if proof is None:
+            return note
+        return note.leaving(np.flatnonzero(proof.dropped_at >= 0).tolist(), table.asked)
+
+    def proving(self, table: Table, note: Any, batch: int) -> Round | Stop:
+        """The next items of all contenders."""
+        left, proof = note.remaining, note.proof
         if not left.size:
-            self.stop_reason = "every model was given up after repeated failures"
-        elif left.size == 1:
-            proved = len(self._lost) < self._n_models - 1
-            self.stop_reason = (
-                f"proved, with {1.0 - self.delta:.0%} confidence" if proved else "only one model is left"
-            )
-        elif proof is not None and proof.tied:
-            self.stop_reason = "proved: the models left have exactly the same score on all items"
-        elif proof is not None and proof.exhausted:
-            self.stop_reason = "every cell of the models in the race was read or closed"
-        if self.stop_reason is not None or proof is None:
-            return None
+            return Stop("every model was given up after repeated failures", note)
+        if left.size == 1:
+            proved = int(note.lost.sum()) < self._n_models - 1
+            reason = f"proved, with {1.0 - self.delta:.0%} confidence" if proved else "only one model is left"
+            return Stop(reason, note)
+        if proof.tied:
+            return Stop("proved: the models left have exactly the same score on all items", note)
+        if proof.exhausted:
+            return Stop("every cell of the models in the race was read or closed", note)
         models = proof.contenders
         ahead = max(batch, proof.read // _SHARE)
-        counts = np.maximum(self._n_anchors + proof.read + ahead - self._drawn[models], 0)
-        return self._draw(models[counts > 0], counts[counts > 0])
+        counts = np.maximum(note.n_anchors + proof.read + ahead - table.drawn[models], 0)
+        return self.next_items(table, note, models[counts > 0], counts[counts > 0])
 
-    def _advance(self) -> BestProof | None:
-        k = self._n_anchors
-        order = self._order(0)
-        if self._proof is None:
-            if (~self._settled(self._remaining(), order[:k])).any():
+    def advanced(self, table: Table, note: Any) -> BestProof | None:
+        """The proof of the note, with the items that all contenders have settled since."""
+        k, order = note.n_anchors, self.order(0, note)
+        proof: BestProof | None = note.proof
+        if proof is None:
+            if not table.settled(note.remaining[:, None], order[:k]).all():
                 return None
-            known = np.stack([self._scores_at(model, order[:k]) for model in range(self._n_models)])
-            among = set(range(self._n_models)) - self._lost
-            pool = self._n_items - k
-            self._proof = BestProof(
-                self._n_models, pool, delta=self.delta, known=known, among=among, missing=self.missing
+            proof = BestProof(
+                self._n_models,
+                self._n_items - k,
+                delta=self.delta,
+                known=table.scores(np.arange(self._n_models)[:, None], order[:k]),
+                among=np.flatnonzero(~note.lost).tolist(),
+                missing=self.missing,
             )
-        proof = self._proof
+        everyone = np.arange(self._n_models)
         while not proof.decided:
-            item = order[k + proof.read : k + proof.read + 1]
-            if not self._settled(proof.contenders, item).all():
+            item = int(order[k + proof.read])
+            if not table.settled(proof.contenders, item).all():
                 break
-            proof.update(self._scores_on(int(item[0])))
+            if proof is note.proof:
+                proof = copy(proof)
+            proof.update(table.scores(everyone, item))
         return proof

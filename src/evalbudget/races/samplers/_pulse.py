@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Unpack
+from dataclasses import dataclass
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
 from evalbudget.design import Design
 from evalbudget.races.prediction._coefficient import Coefficient, clipped
 from evalbudget.races.prediction._corrections import corrected
-from evalbudget.races.samplers._pooling import PoolingOptions, PoolingSampler
-from evalbudget.statistics._bounds import IntArray
+from evalbudget.races.samplers._pooling import Pooled, PoolingOptions, PoolingSampler
+from evalbudget.races.samplers._rounds import Note, Table, draws_of
+from evalbudget.statistics._bounds import BoolArray, FloatArray, IntArray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Pulsed(Pooled):
+    """Of every model: whether cells failed, sums over its batches of corrections and estimates, how many."""
+
+    has_failures: BoolArray
+    corrections: FloatArray
+    thetas: FloatArray
+    batches_of: FloatArray
 
 
 class Pulse(PoolingSampler):
@@ -39,6 +51,7 @@ class Pulse(PoolingSampler):
     """
 
     name = "pulse"
+    notes: ClassVar[type[Note]] = Pulsed
     _common = PoolingOptions
 
     def __init__(
@@ -48,35 +61,41 @@ class Pulse(PoolingSampler):
         super().__init__(design, **common)
         self.options["coefficient"] = self.coefficient.value
 
-    def _prepare(self) -> None:
-        self._has_failures = np.zeros(self._n_models, dtype=bool)
-        self._corrections, self._thetas = np.zeros(self._n_models), np.zeros(self._n_models)
-        self._batches_of = np.zeros(self._n_models)
+    def start(self, **more: Any) -> Any:
+        """No batches yet."""
+        corrections, thetas, batches_of = np.zeros((3, self._n_models))
+        return super().start(
+            has_failures=np.zeros(self._n_models, dtype=bool),
+            corrections=corrections,
+            thetas=thetas,
+            batches_of=batches_of,
+            **more,
+        )
 
-    def _learn_batch(self, model: int, item: IntArray, position: int) -> None:
-        read = self.is_read(model, item)
-        if self._has_failures[model] or not read.all():  # what failed changes every earlier estimate as well
-            self._has_failures[model] = True
-            theta = corrected(self.draws(model), self.coefficient).theta
+    def _learn_batch(self, table: Table, note: Any, model: int, item: IntArray, position: int) -> None:
+        scores, predicted = table.scores(model, item), note.past[model][-1][0]
+        if note.has_failures[model] or np.isnan(scores).any():  # what failed changes every earlier estimate
+            note.has_failures[model] = True
+            theta = corrected(draws_of(table, note, model), self.coefficient).theta
             if theta.size:
-                self._estimate[model] = theta.mean()
+                note.estimate[model] = theta.mean()
             return
-        score, f = float(self._value[model, item].sum()), float(self._row[model][item].sum())
+        score, f = float(scores.sum()), float(predicted.sum())
         left = self._n_items - position
         weight = left / item.size
-        lam = self._weight_of_predictions(model, item.size, left)
+        lam = self._weight_of_predictions(note, model, item.size, left)
         theta_t = (
-            self._sum[model] - score + lam * self._unseen_sum[model] + weight * (score - lam * f)
+            table.total[model] - score + lam * note.unseen_sum[model] + weight * (score - lam * f)
         ) / self._n_items
-        self._corrections[model] += self.coefficient.correction(score, f, lam, weight)
-        self._thetas[model] += theta_t
-        self._batches_of[model] += 1
-        self._estimate[model] = self._thetas[model] / self._batches_of[model]
+        note.corrections[model] += self.coefficient.correction(score, f, lam, weight)
+        note.thetas[model] += theta_t
+        note.batches_of[model] += 1
+        note.estimate[model] = note.thetas[model] / note.batches_of[model]
 
-    def _weight_of_predictions(self, model: int, size: int, left: int) -> float:
+    def _weight_of_predictions(self, note: Any, model: int, size: int, left: int) -> float:
         """Lambda of a batch of ``size`` items out of ``left`` that the model has not seen."""
-        k = self._batches_of[model]
+        k = note.batches_of[model]
         if not k:
             return self.coefficient.first
-        F, Phi = float(self._unseen_sum[model]), float(self._unseen_sum_sq[model])
-        return clipped(F, Phi, left, float(self._corrections[model] / k))
+        F, Phi = float(note.unseen_sum[model]), float(note.unseen_sum_sq[model])
+        return clipped(F, Phi, left, float(note.corrections[model] / k))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from copy import copy
+from dataclasses import dataclass
 from typing import Any, Unpack
 
 import numpy as np
@@ -11,23 +13,56 @@ from evalbudget.design import Design
 from evalbudget.errors import InvalidInputError
 from evalbudget.races.prediction import FactorModel, choose_anchors, match_items
 from evalbudget.races.samplers._additive import AdditiveEffects
-from evalbudget.races.samplers._base import Step
 from evalbudget.races.samplers._forecast import Forecast, losses
-from evalbudget.races.samplers._pooling import content_hash
-from evalbudget.races.samplers._proof_base import LEAST, ProofOptions, ProvingSampler
+from evalbudget.races.samplers._pooling import by_model, content_hash
+from evalbudget.races.samplers._proof_base import LEAST, ProofOptions, Proving, ProvingSampler
+from evalbudget.races.samplers._rounds import Frozen, Round, Stop, Table
 from evalbudget.statistics._bounds import BoolArray, FloatArray, IntArray
 from evalbudget.statistics._costs import model_effects
 
 _UNPREDICTED = 0.5  # what is predicted without history
-_PSEUDO = 16.0  # readings that a model's expected variance counts as
 _FEW = 10.0  # a mean of c readings has (1 + 10/c) times the variance it would have if all were known but it
-_GROWTH = 1.25  # factors, and the variances of all models, are renewed when readings grew by this much
+_GROWTH = 1.25  # a model's factors, and costs, are renewed when readings grew by this much
 _TRIALS = (4, 8)  # anchors after which a history that misleads is found out, before the others are paid for
 _PER_ANCHOR = 8  # models of history that it takes for each anchor that it may choose
 _ENOUGH = 64  # answers that it takes to judge a history by so few anchors
 _SURE = 5.0  # standard deviations behind the leader at which a model is no challenger any more
 _STEP_SHARE = 0.01  # of the readings so far, that a step has at least
-_ITEM_SPREAD = 0.02  # variance of item effects without history, worth four items
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Known(Proving):
+    """What is known of every model of the race; arrays have the shape (n_models,).
+
+    Attributes:
+        order: of the items, anchors first.
+        history_note: what became of the history.
+        has_history: whether there is one, and it was not dropped.
+        n_first: items that everybody answers first.
+        forecast: what history says, once the anchors are read.
+        effects: of models and items, from the items after the anchors if there is a forecast.
+        predicted_unread: sum of the predictions of the items not read.
+        fitted_at: items read when the forecast was fitted to a model last.
+        mean: of the posterior.
+        variance: of the posterior.
+        is_chased: leader and challengers.
+        log_cost: of a reading, over the typical one.
+        costs_at: readings at which costs are learned again.
+    """
+
+    order: IntArray
+    history_note: str
+    has_history: bool
+    n_first: int
+    forecast: Forecast | None = None
+    effects: AdditiveEffects
+    predicted_unread: FloatArray
+    fitted_at: IntArray
+    mean: FloatArray
+    variance: FloatArray
+    is_chased: BoolArray
+    log_cost: FloatArray
+    costs_at: float = 0.0
 
 
 class Race(ProvingSampler):
@@ -47,11 +82,11 @@ class Race(ProvingSampler):
     - the challengers are those expected to beat the leader by most, where not beating it counts 0 (expected
       improvement): models that are near, and models of which little is known. With anchors, which say as
       much of one as of another, they are the nearest in standard deviations. Leader or challenger, whichever
-      is known less well, is asked next. A model's readings at most double, and a step has ``batch`` cells, or
-      one hundredth of the readings so far if that is more.
+      is known less well, is asked next. A model's readings at most double, and a round has ``batch`` cells,
+      or one hundredth of the readings so far if that is more.
 
     When costs are weighed (:meth:`weigh_costs`), :math:`c_m` being what a request of model m costs over the
-    typical one (:func:`~evalbudget.statistics._costs.model_effects`, from finished steps), challengers are
+    typical one (:func:`~evalbudget.statistics._costs.model_effects`, from finished rounds), challengers are
     taken by expected improvement over :math:`c_m^\gamma`, or, where they are ranked by their distance z, by
     :math:`z^2/2 + \gamma \ln c_m`, the logarithm of the same, with :math:`\gamma = 1/(1 + \ln M)` for M
     models as for the worst of M items (``eb-bernstein``); a whole power would put off a best model that is
@@ -75,7 +110,7 @@ class Race(ProvingSampler):
             that knows too few of them, is a race without history.
         anchors: items everybody answers first, with a history of at least eight models for each.
         first: random items everybody answers first otherwise.
-        batch: cells in a step.
+        batch: cells in a round.
         until_proved: spend on the proof from the start, which takes fewer readings to its end; who leads is
             known less well before that.
         common: see ProvingSampler.
@@ -89,6 +124,7 @@ class Race(ProvingSampler):
     """
 
     name = "race"
+    notes = Known
     _common = ProofOptions
 
     def __init__(
@@ -107,7 +143,7 @@ class Race(ProvingSampler):
                 raise InvalidInputError(f"race got {option}={value}; give 1 item or more")
         match = None if predictor is None else match_items(predictor, design.items)
         self.predictor = None if match is None else match.model
-        self.history_note = "" if match is None else match.reason
+        self._matched = "" if match is None else match.reason
         super().__init__(
             design,
             batch=batch,
@@ -120,295 +156,277 @@ class Race(ProvingSampler):
             **common,
         )
         self.until_proved = until_proved
-        m, n = self._n_models, self._n_items
-        self._first_items = min(first, n)
-        self._at_random = self._order(0)
+        self._first, self._anchors = min(first, self._n_items), 0
+        self._cost_power = 1.0 / (1.0 + math.log(self._n_models))
         known, wanted = 0 if self.predictor is None else self.predictor.U.shape[0], _PER_ANCHOR * anchors
         if self.predictor is not None and known < wanted:
-            self.history_note += (
+            self._matched += (
                 f"; it tells of {known:,} models, and {wanted:,} are needed to choose the first items by it"
             )
         if self.predictor is not None and known >= wanted:
-            self._n_anchors = self._first_items = min(anchors, n)
-            chosen = choose_anchors(self.predictor, self._n_anchors)
-            self._shared = np.concatenate([chosen, self._at_random[~np.isin(self._at_random, chosen)]])
-        self._forecast: Forecast | None = None
-        self._skipped = 0  # items of the order that say nothing about effects: anchors, as long as predicted
-        self._effects, self._residual, self._predicted_unread = self._no_effects()
-        self._fitted_at = np.full(m, self._n_anchors)
-        self._past: list[list[tuple[FloatArray, float, float]]] = [[] for _ in range(m)]
-        self._noise = 0.25
-        self._item_spread = _ITEM_SPREAD
-        self._own_noise = np.full(m, 0.25)
-        self._renew_at = 0.0
-        self._mean = np.full(m, np.nan)
-        self._variance = np.ones(m)
-        self._chased = np.ones(m, dtype=bool)  # leader and challengers
-        self._log_cost = np.zeros(m)  # of a reading of each model, over the typical one
-        self._cost_power = 1.0 / (1.0 + math.log(m))
-        self._costs_at = 0.0  # readings at which costs are learned again
-        self._paid_steps: list[tuple[IntArray, IntArray, FloatArray]] = []
+            self._anchors = self._first = min(anchors, self._n_items)
+        self._first_order = super().order(0)
+        if self.predictor is not None and self._anchors:
+            self._first_order = _first_of_all(
+                choose_anchors(self.predictor, self._anchors), self._first_order
+            )
 
     @property
     def minimum_readings(self) -> int:
         """The first items of every model."""
-        return self._n_models * self._first_items
+        return self._n_models * self._first
 
-    # what to ask
+    @property
+    def history_note(self) -> str:
+        """What became of the history."""
+        note: Known = self._now()[1]
+        return note.history_note
 
-    def _plan(self) -> Step | None:
-        begun = int(self._drawn.max())
-        if self._remaining().size > 1 and begun < self._first_items:
-            stops = [k for k in _TRIALS if k < self._n_anchors and self._n_models * k >= _ENOUGH]
-            stops.append(self._first_items)
-            return self._draw(self._remaining(), min(k for k in stops if k > begun) - begun)
-        drawable = self._to_steer()
-        return self._draw(*self._duels(drawable)) if drawable.size else self._prove(LEAST)
+    def start(self, **more: Any) -> Any:
+        """Everybody is a challenger."""
+        m = self._n_models
+        return super().start(
+            n_anchors=self._anchors,
+            past=[()] * m if self.predictor is not None else (),
+            order=self._first_order,
+            history_note=self._matched,
+            has_history=self.predictor is not None,
+            n_first=self._first,
+            **self._no_effects(self._n_items),
+            fitted_at=np.full(m, self._anchors),
+            mean=np.full(m, np.nan),
+            variance=np.ones(m),
+            is_chased=np.ones(m, dtype=bool),
+            log_cost=np.zeros(m),
+            **more,
+        )
 
-    def _to_steer(self) -> IntArray:
+    def order(self, model: int, note: Any = None) -> IntArray:
+        """The items in the order in which everybody gets them."""
+        return np.asarray(super().order(model) if note is None else note.order)
+
+    def plan(self, table: Table, last: Known | None) -> Round | Stop:
+        """First items for all, then the next ones of leader and challengers, then those of the proof."""
+        note: Known = self.resumed(table, last)
+        if last is not None:
+            note = self._learned(table, note)
+        begun = int(table.drawn.max())
+        if note.remaining.size > 1 and begun < note.n_first:
+            stops = [k for k in _TRIALS if k < note.n_anchors and self._n_models * k >= _ENOUGH]
+            stops.append(note.n_first)
+            count = min(k for k in stops if k > begun) - begun
+            answer: Round | Stop = self.next_items(table, note, note.remaining, count)
+        elif (drawable := self._to_steer(table, note)).size:
+            answer = self.next_items(table, note, *self._duels(table, note, drawable))
+        else:
+            answer = self.proving(table, note, LEAST)
+        return self._frozen(table, answer) if isinstance(answer, Round) else answer
+
+    # whom to ask
+
+    def _to_steer(self, table: Table, note: Known) -> IntArray:
         """Leader and challengers that have items left; none once it is time to prove."""
-        steering = self._in & self._chased
+        steering = note.is_in & note.is_chased
         if self.until_proved or steering.sum() <= 1:
             steering[:] = False
-        return np.flatnonzero(steering & (self._drawn < self._n_items))
+        return np.flatnonzero(steering & (table.drawn < self._n_items))
 
-    def _duels(self, drawable: IntArray) -> tuple[IntArray, IntArray]:
-        """Leader and challengers that fill a step, with the number of items of each."""
-        leader = self._leading()
-        promise = self._promise(leader)
+    def _duels(self, table: Table, note: Known, drawable: IntArray) -> tuple[IntArray, IntArray]:
+        """Leader and challengers that fill a round, with the number of items of each."""
+        leader = self._leading(note)
+        promise = self._promise(note, leader)
         others = drawable[drawable != leader]
         others = others[np.lexsort((self._rank[others], -promise[others]))]
-        leader_left = bool(self._drawn[leader] < self._n_items)
-        room = max(self.batch, _STEP_SHARE * float(self._drawn.sum()))
-        uncertainty = self._variance * np.exp(-0.5 * self._log_cost)
+        leader_left = bool(table.drawn[leader] < self._n_items)
+        room = max(self.batch, _STEP_SHARE * float(table.drawn.sum()))
+        uncertainty = note.variance * np.exp(-0.5 * note.log_cost)
         items: dict[int, int] = {}
+
+        def ask(model: int) -> None:
+            drawn = int(table.drawn[model])
+            items[model] = min(max(drawn, note.n_first, 1), max(self.batch, drawn // 10))
+
         for challenger in others.tolist():
             if room <= sum(items.values()):
                 break
             if leader_left and leader not in items and uncertainty[leader] >= uncertainty[challenger]:
-                items[leader] = self._portion(leader)
+                ask(leader)
             if not leader_left or uncertainty[challenger] >= uncertainty[leader]:
-                items[challenger] = self._portion(challenger)
+                ask(challenger)
         if not items:
-            asked = leader if leader_left else int(others[0])
-            items[asked] = self._portion(asked)
+            ask(leader if leader_left else int(others[0]))
         return np.array(list(items)), np.array(list(items.values()))
 
-    def _portion(self, model: int) -> int:
-        drawn = int(self._drawn[model])
-        return min(max(drawn, self._first_items, 1), max(self.batch, drawn // 10))
+    def _leading(self, note: Known) -> int:
+        among = note.is_in & note.is_chased
+        among = among if among.any() else note.is_in
+        return self.first(np.where(among, note.mean, -np.inf), among)
 
-    def _leading(self) -> int:
-        among = self._in & self._chased
-        among = among if among.any() else self._in
-        return self._first(np.where(among, self._mean, -np.inf), among)
-
-    def _behind(self, leader: int) -> FloatArray:
-        """Distance to the leader in standard deviations, shape (n_models,)."""
-        spread = np.sqrt(self._variance + self._variance[leader])
-        return np.asarray((self._mean[leader] - self._mean) / np.maximum(spread, 1e-9))
-
-    def _promise(self, leader: int) -> FloatArray:
+    def _promise(self, note: Known, leader: int) -> FloatArray:
         """What speaks for each model as a challenger, the largest for the first one, shape (n_models,).
 
         By how much it is expected to beat the leader, counting 0 if it does not. With anchors all are known
         equally well from the start, and the nearest in standard deviations take fewer readings.
         """
-        behind = self._behind(leader)
-        if self._forecast is not None and self._n_anchors:
-            return -self._behind_per_cost(behind)
+        behind = _behind(note, leader)
+        if note.forecast is not None and note.n_anchors:
+            return -self._behind_per_cost(note, behind)
         from scipy.special import ndtr  # takes long to import, and most samplers do without
 
-        spread = np.sqrt(self._variance + self._variance[leader])
+        spread = np.sqrt(note.variance + note.variance[leader])
         density = np.exp(-(behind**2) / 2.0) / np.sqrt(2.0 * np.pi)
         return np.asarray(
-            spread * (density - behind * ndtr(-behind)) * np.exp(-self._cost_power * self._log_cost)
+            spread * (density - behind * ndtr(-behind)) * np.exp(-self._cost_power * note.log_cost)
         )
 
-    def _behind_per_cost(self, behind: FloatArray) -> FloatArray:
-        if not self._log_cost.any():
+    def _behind_per_cost(self, note: Known, behind: FloatArray) -> FloatArray:
+        if not note.log_cost.any():
             return behind
-        return np.asarray(np.sign(behind) * behind**2 / 2.0 + self._cost_power * self._log_cost)
+        return np.asarray(np.sign(behind) * behind**2 / 2.0 + self._cost_power * note.log_cost)
 
     # what was learned
 
-    def _begun(self, step: Step) -> None:
-        if self.predictor is None or (self._forecast is None and self._n_anchors):
-            return
-        first, size = np.unique(step.model, return_counts=True)
-        for model, count in zip(first.tolist(), size.tolist(), strict=True):
-            if self._forecast is None:  # nothing is predicted before history is tried
-                self._past[model].append((np.zeros(count), 0.0, 0.0))
-                continue
-            unread = self._order(model)[int(self._drawn[model]) - count :]
-            f = self._forecast.row(model)[unread]
-            self._past[model].append((f[:count], float(f.sum()), float((f * f).sum())))
+    def _frozen(self, table: Table, planned: Round) -> Round:
+        """The round with what is predicted of its items before they are read."""
+        note: Known = planned.note
+        if not note.has_history or (note.forecast is None and note.n_anchors):
+            return planned
+        past: list[tuple[Frozen, ...]] = list(note.past)
+        for model, item in by_model(planned.model, planned.item):
+            before: Frozen = np.zeros(item.size), 0.0, 0.0  # nothing is predicted before history is tried
+            if note.forecast is not None:
+                f = note.forecast.row(model)[note.order[int(table.drawn[model]) :]]
+                before = f[: item.size], float(f.sum()), float((f * f).sum())
+            past[model] += (before,)
+        return planned._replace(note=note.but(past=past))
 
-    def _finished(self, step: Step) -> None:
-        if self.weighs_costs:
-            self._learn_costs(step)
-        models: list[int] = np.unique(step.model).tolist()
-        if self.predictor is not None and self._forecast is None:
-            self._start(self.predictor)
-        if self.predictor is None or self._drawn.max() > self._n_anchors:
-            for model in models:
-                self._take_in(model)
-            self._solve(models)
-        self._weigh()
-        if (self._in & self._chased).any():
-            self._chased &= self._behind(self._leading()) <= _SURE
-        if not self._to_steer().size:
-            self._drop()
+    def _learned(self, table: Table, note: Known) -> Known:
+        if self.weighs_costs and (total := float(table.drawn.sum())) >= note.costs_at:
+            note = note.but(log_cost=self._log_cost(table), costs_at=_GROWTH * total)
+        if note.has_history and note.forecast is None:
+            note = self._tried(table, note)
+        if not note.has_history or table.drawn.max() > note.n_anchors:
+            note = self._taken_in(table, note)
+        mean, variance = self._posterior(table, note)
+        note = note.but(mean=mean, variance=variance)
+        if (note.is_in & note.is_chased).any():
+            near = _behind(note, self._leading(note)) <= _SURE
+            if (note.is_chased & ~near).any():
+                note = note.but(is_chased=note.is_chased & near)
+        if self._to_steer(table, note).size:
+            return note
+        proved: Known = self.without_dropped(table, note.but(proof=self.advanced(table, note)))
+        return proved
 
-    def _learn_costs(self, step: Step) -> None:
-        self._paid_steps.append((step.model, step.item, self._costs_of(step)))
-        if (total := float(self._drawn.sum())) >= self._costs_at:
-            model, item, cost = (np.concatenate(column) for column in zip(*self._paid_steps, strict=True))
-            self._paid_steps = [(model, item, cost)]
-            self._log_cost = model_effects(model, item, cost, self._n_models)
-            self._costs_at = _GROWTH * total
+    def _log_cost(self, table: Table) -> FloatArray:
+        assert table.cost is not None
+        own = table.round >= 0
+        return model_effects(table.model[own], table.item[own], table.cost[own], self._n_models)
 
-    def _no_effects(self) -> tuple[AdditiveEffects, Any, FloatArray]:
-        m, pool = self._n_models, self._n_items - self._skipped
-        return (
-            AdditiveEffects(m, pool),
-            np.zeros((m, pool), dtype=np.float32),
-            np.full(m, _UNPREDICTED * pool),
-        )
+    def _no_effects(self, pool: int, expected: FloatArray | None = None) -> dict[str, Any]:
+        m = self._n_models
+        return {
+            "effects": AdditiveEffects(m, pool, expected),
+            "predicted_unread": np.full(m, _UNPREDICTED * pool),
+        }
 
-    def _start(self, predictor: FactorModel) -> None:
+    def _tried(self, table: Table, note: Known) -> Known:
         """Predict once all have answered the first items, unless history does it worse than a constant."""
-        n_read = int(self._drawn.max())
-        item = self._order(0)[:n_read].astype(np.int64)
-        scores = np.stack([self._scores_at(model, item) for model in range(self._n_models)])
-        of_history, of_constant = losses(predictor, item, scores)
+        assert self.predictor is not None
+        n_read = int(table.drawn.max())
+        item = note.order[:n_read].astype(np.int64)
+        scores = table.scores(np.arange(self._n_models)[:, None], item)
+        of_history, of_constant = losses(self.predictor, item, scores)
         if of_history >= of_constant:
-            self._drop_history(item, of_history, of_constant)
-            return
-        if n_read < self._n_anchors:
-            return
-        forecast = Forecast(predictor, item, scores)
-        self._forecast, self._skipped = forecast, self._n_anchors
-        self._effects, self._residual, self._predicted_unread = self._no_effects()
-        self._noise, self._item_spread = float(self._forecast.noise.mean()), 0.1 * _ITEM_SPREAD
-        self._own_noise = self._forecast.noise.copy()
+            return self._without_history(table, note, item, of_history, of_constant)
+        if n_read < note.n_anchors:
+            return note
+        forecast = Forecast(self.predictor, item, scores)
+        none = self._no_effects(self._n_items - note.n_anchors, forecast.noise)
+        return note.but(forecast=forecast, **none)
 
-    def _drop_history(self, item: IntArray, of_history: float, of_constant: float) -> None:
-        self.predictor = None
-        self.history_note = (
+    def _without_history(
+        self, table: Table, note: Known, item: IntArray, of_history: float, of_constant: float
+    ) -> Known:
+        told = (
             f"history dropped: on the {item.size} items that every model answered first, its predictions are "
             f"no better than a constant's (off by {of_history:.2f} against {of_constant:.2f})"
         )
-        if self._n_anchors:
-            self._n_anchors = self._first_items = item.size
-            self._shared = np.concatenate([item, self._at_random[~np.isin(self._at_random, item)]])
-            self._begin_anew()  # anchors adopted from an earlier run may have begun it, in another order
+        note = note.but(has_history=False, history_note=told, past=())
+        if not note.n_anchors:
+            return note
+        order = _first_of_all(item, super().order(0))
+        note = note.but(order=order, n_anchors=item.size, n_first=item.size)
+        anew: Known = self.begun_anew(
+            table, note
+        )  # anchors adopted from an earlier run may have begun the proof
+        return anew
 
-    def _take_in(self, model: int) -> None:
-        """Residuals of a model's new scores; of all its scores when its factors are refitted."""
-        k, begin, end = self._skipped, int(self._effects.length[model]), int(self._drawn[model])
-        order = self._order(model)
-        item = order[k + begin : end]
-        if self._forecast is None:
-            self._predicted_unread[model] -= _UNPREDICTED * item.size
-            self._extend(model, begin, self._scores_at(model, item) - _UNPREDICTED)
-        elif begin and end < _GROWTH * self._fitted_at[model]:
-            f = self._forecast.row(model)
-            self._predicted_unread[model] = f[order[end:]].sum()
-            self._extend(model, begin, self._scores_at(model, item) - f[item])
-        else:
-            given = order[:end].astype(np.int64)
-            read = self.is_read(model, given)
-            residual = np.full(end, np.nan)
-            residual[read] = self._forecast.refit(model, given[read], self._value[model, given[read]])
-            self._predicted_unread[model] = self._forecast.row(model)[order[end:]].sum()
-            self._fitted_at[model] = end
-            self._extend(model, 0, residual[k:], self._residual[model, :begin].astype(np.float64))
+    def _taken_in(self, table: Table, note: Known) -> Known:
+        """Residuals of new scores; of all scores of a model when its factors are refitted."""
+        effects, forecast = copy(note.effects), copy(note.forecast)
+        unread, fitted_at = note.predicted_unread.copy(), note.fitted_at.copy()
+        k = self._n_items - effects.item.size  # items of the order that say nothing about effects: anchors
+        models = table.last_models
+        for model in models:
+            begin, end = int(effects.length[model]), int(table.drawn[model])
+            item = note.order[k + begin : end]
+            if forecast is None:
+                unread[model] -= _UNPREDICTED * item.size
+                effects.add(model, table.scores(model, item) - _UNPREDICTED, begin)
+            elif begin and end < _GROWTH * fitted_at[model]:
+                f = forecast.row(model)
+                effects.add(model, table.scores(model, item) - f[item], begin)
+                unread[model] = f[note.order[end:]].sum()
+            else:
+                given = note.order[:end]
+                scores = table.scores(model, given)
+                read = np.isfinite(scores)
+                residual = np.full(end, np.nan)
+                residual[read] = forecast.refit(model, given[read], scores[read])
+                effects.add(model, residual[k:])
+                unread[model] = forecast.row(model)[note.order[end:]].sum()
+                fitted_at[model] = end
+        effects.settle(models, None if forecast is None else forecast.noise)
+        return note.but(effects=effects, forecast=forecast, predicted_unread=unread, fitted_at=fitted_at)
 
-    def _extend(self, model: int, begin: int, residual: FloatArray, old: FloatArray | None = None) -> None:
-        stored = residual.astype(np.float32)
-        self._residual[model, begin : begin + residual.size] = stored
-        self._effects.add(model, stored.astype(np.float64), begin, old)
-
-    def _solve(self, models: list[int]) -> None:
-        self._effects.ratio = self._noise / self._item_spread
-        self._effects.solve()
-        total = float(self._effects.count.sum())
-        if total < self._renew_at:
-            for model in models:
-                self._renew_noise(model)
-            return
-        for _ in range(2 if self._renew_at else 10):
-            self._renew_components()
-            self._effects.ratio = self._noise / self._item_spread
-            self._effects.solve()
-        self._renew_at = _GROWTH * total
-
-    def _renew_components(self) -> None:
-        """One step of EM for the variances of noise and of item effects."""
-        effects = self._effects
-        active = np.flatnonzero(effects.count)
-        readers = effects.readers()
-        item = effects.item[: readers.size]
-        squares = sum(self._renew_noise(int(model)) for model in active)
-        share = readers / (readers + effects.ratio)
-        free = max(0.0, float(effects.count.sum()) - active.size - float(share.sum()))
-        known = 4.0 if self._forecast is None else 64.0
-        self._noise = max((squares + known * self._noise) / (free + known), 1e-12)
-        shared = readers >= 2
-        moments = (item**2 + self._noise / (readers + effects.ratio))[shared]
-        weight = share[shared]
-        prior = _ITEM_SPREAD if self._forecast is None else 0.1 * _ITEM_SPREAD
-        self._item_spread = float((4.0 * prior + (moments * weight).sum()) / (4.0 + weight.sum()))
-
-    def _renew_noise(self, model: int) -> float:
-        """Variance of the model's scores about their expectation; returns its sum of squares."""
-        length = int(self._effects.length[model])
-        left = self._residual[model, :length] - self._effects.model[model] - self._effects.item[:length]
-        left = left[~np.isnan(left)]
-        squares = float(left @ left)
-        expected = self._noise if self._forecast is None else float(self._forecast.noise[model])
-        self._own_noise[model] = (_PSEUDO * expected + squares) / (_PSEUDO + left.size)
-        return squares
-
-    def _weigh(self) -> None:
-        """Posterior mean and variance of every model's benchmark mean."""
-        effects, n = self._effects, self._n_items
-        unread = n - self._skipped - effects.length
-        size = np.maximum(n - (self._drawn - self._n_read), 1)
+    def _posterior(self, table: Table, note: Known) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of every model's benchmark mean."""
+        effects, n = note.effects, self._n_items
+        unread = effects.item.size - effects.length
+        size = np.maximum(n - (table.drawn - table.n_read), 1)
         effect_so_far = np.concatenate([[0.0], np.cumsum(effects.item)])
         item_effects = effect_so_far[-1] - effect_so_far[effects.length]
-        mean = (self._sum + self._predicted_unread + unread * effects.model + item_effects) / size
+        mean = (table.total + note.predicted_unread + unread * effects.model + item_effects) / size
         count = np.maximum(effects.count, 1)
-        noise = self._own_noise + self._noise * effects.shared_uncertainty()
+        noise = effects.own_noise + effects.noise * effects.shared_uncertainty()
         variance = noise / count * (unread / size) * (1.0 + _FEW / count)
-        variance[self._drawn >= n] = 0.0
+        variance[table.drawn >= n] = 0.0
         told = effects.count > 0
-        if self._forecast is None:
+        if note.forecast is None:
             centre = float(mean[told].mean()) if told.any() else 0.5
-            self._mean, self._variance = np.where(told, mean, centre), np.where(told, variance, 1.0)
-        else:
-            self._combine(self._forecast, mean, variance, told | (self._drawn >= n))
-
-    def _combine(self, forecast: Forecast, mean: FloatArray, variance: FloatArray, told: BoolArray) -> None:
-        """What history predicts from a model's answers, or what the answers say, whichever is surer.
-
-        How sure a prediction is, history's own models tell. Nothing is learned about that from the race:
-        the models that were asked most are those that looked good, and would shift what is expected of the
-        others downwards.
-        """
-        # both rest on the same scores, so they are not averaged: the less certain one adds next to nothing,
-        # and once the data alone say more, a wrong prediction must not outlast them
-        surer = variance < forecast.variance
+            return np.where(told, mean, centre), np.where(told, variance, 1.0)
+        # What history predicts from a model's answers, or what the answers say, whichever is surer. How sure
+        # a prediction is, history's own models tell. Nothing is learned about that from the race: the models
+        # that were asked most are those that looked good, and would shift what is expected of the others
+        # downwards. Both rest on the same scores, so they are not averaged: the less certain one adds next to
+        # nothing, and once the data alone say more, a wrong prediction must not outlast them.
+        surer = variance < note.forecast.variance
         # without anchors history is small: its predictions only stand in for what a model has not read
-        alone = told & (surer if self._n_anchors else True)
-        self._mean = np.where(alone, mean, forecast.mean)
-        self._variance = np.where(alone, variance, forecast.variance)
+        alone = (told | (table.drawn >= n)) & (surer if note.n_anchors else True)
+        return np.where(alone, mean, note.forecast.mean), np.where(alone, variance, note.forecast.variance)
 
-    def _estimates(self) -> FloatArray:
-        return self._mean
+    def estimates(self, table: Table, note: Any) -> FloatArray:
+        """Means of the posterior."""
+        return np.asarray(note.mean)
 
-    def _predictions(self, model: int, item: IntArray, batch: IntArray) -> dict[str, FloatArray]:
-        if self._forecast is None:
-            return super()._predictions(model, item, batch)
-        return self._frozen(self._past[model], item, batch)
+
+def _behind(note: Known, leader: int) -> FloatArray:
+    """Distance to the leader in standard deviations, shape (n_models,)."""
+    spread = np.sqrt(note.variance + note.variance[leader])
+    return np.asarray((note.mean[leader] - note.mean) / np.maximum(spread, 1e-9))
+
+
+def _first_of_all(first: IntArray, order: IntArray) -> IntArray:
+    """These items, then the others in this order."""
+    return np.concatenate([first, order[~np.isin(order, first)]])

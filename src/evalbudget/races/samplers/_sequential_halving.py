@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from evalbudget.races.samplers._fixed_budget import FixedBudgetSampler
+from evalbudget.races.samplers._fixed_budget import FixedBudgetSampler, Stage
+from evalbudget.races.samplers._rounds import Table
 
 
 class SequentialHalving(FixedBudgetSampler):
@@ -27,9 +28,9 @@ class SequentialHalving(FixedBudgetSampler):
     def _rounds(self) -> int:
         return (self._n_models - 1).bit_length()
 
-    def _new_items(self) -> int:
-        left = self.budget - int(self._drawn.sum())
-        return left // (self._remaining().size * max(1, self._rounds - self._round))
+    def _new_items(self, table: Table, note: Stage) -> int:
+        left = self.budget - int(table.drawn.sum())
+        return left // (note.remaining.size * max(1, self._rounds - note.number))
 
-    def _left_after(self) -> int:
-        return (self._remaining().size + 1) // 2
+    def _left_after(self, note: Stage) -> int:
+        return (note.remaining.size + 1) // 2

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from functools import cached_property
 
-from evalbudget.races.samplers._fixed_budget import FixedBudgetSampler
+from evalbudget.races.samplers._fixed_budget import FixedBudgetSampler, Stage
+from evalbudget.races.samplers._rounds import Table
 
 
 class SuccessiveRejects(FixedBudgetSampler):
@@ -35,9 +36,9 @@ class SuccessiveRejects(FixedBudgetSampler):
         wanted = (math.ceil((self.budget - K) / (log_bar * (K + 1 - k)) - 1e-9) for k in range(1, K))
         return tuple(min(n, self._n_items) for n in wanted)
 
-    def _new_items(self) -> int:
-        before = self._items_by_round[self._round - 1] if self._round else 0
-        return self._items_by_round[self._round] - before
+    def _new_items(self, table: Table, note: Stage) -> int:
+        before = self._items_by_round[note.number - 1] if note.number else 0
+        return self._items_by_round[note.number] - before
 
-    def _left_after(self) -> int:
-        return self._n_models - self._round - 1
+    def _left_after(self, note: Stage) -> int:
+        return self._n_models - note.number - 1

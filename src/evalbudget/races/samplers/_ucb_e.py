@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
 from evalbudget.design import Design
 from evalbudget.errors import InvalidInputError
-from evalbudget.races.samplers._base import BatchOptions, RacingSampler, Step
+from evalbudget.races.samplers._base import BatchOptions, RacingSampler
+from evalbudget.races.samplers._rounds import Round, Stop, Table
 from evalbudget.statistics._bounds import FloatArray
 
 
@@ -36,9 +37,11 @@ class UCBE(RacingSampler):
         super().__init__(design, paired=False, options={"a": a}, **common)
         self.a = a
 
-    def _plan(self) -> Step | None:
-        return self._largest(self._index)
+    def plan(self, table: Table, last: Any) -> Round | Stop:
+        """A batch of the model with the largest upper bound."""
 
-    def _index(self) -> FloatArray:
-        with np.errstate(divide="ignore"):
-            return np.asarray(self._means() + np.sqrt(self.a / self._n_read), dtype=np.float64)
+        def index() -> FloatArray:
+            with np.errstate(divide="ignore"):
+                return np.asarray(table.means + np.sqrt(self.a / table.n_read), dtype=np.float64)
+
+        return self.one_by_one(table, self.resumed(table, last), index)

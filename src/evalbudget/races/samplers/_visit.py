@@ -3,30 +3,36 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import Unpack
+from dataclasses import dataclass
+from typing import Any, Unpack
 
 import numpy as np
 
-from evalbudget.design import Cell, Design
+from evalbudget.design import Design
 from evalbudget.errors import InvalidInputError
-from evalbudget.races._draws import Chances, ModelDraws
+from evalbudget.races._draws import Chances
 from evalbudget.races.estimates import benchmark_mean
 from evalbudget.races.prediction import FactorModel, match_items
 from evalbudget.races.prediction._outlook import Outlook
-from evalbudget.races.samplers._base import RacingOptions, RacingSampler, Step
-from evalbudget.races.samplers._pooling import content_hash
-from evalbudget.statistics._bounds import FloatArray, IntArray
+from evalbudget.races.samplers._base import RacingOptions, RacingSampler
+from evalbudget.races.samplers._pooling import by_model, content_hash
+from evalbudget.races.samplers._rounds import Note, Round, Stop, Table, draws_of
+from evalbudget.statistics._bounds import BoolArray, FloatArray, IntArray
 
 _SHARE = 0.2  # of what a model has read, that its next batch has at least
 
 
-@dataclass
-class _Batch:
-    """The items of a model's next batch, in draw order, and what was known of them before it."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Visits(Note):
+    """What is known of every model.
 
-    item: IntArray
-    chances: Chances
+    Attributes:
+        outlooks: what it is expected to score.
+        is_precise: whether its mean is known well enough, shape (n_models,).
+    """
+
+    outlooks: list[Outlook]
+    is_precise: BoolArray
 
 
 class Visit(RacingSampler):
@@ -73,6 +79,7 @@ class Visit(RacingSampler):
 
     name = "visit"
     takes_one = True
+    notes = Visits
     _common = RacingOptions
 
     def __init__(
@@ -104,84 +111,81 @@ class Visit(RacingSampler):
             **common,
         )
         self.tau, self.half_width = tau, half_width
-        m = self._n_models
-        self._outlooks = [Outlook(self.predictor, self._n_items) for _ in range(m)]
-        self._past: list[list[Chances]] = [[] for _ in range(m)]
-        self._next_batch: dict[int, _Batch] = {}
-        self._propensities: dict[tuple[int, int], float] = {}
-        self._precise = np.zeros(m, dtype=bool)
 
     @property
     def history_note(self) -> str:
         """What became of the history."""
-        dropped = [self.design.models[k] for k, outlook in enumerate(self._outlooks) if outlook.dropped]
+        outlooks = self._now()[1].outlooks
+        dropped = [name for name, one in zip(self.design.models, outlooks, strict=True) if one.dropped]
         if not dropped:
             return self._matched
         told = f"dropped for {', '.join(dropped)}, whose scores their own mean predicts better"
         return f"{self._matched}; {told}"
 
-    # what to ask
+    def start(self, **more: Any) -> Any:
+        """All models are alike."""
+        m = self._n_models
+        return super().start(
+            outlooks=[Outlook(self.predictor, self._n_items)] * m,
+            chances=[()] * m,
+            is_precise=np.zeros(m, dtype=bool),
+            **more,
+        )
 
-    def _plan(self) -> Step | None:
-        if self._stop_if_over():
-            return None
-        drawable = self._drawable()
-        models = drawable[~self._precise[drawable]]
+    def plan(self, table: Table, last: Visits | None) -> Round | Stop:
+        """A batch of every model that has had the fewest, drawn by what is known of it."""
+        note: Visits = self.resumed(table, last)
+        if last is not None:
+            note = self._learned(table, note)
+        if reason := self.why_over(table, note):
+            return Stop(reason, note)
+        drawable = self.drawable(table, note)
+        models = drawable[~note.is_precise[drawable]]
         if not models.size:
-            self.stop_reason = f"every model's mean is known to within {self.half_width:g}"
-            return None
-        first = models[self._drawn[models] == self._drawn[models].min()]
-        self._next_batch = {model: self._drawn_batch(model) for model in first.tolist()}
-        item = np.stack([chosen.item for chosen in self._next_batch.values()])  # batches of one size
-        position = np.arange(item.shape[1])[:, None] + self._drawn[first]
-        return Step(np.tile(first, item.shape[1]), item.T.ravel(), position.ravel())
+            return Stop(f"every model's mean is known to within {self.half_width:g}", note)
+        first = models[table.drawn[models] == table.drawn[models].min()]
+        drawn = [self._drawn_batch(table, note, model) for model in first.tolist()]
+        chances = list(note.chances)
+        for model, (_, of_batch) in zip(first.tolist(), drawn, strict=True):
+            chances[model] += (of_batch,)
+        item = np.stack([item for item, _ in drawn])  # batches of one size
+        return Round(
+            np.tile(first, item.shape[1]),
+            item.T.ravel(),
+            note.but(chances=chances),
+            np.stack([of_batch.propensity for _, of_batch in drawn]).T.ravel(),
+        )
 
-    def _drawn_batch(self, model: int) -> _Batch:
+    def _drawn_batch(self, table: Table, note: Visits, model: int) -> tuple[IntArray, Chances]:
         """The next items of a model, drawn one after another with the probabilities of this moment."""
-        drawn = int(self._drawn[model])
-        unread = np.sort(self._order(model)[drawn:]).astype(np.int64)
+        drawn = int(table.drawn[model])
+        is_drawn = np.zeros(self._n_items, dtype=bool)
+        is_drawn[table.item[table.rows_of(model)]] = True
+        unread = np.flatnonzero(~is_drawn)
         count = min(max(self.batch, int(_SHARE * drawn)), unread.size)
-        p = self._outlooks[model].expected[unread]
+        p = note.outlooks[model].expected[unread]
         sigma = np.sqrt(p * (1.0 - p))
         q = (1.0 - self.tau) * sigma / sigma.sum() + self.tau / unread.size
         # items in the order of exponential times with rates q: the same as one draw after another
         times = np.random.default_rng([self.seed, 3, model, drawn]).exponential(size=unread.size) / q
         order = np.argsort(times, kind="stable")[:count]
-        return _Batch(unread[order], Chances.of(p, q, order))
+        return unread[order], Chances.of(p, q, order)
 
-    def _begun(self, step: Step) -> None:
-        for model, chosen in self._next_batch.items():
-            self._past[model].append(chosen.chances)
-            drawn = int(self._drawn[model])
-            order = self._order(model)
-            begin = drawn - chosen.item.size
-            rest = order[begin:]
-            rest = rest[~np.isin(rest, chosen.item)]
-            order[begin:drawn], order[drawn:] = chosen.item, rest
-            shares = zip(chosen.item.tolist(), chosen.chances.propensity.tolist(), strict=True)
-            self._propensities.update(((model, item), q) for item, q in shares)
-        self._next_batch = {}
-
-    def _finished(self, step: Step) -> None:
-        for model in np.unique(step.model).tolist():
-            item = step.item[step.model == model]
-            item = item[self.is_read(model, item)]
-            self._outlooks[model].learn(item, self._value[model, item])
-            if self.half_width is not None and self._in[model]:
-                estimate = benchmark_mean(
-                    self.draws(model), bounds=self.score_range, simultaneous=self._n_models
-                )
-                self._precise[model] = estimate.confidence_interval(0.95).half_width <= self.half_width
-
-    def _propensity(self, cell: Cell) -> float | None:
-        return self._propensities.get((cell.model, cell.item))
+    def _learned(self, table: Table, note: Visits) -> Visits:
+        outlooks, is_precise = list(note.outlooks), note.is_precise.copy()
+        for model, item in by_model(table.model[table.last], table.item[table.last]):
+            scores = table.scores(model, item)
+            read = np.isfinite(scores)
+            outlooks[model] = outlooks[model].after(item[read], scores[read])
+            if self.half_width is not None and note.is_in[model]:
+                draws = draws_of(table, note, model)
+                estimate = benchmark_mean(draws, bounds=self.score_range, simultaneous=self._n_models)
+                is_precise[model] = estimate.confidence_interval(0.95).half_width <= self.half_width
+        return note.but(outlooks=outlooks, is_precise=is_precise)
 
     # what is known
 
-    def _estimates(self) -> FloatArray:
-        return np.array([benchmark_mean(self.draws(model)).value for model in range(self._n_models)])
-
-    def draws(self, model: int) -> ModelDraws:
-        """The model's cells in draw order, with their chances."""
-        given = super().draws(model)
-        return replace(given, chances=Chances.joined(self._past[model], given.value.size))
+    def estimates(self, table: Table, note: Any) -> FloatArray:
+        """Weighted by the chances of the draws."""
+        found = [benchmark_mean(draws_of(table, note, m)).value for m in range(self._n_models)]
+        return np.array(found)

@@ -1,4 +1,4 @@
-"""In which order a step of a race is handed out, so that failures decide nothing by when they arrive."""
+"""In which order a round of a race is handed out, so that failures decide nothing by when they arrive."""
 
 from __future__ import annotations
 
@@ -16,29 +16,30 @@ _FIRST_PASS = 16  # cells of a model that has not answered anything yet
 
 
 class Passes:
-    """Passes over the cells of one step, each put together when every cell of the last one has come back.
+    """Passes over the cells of one round, each put together when every cell of the last one has come back.
 
-    What failed comes first, again and again, so that a budget that ends within the step leaves no gaps; then
-    cells not asked yet, per model at most as many as every model of the step has answered. A model whose last
-    8 cells of the step failed is a suspect, and gets only these again until one is answered.
+    What failed comes first, again and again, so that a budget that ends within the round leaves no gaps; then
+    cells not asked yet, per model at most as many as every model of the round has answered. A model whose
+    last 8 cells of the round failed is a suspect, and gets only these again until one is answered.
 
     Args:
-        model: of each cell of the step, shape (k,).
-        item: of each cell of the step, shape (k,).
+        model: of each cell of the round, shape (k,).
+        item: of each cell of the round, shape (k,).
         settled: which of them were known before, shape (k,).
 
     Attributes:
-        cells: (model, item) that may be handed out now, in this order.
+        cells: those that may be handed out now, by their place in the round, in this order.
         begun: whether fresh cells were handed out.
     """
 
     def __init__(self, model: IntArray, item: IntArray, settled: BoolArray) -> None:
         self._model, self._item = model, item
+        self._place = _place(model)  # among the cells of its model
         self._tried = settled.copy()
         self._reach = 0  # cells of a model, from the first of the step, that passes have come to
         self._suspects: list[int] = []
         self._last_tried = np.zeros(model.size, dtype=bool)
-        self.cells: dict[tuple[int, int], None] = {}
+        self.cells: dict[int, None] = {}
 
     @property
     def begun(self) -> bool:
@@ -47,7 +48,7 @@ class Passes:
     def models_down(
         self, waiting: BoolArray, read: BoolArray, failures_of: Callable[[int], Failures]
     ) -> dict[int, list[Cell]]:
-        """Find the suspects, when nothing of the step is in flight.
+        """Find the suspects, when nothing of the round is in flight.
 
         Args:
             waiting: which cells are still wanted, shape (k,).
@@ -55,10 +56,10 @@ class Passes:
             failures_of: what failed of a model so far.
 
         Returns:
-            Models that seem to be down, with the cells that say so: the last 8 of the step, each of which
-            failed three times or more; or all of a step that has fewer, once they failed as often altogether,
-            or the model has never answered at all. The caller gives these cells up, and the model if they
-            are enough to tell by.
+            Models that seem to be down, with the cells that say so: the last 8 of the round, each of which
+            failed three times or more; or all of a round that has fewer, once they failed as often
+            altogether, or the model has never answered at all. The caller gives these cells up, and the model
+            if they are enough to tell by.
         """
         self._suspects = []
         down: dict[int, list[Cell]] = {}
@@ -81,15 +82,12 @@ class Passes:
                 down[model] = cells
         return down
 
-    def next(
-        self, waiting: BoolArray, row: IntArray, answered: Callable[[int], int], in_flight: BoolArray
-    ) -> bool:
+    def next(self, waiting: BoolArray, answered: IntArray, in_flight: BoolArray) -> bool:
         """Put the next pass together.
 
         Args:
             waiting: which cells are still wanted, shape (k,).
-            row: of each cell, how many of its model's cells of the step come before it, shape (k,).
-            answered: scores of a model so far, this step's included.
+            answered: scores of every model so far, this round's included.
             in_flight: which cells were asked by somebody else and count as handed out, shape (k,).
 
         Returns:
@@ -102,13 +100,20 @@ class Passes:
         if failed.any() or not fresh.any():
             index = np.flatnonzero(failed)
         else:
-            least = min(answered(model) for model in np.unique(self._model[fresh]).tolist())
-            self._reach = max(self._reach + max(_FIRST_PASS, least), int(row[fresh].min()) + 1)
-            index = np.flatnonzero(fresh & (row < self._reach))
+            least = int(answered[self._model[fresh]].min())
+            self._reach = max(self._reach + max(_FIRST_PASS, least), int(self._place[fresh].min()) + 1)
+            index = np.flatnonzero(fresh & (self._place < self._reach))
         if not index.size:
             return False
         self._tried[index] = True
-        index = index[~in_flight[index]]
-        pairs = zip(self._model[index].tolist(), self._item[index].tolist(), strict=True)
-        self.cells = dict.fromkeys(pairs)
+        self.cells = dict.fromkeys(index[~in_flight[index]].tolist())
         return True
+
+
+def _place(model: IntArray) -> IntArray:
+    """Of each cell, how many cells of its model come before it, shape (k,)."""
+    order = np.argsort(model, kind="stable")
+    ordered = model[order]
+    place = np.empty(model.size, dtype=np.int64)
+    place[order] = np.arange(model.size) - np.searchsorted(ordered, ordered)
+    return place

@@ -1,0 +1,96 @@
+"""What was asked of the models of a race, and what came back: columns that grow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from evalbudget.races.samplers._rounds import OPEN
+from evalbudget.statistics._bounds import FloatArray, IntArray
+
+_COLUMNS: dict[str, tuple[type, Any]] = {
+    "model": (np.int32, 0),
+    "item": (np.int32, 0),
+    "round": (np.int32, -1),
+    "state": (np.int8, OPEN),
+    "value": (np.float64, np.nan),
+    "cost": (np.float64, 0.0),
+    "n_paid": (np.int32, 0),
+}
+_WITH_COSTS = ("cost", "n_paid")
+
+
+class Asked:
+    """Every cell that rounds asked for, in their order, and those that somebody else asked.
+
+    Args:
+        n_models: of the design.
+        n_items: of the design.
+
+    Attributes:
+        row: where each cell stands, shape (n_models, n_items); -1 where it does not.
+        has_costs: whether costs are kept.
+    """
+
+    def __init__(self, n_models: int, n_items: int) -> None:
+        self.row: IntArray = np.full((n_models, n_items), -1, dtype=np.int32)
+        self.has_costs = False
+        self._n = self._outside = 0
+        self._of: dict[str, Any] = {name: np.zeros(0, kind) for name, (kind, _) in _COLUMNS.items()}
+
+    @property
+    def _kept(self) -> list[str]:
+        return [name for name in _COLUMNS if self.has_costs or name not in _WITH_COSTS]
+
+    def column(self, name: str) -> Any:
+        """One of them, shape (k,)."""
+        return self._of[name][: self._n]
+
+    def state(self, model: int, item: int) -> int:
+        """What became of a cell."""
+        row = self.row[model, item]
+        return OPEN if row < 0 else int(self._of["state"][row])
+
+    def begin(self, model: IntArray, item: IntArray, number: int) -> slice:
+        """Append the cells of a round; those that somebody asked already bring what is known of them."""
+        before = self.row[model, item] if self._outside else None
+        rows = self._append(model, item, number)
+        if before is not None:
+            there = np.flatnonzero(before >= 0)
+            for name in self._kept[3:]:
+                column = self._of[name]
+                column[rows.start + there] = column[before[there]]
+        return rows
+
+    def row_of(self, model: int, item: int) -> int:
+        """Where a cell stands; at the end from now on, outside of rounds, if nobody asked it."""
+        if (row := int(self.row[model, item])) < 0:
+            row = self._append(np.array([model]), np.array([item]), -1).start
+            self._outside += 1
+        return row
+
+    def mark(self, row: Any, state: Any, value: Any = np.nan) -> None:
+        """Say what became of cells, with their scores."""
+        self._of["state"][row] = state
+        self._of["value"][row] = value
+
+    def paid(self, row: IntArray, cost: FloatArray, n_finished: int) -> None:
+        """Count what requests cost; rounds that are finished were decided on."""
+        late = (self._of["round"][row] >= 0) & (self._of["round"][row] < n_finished)
+        row, cost = row[(cost > 0.0) & ~late], cost[(cost > 0.0) & ~late]
+        self._of["n_paid"][row] += 1
+        # so that the mean of equal costs is exactly that cost
+        self._of["cost"][row] += (cost - self._of["cost"][row]) / self._of["n_paid"][row]
+
+    def _append(self, model: IntArray, item: IntArray, number: int) -> slice:
+        rows = slice(self._n, self._n + model.size)
+        is_full = rows.stop > self._of["model"].size
+        for name in self._kept if is_full else ():
+            kind, empty = _COLUMNS[name]
+            more: Any = np.full(max(rows.stop, 64, self._n + self._n // 2) - self._n, empty, kind)
+            self._of[name] = np.concatenate([self._of[name][: self._n], more])
+        self._of["model"][rows], self._of["item"][rows], self._of["round"][rows] = model, item, number
+        self.row[model, item] = np.arange(rows.start, rows.stop)
+        self._n = rows.stop
+        return rows
