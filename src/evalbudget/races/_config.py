@@ -101,7 +101,7 @@ class RaceConfig(RunConfig):
         if not issubclass(cls, RacingSampler):
             raise InvalidInputError(
                 f"sampler {self.sampler!r} is no RacingSampler, so a race cannot tell what it has decided; "
-                "derive it from evalbudget.repeats.samplers.RacingSampler"
+                "derive it from evalbudget.races.samplers.RacingSampler"
             )
         return cls
 

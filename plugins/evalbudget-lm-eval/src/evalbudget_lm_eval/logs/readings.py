@@ -19,6 +19,8 @@ from evalbudget_lm_eval.logs.missing import Missing
 from evalbudget_lm_eval.run.costs_in_records import PaidAnswers
 
 _Score = tuple[str, int, float]
+_ACCOUNT = {"allocation", "score", "readings", "failed"}
+"""Of the block of a run of ours: what says how it bought, of which tasks, and what it paid for."""
 """Who scored, which answer of the document (from 0), the score (nan if it failed)."""
 
 
@@ -107,7 +109,7 @@ class Readings:
         Of some of a run's tasks nobody knows what they cost, if any call failed.
         """
         block = files[0].block or {}
-        if "allocation" not in block or files[0].shared is not None:
+        if not block.keys() >= _ACCOUNT or files[0].shared is not None:
             return counted
         whole = {file.task for file in files} == set(block["score"])
         if not whole and not block["failed"]:
