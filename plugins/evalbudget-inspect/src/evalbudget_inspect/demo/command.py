@@ -38,7 +38,7 @@ HOST = [
     # what is asked next depends on what came back: one at a time, so that every run gives the same figures
     *("--max-samples", "1"),
     # nobody watches these samples: quicker
-    *("--display", "none", "--no-log-realtime", "--no-score-display", "--log-buffer", str(ITEMS * REPEATS)),
+    *("--display", "none", "--no-log-realtime", "--no-score-display"),
 ]
 
 
