@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from scipy.stats import t as student_t
 
 from evalbudget.backtest import RecordedScores
 from evalbudget.comparisons import Comparison, compare
+from evalbudget.recorded._declared import Declared
 from evalbudget.report._study import Study
 from evalbudget.statistics._bounds import FloatArray
 from evalbudget.statistics._strata import Strata
@@ -94,6 +96,23 @@ def test_tasks_of_one_model_alone_are_not_compared() -> None:
         assert end == pytest.approx(filled.low if worst else filled.high)
 
 
+def test_a_task_without_any_score_of_a_model_is_in_what_holds_at_worst() -> None:
+    scores = (rng.random((2, 60)) < 0.6).astype(float)
+    scores[1, 40:] = np.nan
+    rows = Study.of(recorded(scores, (20, 20, 20))).rows(1, 0.95)
+    for end, worst in (("lower", 0.0), ("upper", 1.0)):
+        scores[1, 40:] = worst
+        filled = Study.of(recorded(scores, (20, 20, 20))).rows(1, 0.95)
+        assert rows[end] == pytest.approx(filled[end])
+    assert rows["items"] == 40
+
+
+def test_a_task_of_one_item_leaves_the_error_unknown() -> None:
+    row = compared(recorded(rng.random((2, 21)), (20, 1)))
+    assert np.isnan([row.standard_error, row.low, row.high]).all()
+    assert row.items_needed is None
+
+
 def test_tasks_that_were_sampled_are_clusters() -> None:
     scores = rng.random((2, 60))
     assert compared(recorded(scores, (20, 20, 20)), cluster="task").clusters == 3
@@ -107,3 +126,35 @@ def test_strata_weigh_as_in_the_benchmark() -> None:
     value, error, half = by_hand(np.split(scores[0] - scores[1], [10]), (100, 300))
     assert (row.difference, row.standard_error) == pytest.approx((value, error))
     assert half <= row.high - row.difference < 1.1 * half
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_clusters_that_lie_across_strata_are_no_more_for_them(missing: bool) -> None:
+    scores = rng.random((2, 120))
+    scores[0] += np.repeat(rng.random(30), 4)
+    if missing:
+        scores[0, ::7] = np.nan
+    items = [str(item) for item in range(120)]
+    declared = Declared.of(
+        ("a", "b"),
+        items,
+        ("s",),
+        clusters={item: str(place // 4) for place, item in enumerate(items)},
+        cluster="document",
+        ranges={"s": (0.0, 2.0)},
+    )
+    strata = Strata(np.arange(120) % 4, np.array([100, 100, 100, 900]))
+    across = recorded(scores, declared=declared, strata=strata)
+    row = compared(across)
+    shared = ~np.isnan(scores[0])
+    share = (strata.sizes / np.bincount(strata.of_item[shared]))[strata.of_item[shared]]
+    own = (scores[0] - scores[1])[shared]
+    assert (row.difference, row.clusters) == (pytest.approx(float(np.average(own, weights=share))), 30)
+    off = np.bincount(np.arange(120)[shared] // 4, share * (own - row.difference)) / share.sum()
+    assert row.standard_error == pytest.approx(float(np.sqrt((off**2).sum())), rel=0.1)
+    by_category = recorded(scores, categories=tuple(str(place // 4) for place in range(120)), strata=strata)
+    assert compare(by_category, cluster="document").rows[0].standard_error == pytest.approx(
+        row.standard_error
+    )
+    whole = replace(across, strata=Strata(np.repeat([0, 1], 60), np.array([100, 300])))
+    assert len(Study.of(whole).blocks(np.repeat(np.arange(30), 4))) == 2

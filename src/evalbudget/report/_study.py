@@ -28,6 +28,7 @@ from evalbudget.report._pairs import pairs_by_item
 from evalbudget.report._scored import Scored, readings_of
 from evalbudget.statistics._bounds import Bounds, FloatArray, IntArray, check_level
 from evalbudget.statistics._paired_interval import PairedMeans, ScoreSpan
+from evalbudget.statistics._strata import Strata
 
 if TYPE_CHECKING:
     from evalbudget.recorded._scores import RecordedScores
@@ -42,12 +43,14 @@ class Block:
         here: their numbers in it.
         items: in the whole.
         weight: of their mean; None for the number of items that are compared.
+        strata: of them, by whose sizes they weigh, where clusters lie across these; None elsewhere.
     """
 
     study: Study
     here: IntArray
     items: IntArray
     weight: float | None
+    strata: Strata | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,14 +114,19 @@ class Study(Scored):
         """Whether the source says so."""
         return is_lower_better(self.recorded)
 
-    @cached_property
-    def blocks(self) -> tuple[Block, ...]:
-        """What differences are the weighted mean of: the tasks of a group, the strata of a sample, or all."""
+    def blocks(self, clusters: IntArray | None) -> tuple[Block, ...]:
+        """What differences are the weighted mean of: the tasks of a group, the strata of a sample, or all.
+
+        Strata that clusters lie across are no parts of their own.
+
+        Args:
+            clusters: number of each item's, shape (items,); None where items are independent.
+        """
         if self.tasks:
             return tuple(
                 replace(block, items=np.flatnonzero(part.items)[block.items])
                 for part in self.tasks.values()
-                for block in part.study.blocks
+                for block in part.study.blocks(None if clusters is None else clusters[part.items])
             )
         every = np.arange(len(self.recorded.items))
         if self.recorded.strata is None or self.is_panel:
@@ -127,6 +135,8 @@ class Study(Scored):
         whole = self.recorded.strata.collapsed(
             read.all(axis=0) if read.all(axis=0).any() else read.any(axis=0)
         )
+        if clusters is not None and whole.divide(clusters):
+            return (Block(self, every, every, None, whole),)
         own = [np.flatnonzero(whole.of_item == number) for number in range(whole.sizes.size)]
         return tuple(
             Block(self, here, here, float(size))
@@ -164,7 +174,9 @@ class Study(Scored):
         return self._all_pairs(worst=False)
 
     def _all_pairs(self, *, worst: bool) -> PairedMeans:
-        return PairedMeans.joined([block.study._pairs_in(block, worst=worst) for block in self.blocks])
+        return PairedMeans.joined(
+            [block.study._pairs_in(block, worst=worst) for block in self.blocks(self.clusters)]
+        )
 
     def _pairs_in(self, block: Block, *, worst: bool) -> PairedMeans:
         """Of all models; those of judges that did not score all, by the judges that both have."""
@@ -177,6 +189,7 @@ class Study(Scored):
             less=less[:, here],
             absent=self.absent[:, here],
             cluster=cluster,
+            strata=block.strata,
         )
         for a, b in permutations(range(len(self.models)), 2) if self.is_panel else ():
             if not self._shares_fewer(a, b):
@@ -274,8 +287,13 @@ class Study(Scored):
                 {name: study._benchmark_mean(model, level) for name, (study, _) in tasks.items()},
                 {name: weight for name, (_, weight) in tasks.items()},
                 whole={
-                    name: float(self.tasks[name].drawn_of or np.count_nonzero(~np.isnan(study.shares[model])))
-                    for name, (study, _) in tasks.items()
+                    name: float(part.drawn_of or np.count_nonzero(~np.isnan(part.study.shares[model])))
+                    for name, part in self.tasks.items()
+                },
+                lost={
+                    name: part.study._ends_of(model)
+                    for name, part in self.tasks.items()
+                    if name not in tasks and (part.study.shares[model] > 0.0).any()
                 },
                 level=level,
             )
@@ -297,9 +315,11 @@ class Study(Scored):
         )
         if not (self.shares[model] > 0.0).any():
             return found
-        return with_ends(
-            found, [self._mean_of(means[model], model) for means in (self.lowest, self.highest)], level
-        )
+        return with_ends(found, self._ends_of(model), level)
+
+    def _ends_of(self, model: int) -> list[Estimate]:
+        """Of a model's mean, if every missing score were the lowest, and if every one were the highest."""
+        return [self._mean_of(means[model], model) for means in (self.lowest, self.highest)]
 
     def _clusters_of(self, model: int) -> int | None:
         """Clusters of the items that a model has a score on; None where items are independent."""
