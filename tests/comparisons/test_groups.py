@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import t as student_t
 
 from evalbudget.backtest import RecordedScores
-from evalbudget.comparisons import Comparison, compare
+from evalbudget.comparisons import Comparison, Outcome, compare
 from evalbudget.recorded._declared import Declared
 from evalbudget.report._study import Study
 from evalbudget.statistics._bounds import FloatArray
@@ -105,6 +105,38 @@ def test_a_task_without_any_score_of_a_model_is_in_what_holds_at_worst() -> None
         filled = Study.of(recorded(scores, (20, 20, 20))).rows(1, 0.95)
         assert rows[end] == pytest.approx(filled[end])
     assert rows["items"] == 40
+
+
+def test_a_lost_task_of_a_panel_or_of_an_unknown_range_is_in_what_holds_at_worst() -> None:
+    scores = (rng.random((2, 60)) < 0.6).astype(float)
+    by_two = np.stack([scores, np.where(rng.random((2, 60)) < 0.2, 1.0 - scores, scores)], axis=2)
+    by_two[1, 40:] = np.nan
+    tasks = tuple(f"t{item // 20}" for item in range(60))
+    items, judges = tuple(map(str, range(60))), ("j", "k")
+    panel = RecordedScores(
+        by_two[..., None], ("a", "b"), items, judges, categories=tasks, by_category=True, one_measure=True
+    )
+    rows = Study.of(panel).rows(1, 0.95)
+    lowest, highest = (2 * rows["estimate"] / 3 + end / 3 for end in (0.0, 1.0))
+    assert rows["lower"] < lowest < highest < rows["upper"]
+    ratings = 2.0 + 5.0 * rng.random((2, 60))
+    ratings[1, 40:] = np.nan
+    rows = Study.of(recorded(ratings, (20, 20, 20))).rows(1, 0.95)
+    seen = ratings[0, 40:]
+    lowest, highest = (2 * rows["estimate"] / 3 + end / 3 for end in (seen.min(), seen.max()))
+    assert rows["lower"] < lowest < highest < rows["upper"]
+
+
+def test_of_a_lost_task_of_one_item_nothing_holds_whatever_it_would_have_scored() -> None:
+    scores = rng.random((2, 21))
+    scores[0, :20] += 1.0
+    scores[1, 20] = np.nan
+    of = recorded(scores, (20, 1))
+    row = compared(of, score_range=(0.0, 2.0))
+    assert (row.missing, row.outcome) == ((0, 1), Outcome.UNDECIDED)
+    assert np.isnan([row.low, row.high]).all()
+    assert np.isnan(Study.of(of).pair_bounds.low[0, 1])
+    assert "lower" not in Study.of(of).rows(1, 0.95)
 
 
 def test_a_task_of_one_item_leaves_the_error_unknown() -> None:

@@ -241,8 +241,10 @@ def compared_pair(
     middle = bounds = interval("means", "means")
     if any(both.missing) and found.n:
         at_worst, at_best = interval("lowest", "highest"), interval("highest", "lowest")
+        known = not math.isnan(at_worst.low) and not math.isnan(at_best.high)
         bounds = ConfidenceInterval(
-            float(np.fmin(middle.low, at_worst.low)), float(np.fmax(middle.high, at_best.high))
+            float(np.fmin(middle.low, at_worst.low)) if known else math.nan,
+            float(np.fmax(middle.high, at_best.high)) if known else math.nan,
         )
     outcome, needed = _outcome(bounds, margin, lower=lower), None
     if outcome is Outcome.UNDECIDED and not any(both.missing) and not guaranteed:

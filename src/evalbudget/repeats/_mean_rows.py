@@ -56,7 +56,7 @@ class BenchmarkMean:
         bounds: the smallest and the largest possible score; None if unknown.
         clusters: of the items that were scored; None where items are independent of each other.
         at_worst: ``lower`` and ``upper`` whatever the scores of items that have none would have been; None
-            where none lacks one. Strata weigh in them as drawn.
+            where none lacks one, or nobody knows. Strata weigh in them as drawn.
         ends: the total if items that have no score had scored the lowest, and if they had scored the highest;
             empty where none lacks one.
     """
@@ -166,8 +166,11 @@ def with_ends(mean: BenchmarkMean, ends: Sequence[Estimate], level: float = LEVE
     if "lower" not in mean.rows:
         return replace(mean, ends=tuple(ends))
     found = ConfidenceInterval(mean.rows["lower"], mean.rows["upper"])
-    for one in ends:
-        found = _span(found, one.confidence_interval(level))
+    intervals = [one.confidence_interval(level) for one in ends]
+    if any(np.isnan(interval.low) for interval in intervals):
+        return replace(mean, ends=tuple(ends))
+    for interval in intervals:
+        found = _span(found, interval)
     return replace(mean, at_worst=found, ends=tuple(ends))
 
 

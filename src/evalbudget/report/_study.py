@@ -160,7 +160,8 @@ class Study(Scored):
         if self.is_whole:
             return found
         worst = self._all_pairs(worst=True).intervals(alpha=alpha, span=self.span)
-        low = np.where(self.shared_items > 0, np.fmin(found.low, worst.low), np.nan)
+        known = (self.shared_items > 0) & ~np.isnan(worst.low)
+        low = np.where(known, np.fmin(found.low, worst.low), np.nan)
         return Bounds(low, -low.T)
 
     @property
@@ -277,8 +278,10 @@ class Study(Scored):
         ``lower`` and ``upper`` hold whatever scores that are missing would have been.
         """
         found = self._benchmark_mean(model, level)
-        if found.at_worst is None:
+        if not found.ends:
             return found.rows
+        if found.at_worst is None:
+            return {name: value for name, value in found.rows.items() if name not in ("lower", "upper")}
         return {**found.rows, "lower": found.at_worst.low, "upper": found.at_worst.high}
 
     def _benchmark_mean(self, model: int, level: float) -> BenchmarkMean:
@@ -328,12 +331,18 @@ class Study(Scored):
         return int(np.unique(self.clusters[self.recorded.counts[model].sum(axis=1) > 0]).size)
 
     def _mean_of(self, means: FloatArray, model: int) -> Estimate:
-        """Of item means, with the error of the judges' biases."""
+        """Of item means, with the error of the judges' biases.
+
+        Where all are the same, nothing but the range says what else could have come: known, or as seen.
+        """
+        bounds = self.bounds
+        if bounds is None and np.nanmin(means) == np.nanmax(means) and self.scale[0] < self.scale[1]:
+            bounds = self.scale
         if self.is_panel:
             added, degrees = self.judge_errors
             biases = float(added[model]), float(degrees[model])
-            return panel_mean_of(means, biases, bounds=self.bounds, clusters=self.clusters)
-        return mean_of_item_means(means, bounds=self.bounds, clusters=self.clusters)
+            return panel_mean_of(means, biases, bounds=bounds, clusters=self.clusters)
+        return mean_of_item_means(means, bounds=bounds, clusters=self.clusters)
 
     def of_both(self, a: int, b: int) -> Both:
         """What is compared of two models.
