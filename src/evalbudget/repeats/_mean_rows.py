@@ -194,8 +194,10 @@ def mean_rows(
 
     - The spread between the means of few items may come out below the repeats' own error by chance. Where
       that error has as many degrees of freedom or more, ``stderr`` is the larger of the two, and ``lower``
-      and ``upper`` span both intervals. Where it has fewer, since few items were read twice, the error and
-      interval of repeats are at most those with items random too. Where none was, nothing is said of them.
+      and ``upper`` span both intervals. Where it has fewer, since few items were read twice or few vary, the
+      error and interval of repeats are at most those with items random too: these are measured to cover .93
+      or more where items do not differ, which is the worst case. Where no item was read twice, nothing is
+      said of repeats.
     - Ends stay within ``bounds``.
     - No interval has no width, and no standard error is 0: equal scores do not prove that others are
       impossible. What the range of the scores says of them is in the interval, and there is no ``stderr``.
