@@ -160,6 +160,15 @@ def test_strata_weigh_as_in_the_benchmark() -> None:
     assert half <= row.high - row.difference < 1.1 * half
 
 
+def test_a_guaranteed_interval_holds_the_difference_that_stands_beside_it() -> None:
+    scores = np.zeros((2, 400))
+    scores[0, :200] = np.where(np.arange(200) < 20, 1.0, np.nan)
+    of = recorded(scores, strata=Strata(np.repeat([0, 1], 200), np.array([2000, 2000])))
+    row = compared(of, missing="drop", guaranteed=True, score_range=(0.0, 1.0))
+    assert row.difference == pytest.approx(20 / 220)
+    assert row.low < row.difference < row.high
+
+
 @pytest.mark.parametrize("missing", [False, True])
 def test_clusters_that_lie_across_strata_are_no_more_for_them(missing: bool) -> None:
     scores = rng.random((2, 120))

@@ -238,6 +238,8 @@ def compared_pair(
         return ConfidenceInterval(float(ends.low), float(ends.high))
 
     found = differences("means", "means").whole
+    if guaranteed:  # of the items as they are, whatever strata they are of
+        found = _with_judges(clustered_mean(both.means[0] - both.means[1], codes), both.errors)
     middle = bounds = interval("means", "means")
     if any(both.missing) and found.n:
         at_worst, at_best = interval("lowest", "highest"), interval("highest", "lowest")
