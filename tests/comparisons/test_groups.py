@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,8 @@ import pytest
 from scipy.stats import t as student_t
 
 from evalbudget.backtest import RecordedScores
-from evalbudget.comparisons import Comparison, compare
+from evalbudget.comparisons import Comparison, Outcome, compare
+from evalbudget.recorded._declared import Declared
 from evalbudget.report._study import Study
 from evalbudget.statistics._bounds import FloatArray
 from evalbudget.statistics._strata import Strata
@@ -94,6 +96,55 @@ def test_tasks_of_one_model_alone_are_not_compared() -> None:
         assert end == pytest.approx(filled.low if worst else filled.high)
 
 
+def test_a_task_without_any_score_of_a_model_is_in_what_holds_at_worst() -> None:
+    scores = (rng.random((2, 60)) < 0.6).astype(float)
+    scores[1, 40:] = np.nan
+    rows = Study.of(recorded(scores, (20, 20, 20))).rows(1, 0.95)
+    for end, worst in (("lower", 0.0), ("upper", 1.0)):
+        scores[1, 40:] = worst
+        filled = Study.of(recorded(scores, (20, 20, 20))).rows(1, 0.95)
+        assert rows[end] == pytest.approx(filled[end])
+    assert rows["items"] == 40
+
+
+def test_a_lost_task_of_a_panel_or_of_an_unknown_range_is_in_what_holds_at_worst() -> None:
+    scores = (rng.random((2, 60)) < 0.6).astype(float)
+    by_two = np.stack([scores, np.where(rng.random((2, 60)) < 0.2, 1.0 - scores, scores)], axis=2)
+    by_two[1, 40:] = np.nan
+    tasks = tuple(f"t{item // 20}" for item in range(60))
+    items, judges = tuple(map(str, range(60))), ("j", "k")
+    panel = RecordedScores(
+        by_two[..., None], ("a", "b"), items, judges, categories=tasks, by_category=True, one_measure=True
+    )
+    rows = Study.of(panel).rows(1, 0.95)
+    lowest, highest = (2 * rows["estimate"] / 3 + end / 3 for end in (0.0, 1.0))
+    assert rows["lower"] < lowest < highest < rows["upper"]
+    ratings = 2.0 + 5.0 * rng.random((2, 60))
+    ratings[1, 40:] = np.nan
+    rows = Study.of(recorded(ratings, (20, 20, 20))).rows(1, 0.95)
+    seen = ratings[0, 40:]
+    lowest, highest = (2 * rows["estimate"] / 3 + end / 3 for end in (seen.min(), seen.max()))
+    assert rows["lower"] < lowest < highest < rows["upper"]
+
+
+def test_of_a_lost_task_of_one_item_nothing_holds_whatever_it_would_have_scored() -> None:
+    scores = rng.random((2, 21))
+    scores[0, :20] += 1.0
+    scores[1, 20] = np.nan
+    of = recorded(scores, (20, 1))
+    row = compared(of, score_range=(0.0, 2.0))
+    assert (row.missing, row.outcome) == ((0, 1), Outcome.UNDECIDED)
+    assert np.isnan([row.low, row.high]).all()
+    assert np.isnan(Study.of(of).pair_bounds.low[0, 1])
+    assert "lower" not in Study.of(of).rows(1, 0.95)
+
+
+def test_a_task_of_one_item_leaves_the_error_unknown() -> None:
+    row = compared(recorded(rng.random((2, 21)), (20, 1)))
+    assert np.isnan([row.standard_error, row.low, row.high]).all()
+    assert row.items_needed is None
+
+
 def test_tasks_that_were_sampled_are_clusters() -> None:
     scores = rng.random((2, 60))
     assert compared(recorded(scores, (20, 20, 20)), cluster="task").clusters == 3
@@ -107,3 +158,44 @@ def test_strata_weigh_as_in_the_benchmark() -> None:
     value, error, half = by_hand(np.split(scores[0] - scores[1], [10]), (100, 300))
     assert (row.difference, row.standard_error) == pytest.approx((value, error))
     assert half <= row.high - row.difference < 1.1 * half
+
+
+def test_a_guaranteed_interval_holds_the_difference_that_stands_beside_it() -> None:
+    scores = np.zeros((2, 400))
+    scores[0, :200] = np.where(np.arange(200) < 20, 1.0, np.nan)
+    of = recorded(scores, strata=Strata(np.repeat([0, 1], 200), np.array([2000, 2000])))
+    row = compared(of, missing="drop", guaranteed=True, score_range=(0.0, 1.0))
+    assert row.difference == pytest.approx(20 / 220)
+    assert row.low < row.difference < row.high
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_clusters_that_lie_across_strata_are_no_more_for_them(missing: bool) -> None:
+    scores = rng.random((2, 120))
+    scores[0] += np.repeat(rng.random(30), 4)
+    if missing:
+        scores[0, ::7] = np.nan
+    items = [str(item) for item in range(120)]
+    declared = Declared.of(
+        ("a", "b"),
+        items,
+        ("s",),
+        clusters={item: str(place // 4) for place, item in enumerate(items)},
+        cluster="document",
+        ranges={"s": (0.0, 2.0)},
+    )
+    strata = Strata(np.arange(120) % 4, np.array([100, 100, 100, 900]))
+    across = recorded(scores, declared=declared, strata=strata)
+    row = compared(across)
+    shared = ~np.isnan(scores[0])
+    share = (strata.sizes / np.bincount(strata.of_item[shared]))[strata.of_item[shared]]
+    own = (scores[0] - scores[1])[shared]
+    assert (row.difference, row.clusters) == (pytest.approx(float(np.average(own, weights=share))), 30)
+    off = np.bincount(np.arange(120)[shared] // 4, share * (own - row.difference)) / share.sum()
+    assert row.standard_error == pytest.approx(float(np.sqrt((off**2).sum())), rel=0.1)
+    by_category = recorded(scores, categories=tuple(str(place // 4) for place in range(120)), strata=strata)
+    assert compare(by_category, cluster="document").rows[0].standard_error == pytest.approx(
+        row.standard_error
+    )
+    whole = replace(across, strata=Strata(np.repeat([0, 1], 60), np.array([100, 300])))
+    assert len(Study.of(whole).blocks(np.repeat(np.arange(30), 4))) == 2

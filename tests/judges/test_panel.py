@@ -155,6 +155,16 @@ def test_items_without_a_call_count_where_they_are_known() -> None:
     assert PanelRows(rotated(3), AB, n_items=5).corrected.counts.tolist() == [4, 4, 4, 0, 0]
 
 
+def test_what_holds_for_failed_calls_says_by_which_range() -> None:
+    given = [call._replace(score=NAN) if call.item == 0 else call for call in rotated()]
+    told = PanelRows(given, AB, asks_again=False).missing
+    least, most = (f"{end(call.score for call in given if call.item):.4g}" for end in (min, max))
+    assert told.startswith("4 of 24 calls have no score; the 95% interval ")
+    assert told.endswith(f" would have scored from {least} to {most}, the lowest and the highest seen")
+    known = PanelRows(given, AB, asks_again=False, bounds=(0.0, 10.0)).missing
+    assert known.endswith(" holds whatever they would have scored")
+
+
 def test_the_score_of_an_answer_is_the_mean_of_what_was_read() -> None:
     assert known_mean([1.0, None, 4.0, NAN]) == 2.5
     assert math.isnan(known_mean([None, NAN]))

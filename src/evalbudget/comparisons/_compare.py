@@ -98,9 +98,7 @@ def compare(
         )
     raters = _chosen("score", scores, recorded.raters)
     recorded = recorded.part(models=np.array(chosen), raters=np.array(raters))
-    if (
-        cluster is not None
-    ):  # what categories cluster was sampled, and is not given as the tasks of a group are
+    if cluster is not None:  # what it names was sampled, and is not given as the tasks of a group are
         recorded = replace(recorded, by_category=False)
     codes = [_clusters(part, cluster) for _, part in _measures(recorded)]
     if cluster is None and recorded.declared is not None:
@@ -216,19 +214,15 @@ def compared_pair(
         guaranteed: see :func:`compare`.
     """
     both, lower = study.of_both(*pair), study.lower_is_better
-    parts = [(block, block.study.of_both(*pair)) for block in study.blocks]
+    parts = [(block, block.study.of_both(*pair)) for block in study.blocks(codes)]
 
     def differences(first: str, second: str) -> PairedMeans:
         """Of the first model's mean less the second's, by two tables of item means."""
-        means = [
-            _with_judges(
-                clustered_mean(
-                    (getattr(two, first)[0] - getattr(two, second)[1])[block.here], codes[block.items]
-                ),
-                two.errors,
-            )
-            for block, two in parts
-        ]
+        means = []
+        for block, two in parts:
+            apart = (getattr(two, first)[0] - getattr(two, second)[1])[block.here]
+            shares = None if block.strata is None else block.strata.weights(~np.isnan(apart))
+            means.append(_with_judges(clustered_mean(apart, codes[block.items], weights=shares), two.errors))
         weights = [
             mean.n if block.weight is None else block.weight
             for (block, _), mean in zip(parts, means, strict=True)
@@ -244,11 +238,15 @@ def compared_pair(
         return ConfidenceInterval(float(ends.low), float(ends.high))
 
     found = differences("means", "means").whole
+    if guaranteed:  # of the items as they are, whatever strata they are of
+        found = _with_judges(clustered_mean(both.means[0] - both.means[1], codes), both.errors)
     middle = bounds = interval("means", "means")
     if any(both.missing) and found.n:
         at_worst, at_best = interval("lowest", "highest"), interval("highest", "lowest")
+        known = not math.isnan(at_worst.low) and not math.isnan(at_best.high)
         bounds = ConfidenceInterval(
-            float(np.fmin(middle.low, at_worst.low)), float(np.fmax(middle.high, at_best.high))
+            float(np.fmin(middle.low, at_worst.low)) if known else math.nan,
+            float(np.fmax(middle.high, at_best.high)) if known else math.nan,
         )
     outcome, needed = _outcome(bounds, margin, lower=lower), None
     if outcome is Outcome.UNDECIDED and not any(both.missing) and not guaranteed:

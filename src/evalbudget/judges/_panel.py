@@ -199,9 +199,12 @@ class PanelRows:
         worst, failed = self.mean.at_worst, sum(math.isnan(call.score) for call in self.calls)
         if worst is None or not failed:
             return ""
+        values = self.by_epoch.value
+        seen = f" from {values.min():.4g} to {values.max():.4g}, the lowest and the highest seen"
         return (
             f"{failed:,} of {len(self.calls):,} calls have no score; the {self.level:.0%} interval "
             f"{worst.low:.4g} to {worst.high:.4g} holds whatever they would have scored"
+            f"{seen if self.bounds is None else ''}"
         )
 
     def biases(self, *, fixed: bool) -> dict[str, Bias]:

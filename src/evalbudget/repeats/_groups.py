@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from evalbudget.estimate import Estimate
@@ -18,6 +18,7 @@ def describe_group(
     weights: Mapping[str, float],
     *,
     whole: Mapping[str, float] | None = None,
+    lost: Mapping[str, Sequence[Estimate]] | None = None,
     level: float = LEVEL,
 ) -> BenchmarkMean:
     """The weighted mean of tasks and how sure it is, in the rows of one task; only what is defined.
@@ -32,6 +33,8 @@ def describe_group(
         means: by task.
         weights: of the same tasks.
         whole: the same with the items that have no score; None where they weigh nothing, or all have one.
+        lost: of further tasks, none of whose items has a score, what they would be with the lowest scores and
+            with the highest; ``whole`` has them too.
         level: of the intervals.
     """
     scored = {task: mean for task, mean in means.items() if mean.total is not None}
@@ -52,13 +55,13 @@ def describe_group(
         bounds=_bounds(list(scored.values()), own),
         level=level,
     )
-    if any(mean.ends for mean in scored.values()):
-        of_all = own if whole is None else [whole[task] for task in scored]
-        lowest, highest = (
-            weighted_mean([mean.ends[end] if mean.ends else mean.total for mean in scored.values()], of_all)  # type: ignore[misc]
-            for end in (0, 1)
-        )
-        found = with_ends(found, (lowest, highest), level)
+    ends = [
+        *(mean.ends or (total, total) for mean, total in zip(scored.values(), totals, strict=True)),
+        *(lost or {}).values(),
+    ]
+    if lost or any(mean.ends for mean in scored.values()):
+        of_all = own if whole is None else [whole[task] for task in (*scored, *(lost or {}))]
+        found = with_ends(found, [weighted_mean(end, of_all) for end in zip(*ends, strict=True)], level)
     if "lower" in found.rows:
         return found
     if math.isfinite(total.standard_error):

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from evalbudget.statistics._bounds import Bounds, FloatArray, IntArray
 from evalbudget.statistics._clustered_mean import clustered_mean, farthest, summed_errors
 from evalbudget.statistics._paired_interval import PairedMeans
+from evalbudget.statistics._strata import Strata
 
 
 def open_ranks(bounds: Bounds, *, lower_is_better: bool = False) -> tuple[tuple[int, int], ...]:
@@ -37,6 +38,7 @@ def pairs_by_item(
     less: FloatArray | None = None,
     absent: NDArray[np.bool_] | None = None,
     cluster: IntArray | None = None,
+    strata: Strata | None = None,
 ) -> PairedMeans:
     """Differences of model a (row) and model b (column): the mean of the items', items sampled.
 
@@ -45,6 +47,7 @@ def pairs_by_item(
         less: those of the second of each pair; None: the same.
         absent: items of which nothing is there, and a pair may both lack, same shape; None: none.
         cluster: number of each item's cluster, shape (items,); None: items were sampled by themselves.
+        strata: that clusters lie across, by whose sizes items weigh; None: all weigh the same.
         judges: what fitting judges' biases adds to the variance of each model's mean, and its degrees of
             freedom, each shape (models,); None: nothing.
 
@@ -74,10 +77,13 @@ def pairs_by_item(
         most[a], count[a] = farthest(difference - value[a][:, None], shared), n
         if cluster is not None:
             found = [
-                clustered_mean(np.where(s, d, np.nan), cluster)
+                clustered_mean(
+                    np.where(s, d, np.nan), cluster, weights=None if strata is None else strata.weights(s)
+                )
                 for s, d in zip(shared, difference, strict=True)
             ]
             groups[a] = [each.clusters for each in found]
+            value[a], most[a] = [each.value for each in found], [each.most for each in found]
             plain = np.array([each.standard_error**2 for each in found])
             own = np.array([each.degrees for each in found])
             error[a], degrees[a] = summed_errors((plain, own), (added[a], freedom[a]), (added, freedom))

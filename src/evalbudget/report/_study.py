@@ -28,6 +28,7 @@ from evalbudget.report._pairs import pairs_by_item
 from evalbudget.report._scored import Scored, readings_of
 from evalbudget.statistics._bounds import Bounds, FloatArray, IntArray, check_level
 from evalbudget.statistics._paired_interval import PairedMeans, ScoreSpan
+from evalbudget.statistics._strata import Strata
 
 if TYPE_CHECKING:
     from evalbudget.recorded._scores import RecordedScores
@@ -42,12 +43,14 @@ class Block:
         here: their numbers in it.
         items: in the whole.
         weight: of their mean; None for the number of items that are compared.
+        strata: of them, by whose sizes they weigh, where clusters lie across these; None elsewhere.
     """
 
     study: Study
     here: IntArray
     items: IntArray
     weight: float | None
+    strata: Strata | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,14 +114,19 @@ class Study(Scored):
         """Whether the source says so."""
         return is_lower_better(self.recorded)
 
-    @cached_property
-    def blocks(self) -> tuple[Block, ...]:
-        """What differences are the weighted mean of: the tasks of a group, the strata of a sample, or all."""
+    def blocks(self, clusters: IntArray | None) -> tuple[Block, ...]:
+        """What differences are the weighted mean of: the tasks of a group, the strata of a sample, or all.
+
+        Strata that clusters lie across are no parts of their own.
+
+        Args:
+            clusters: number of each item's, shape (items,); None where items are independent.
+        """
         if self.tasks:
             return tuple(
                 replace(block, items=np.flatnonzero(part.items)[block.items])
                 for part in self.tasks.values()
-                for block in part.study.blocks
+                for block in part.study.blocks(None if clusters is None else clusters[part.items])
             )
         every = np.arange(len(self.recorded.items))
         if self.recorded.strata is None or self.is_panel:
@@ -127,6 +135,8 @@ class Study(Scored):
         whole = self.recorded.strata.collapsed(
             read.all(axis=0) if read.all(axis=0).any() else read.any(axis=0)
         )
+        if clusters is not None and whole.divide(clusters):
+            return (Block(self, every, every, None, whole),)
         own = [np.flatnonzero(whole.of_item == number) for number in range(whole.sizes.size)]
         return tuple(
             Block(self, here, here, float(size))
@@ -150,7 +160,8 @@ class Study(Scored):
         if self.is_whole:
             return found
         worst = self._all_pairs(worst=True).intervals(alpha=alpha, span=self.span)
-        low = np.where(self.shared_items > 0, np.fmin(found.low, worst.low), np.nan)
+        known = (self.shared_items > 0) & ~np.isnan(worst.low)
+        low = np.where(known, np.fmin(found.low, worst.low), np.nan)
         return Bounds(low, -low.T)
 
     @property
@@ -164,7 +175,9 @@ class Study(Scored):
         return self._all_pairs(worst=False)
 
     def _all_pairs(self, *, worst: bool) -> PairedMeans:
-        return PairedMeans.joined([block.study._pairs_in(block, worst=worst) for block in self.blocks])
+        return PairedMeans.joined(
+            [block.study._pairs_in(block, worst=worst) for block in self.blocks(self.clusters)]
+        )
 
     def _pairs_in(self, block: Block, *, worst: bool) -> PairedMeans:
         """Of all models; those of judges that did not score all, by the judges that both have."""
@@ -177,6 +190,7 @@ class Study(Scored):
             less=less[:, here],
             absent=self.absent[:, here],
             cluster=cluster,
+            strata=block.strata,
         )
         for a, b in permutations(range(len(self.models)), 2) if self.is_panel else ():
             if not self._shares_fewer(a, b):
@@ -264,8 +278,10 @@ class Study(Scored):
         ``lower`` and ``upper`` hold whatever scores that are missing would have been.
         """
         found = self._benchmark_mean(model, level)
-        if found.at_worst is None:
+        if not found.ends:
             return found.rows
+        if found.at_worst is None:
+            return {name: value for name, value in found.rows.items() if name not in ("lower", "upper")}
         return {**found.rows, "lower": found.at_worst.low, "upper": found.at_worst.high}
 
     def _benchmark_mean(self, model: int, level: float) -> BenchmarkMean:
@@ -274,8 +290,13 @@ class Study(Scored):
                 {name: study._benchmark_mean(model, level) for name, (study, _) in tasks.items()},
                 {name: weight for name, (_, weight) in tasks.items()},
                 whole={
-                    name: float(self.tasks[name].drawn_of or np.count_nonzero(~np.isnan(study.shares[model])))
-                    for name, (study, _) in tasks.items()
+                    name: float(part.drawn_of or np.count_nonzero(~np.isnan(part.study.shares[model])))
+                    for name, part in self.tasks.items()
+                },
+                lost={
+                    name: part.study._ends_of(model)
+                    for name, part in self.tasks.items()
+                    if name not in tasks and (part.study.shares[model] > 0.0).any()
                 },
                 level=level,
             )
@@ -297,9 +318,11 @@ class Study(Scored):
         )
         if not (self.shares[model] > 0.0).any():
             return found
-        return with_ends(
-            found, [self._mean_of(means[model], model) for means in (self.lowest, self.highest)], level
-        )
+        return with_ends(found, self._ends_of(model), level)
+
+    def _ends_of(self, model: int) -> list[Estimate]:
+        """Of a model's mean, if every missing score were the lowest, and if every one were the highest."""
+        return [self._mean_of(means[model], model) for means in (self.lowest, self.highest)]
 
     def _clusters_of(self, model: int) -> int | None:
         """Clusters of the items that a model has a score on; None where items are independent."""
@@ -308,12 +331,18 @@ class Study(Scored):
         return int(np.unique(self.clusters[self.recorded.counts[model].sum(axis=1) > 0]).size)
 
     def _mean_of(self, means: FloatArray, model: int) -> Estimate:
-        """Of item means, with the error of the judges' biases."""
+        """Of item means, with the error of the judges' biases.
+
+        Where all are the same, nothing but the range says what else could have come: known, or as seen.
+        """
+        bounds = self.bounds
+        if bounds is None and np.nanmin(means) == np.nanmax(means) and self.scale[0] < self.scale[1]:
+            bounds = self.scale
         if self.is_panel:
             added, degrees = self.judge_errors
             biases = float(added[model]), float(degrees[model])
-            return panel_mean_of(means, biases, bounds=self.bounds, clusters=self.clusters)
-        return mean_of_item_means(means, bounds=self.bounds, clusters=self.clusters)
+            return panel_mean_of(means, biases, bounds=bounds, clusters=self.clusters)
+        return mean_of_item_means(means, bounds=bounds, clusters=self.clusters)
 
     def of_both(self, a: int, b: int) -> Both:
         """What is compared of two models.

@@ -18,8 +18,8 @@ anything else, with S the range of the scores from -S to S:
 
 The difference on a group of tasks, or on a sample drawn by strata, is the weighted mean of those of its
 parts, which are given: variances add up, with Satterthwaite's degrees of freedom, and two more items are in
-the part where they count most. What parts in which nothing varies leave open, taken together
-(:mod:`~evalbudget.statistics._most_off`), is added in quadrature.
+the part where they count most. Strata that clusters lie across are one part. What parts in which nothing
+varies leave open, taken together (:mod:`~evalbudget.statistics._most_off`), is added in quadrature.
 
 No mean difference lies beyond the range of the scores, so no end of an interval does.
 
@@ -45,7 +45,6 @@ from evalbudget.statistics._shrinkage import t_quantile
 
 NOTHING = 1e-12
 """A standard error up to this is rounding: all items differ by the same."""
-_FEWEST = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +192,7 @@ def items_needed(
     """
     size = abs(found.value)
     apart = max(size, 0.0 if margin is None else margin - size)
-    if not (apart > NOTHING and found.clusters >= _FEWEST):
+    if not apart > NOTHING or math.isnan(found.standard_error):
         return None
     if found.standard_error <= NOTHING:
         share = _share_left(size, span.size, margin)

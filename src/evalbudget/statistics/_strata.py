@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evalbudget.errors import InvalidInputError
-from evalbudget.statistics._bounds import IntArray
+from evalbudget.statistics._bounds import FloatArray, IntArray
 
 _FEWEST = 2
 """Items of a stratum that show how its items differ."""
@@ -76,6 +76,24 @@ class Strata:
     def n_items(self) -> int:
         """N, of the whole benchmark."""
         return int(self.sizes.sum())
+
+    def weights(self, read: ArrayLike) -> FloatArray:
+        """Of each item in the mean over those that were read; only their ratios matter.
+
+        Args:
+            read: whether each item was, shape (n_items,).
+        """
+        counts = np.bincount(self.of_item[np.asarray(read, dtype=bool)], minlength=self.sizes.size)
+        return np.asarray((self.sizes / np.maximum(counts, 1))[self.of_item])
+
+    def divide(self, clusters: IntArray) -> bool:
+        """Whether some cluster lies across strata.
+
+        Args:
+            clusters: number of each item's, shape (n_items,).
+        """
+        parts = np.unique(np.stack([clusters, self.of_item]), axis=1).shape[1]
+        return bool(parts > np.unique(clusters).size)
 
     def collapsed(self, read: ArrayLike) -> Strata:
         """The same benchmark with small strata taken together, so that every stratum shows its spread.

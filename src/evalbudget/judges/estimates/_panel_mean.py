@@ -14,6 +14,7 @@ from evalbudget.judges.estimates._mixed import MixedFit
 from evalbudget.judges.estimates._scores import JudgeScores
 from evalbudget.repeats.estimates._benchmark_mean import mean_of_item_means
 from evalbudget.repeats.estimates._readings import ItemReadings
+from evalbudget.repeats.estimates._unvaried import unvaried_interval
 from evalbudget.sampler import Allocation
 from evalbudget.statistics._bounds import FloatArray
 from evalbudget.statistics._clustered_mean import ClusteredMean, summed_errors
@@ -171,6 +172,9 @@ def panel_mean_of(
             return ConfidenceInterval(value - half, value + half)
 
         found = replace(found, interval=interval)
+    elif bounds is not None and found.standard_error <= _NOTHING:
+        cases, ends = int(found.details["cases"]), bounds
+        found = replace(found, interval=lambda level: unvaried_interval(value, cases, ends, level))
     return found if bounds is None else found.within(*bounds)
 
 
