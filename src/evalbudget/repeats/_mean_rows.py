@@ -28,6 +28,8 @@ FEWEST_ITEMS = 3
 """Below this many items the spread between them says nothing that an interval could rest on."""
 
 _ROUNDING = 1e-12
+_FEW_DEGREES = 4
+"""Repeats with less than one in so many of the degrees of freedom with items random too are known badly."""
 _ORDER = (
     *("estimate", "stderr", "lower", "upper", "full_lower", "full_upper"),
     *("repeats_stderr", "repeats_lower", "repeats_upper"),
@@ -194,10 +196,9 @@ def mean_rows(
 
     - The spread between the means of few items may come out below the repeats' own error by chance. Where
       that error has as many degrees of freedom or more, ``stderr`` is the larger of the two, and ``lower``
-      and ``upper`` span both intervals. Where it has fewer, since few items were read twice or few vary, the
-      error and interval of repeats are at most those with items random too: these are measured to cover .93
-      or more where items do not differ, which is the worst case. Where no item was read twice, nothing is
-      said of repeats.
+      and ``upper`` span both intervals. Where it has fewer than a quarter, since few items were read twice or
+      few vary, the error and interval of repeats are at most those with items random too. Where no item was
+      read twice, nothing is said of repeats.
     - Ends stay within ``bounds``.
     - No interval has no width, and no standard error is 0: equal scores do not prove that others are
       impossible. What the range of the scores says of them is in the interval, and there is no ``stderr``.
@@ -218,10 +219,10 @@ def mean_rows(
     read_again = np.isfinite(error)
     if read_again:
         total = _not_below(total, repeats)
-        error = float(np.fmin(error, total.standard_error))
-        own = total.confidence_interval(level)
-        if own.half_width < again.half_width:  # where items are random too it holds for these as well
-            again = own
+        if not _FEW_DEGREES * degrees_of_freedom(repeats) >= degrees_of_freedom(total):
+            # where items are random too it holds for these as well
+            error, own = float(np.fmin(error, total.standard_error)), total.confidence_interval(level)
+            again = own if own.half_width < again.half_width else again
     values = {"estimate": total.value, "repeats_stderr": _positive(error)}
     enough = clusters is None or clusters >= FEWEST_ITEMS
     if items >= FEWEST_ITEMS:
