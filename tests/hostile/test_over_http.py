@@ -109,7 +109,7 @@ def test_the_page_may_be_asked_anything(tmp_path: Path, caplog: pytest.LogCaptur
                     client.shutdown(socket.SHUT_WR)
                     answer = client.makefile("rb").read()
             status = answer[9:12] or b"400"  # nothing, to what is no request
-            assert b"200" <= status < b"500", answer
+            assert b"200" <= status < b"500" or status == b"505", answer  # of no version that is known
 
         def call(name: str, body: bytes) -> bytes:
             head = f"POST /KEY/api/{name} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n"
