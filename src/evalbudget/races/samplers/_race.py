@@ -296,7 +296,7 @@ class Race(ProvingSampler):
             before: Frozen = np.zeros(item.size), 0.0, 0.0  # nothing is predicted before history is tried
             if note.forecast is not None:
                 f = note.forecast.row(model)[note.order[int(table.drawn[model]) :]]
-                before = f[: item.size], float(f.sum()), float((f * f).sum())
+                before = f[: item.size].copy(), float(f.sum()), float((f * f).sum())
             past[model] += (before,)
         return planned._replace(note=note.but(past=past))
 
@@ -367,7 +367,7 @@ class Race(ProvingSampler):
         effects, forecast = copy(note.effects), copy(note.forecast)
         unread, fitted_at = note.predicted_unread.copy(), note.fitted_at.copy()
         k = self._n_items - effects.item.size  # items of the order that say nothing about effects: anchors
-        models = table.last_models
+        models: list[int] = np.unique(table.model[table.last]).tolist()
         for model in models:
             begin, end = int(effects.length[model]), int(table.drawn[model])
             item = note.order[k + begin : end]

@@ -78,27 +78,28 @@ class Table:
         """Of the design."""
         return int(self.row.shape[1])
 
-    @property
-    def last_models(self) -> list[int]:
-        """Models of the last round, in order."""
-        found: list[int] = np.unique(self.model[self.last]).tolist()
-        return found
+    def so_far(self) -> tuple[IntArray, FloatArray]:
+        """``n_read`` and ``total`` with the scores of a round that is not finished."""
+        if self.is_finished:
+            return self.n_read, self.total
+        model, value = self.model[self.last], self.value[self.last]
+        model, value = model[np.isfinite(value)], value[np.isfinite(value)]
+        size = self.total.size
+        return self.n_read + np.bincount(model, minlength=size), self.total + np.bincount(model, value, size)
 
     def scores(self, model: Any, item: Any) -> FloatArray:
         """Scores of cells, nan where there is none; shape as of ``row[model, item]``."""
-        row = self.row[model, item]
-        if not self.value.size:
-            return np.full(np.shape(row), np.nan)
-        there = (row >= 0) & (row < self.value.size)
-        return np.where(there, self.value.take(row, mode="clip"), np.nan)
+        return np.asarray(self._at(self.value, np.nan, model, item))
 
     def settled(self, model: Any, item: Any) -> BoolArray:
         """Which cells have a score or will never have one; shape as of ``row[model, item]``."""
+        return np.asarray(self._at(self.state, OPEN, model, item) >= READ)
+
+    def _at(self, column: Any, nothing: Any, model: Any, item: Any) -> Any:
         row = self.row[model, item]
-        if not self.state.size:
-            return np.zeros(np.shape(row), np.bool_)
-        there = (row >= 0) & (row < self.state.size)
-        return np.asarray(there & (self.state.take(row, mode="clip") >= READ))
+        if not column.size:
+            return np.full(np.shape(row), nothing)
+        return np.where((row >= 0) & (row < column.size), column.take(row, mode="clip"), nothing)
 
     def rows_of(self, model: int) -> IntArray:
         """Rows of the cells that rounds asked of a model, in draw order."""
@@ -147,9 +148,7 @@ class Note:
     def leaving(self, models: Iterable[int], asked: int) -> Self:
         """The same once these models have left, those that are still in the race."""
         left_at = self.left_at.copy()
-        for model in models:
-            if left_at[model] < 0:
-                left_at[model] = asked
+        left_at[[model for model in models if left_at[model] < 0]] = asked
         return self.but(left_at=left_at)
 
 
