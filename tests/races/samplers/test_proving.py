@@ -81,7 +81,7 @@ def test_exact_ties_are_proved_by_reading_all_of_those_that_tie(make: Any) -> No
 
 @pytest.mark.parametrize("cls", [Race, PairedEProcess, SequentialHalving])
 def test_a_tie_does_not_follow_from_what_is_planned(cls: Any) -> None:
-    """Two models at .475 and .450 of the 40 items each was asked, of 60; the rest of the step is not read."""
+    """Two models at .475 and .450 of the 40 items each was asked, of 60; the others are not read."""
     truth = np.zeros((2, 60))
     options = {"budget": 120} if cls is SequentialHalving else {"batch": 60}
     if cls is Race:

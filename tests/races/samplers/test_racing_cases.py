@@ -153,7 +153,7 @@ def test_failures_buy_the_same_cells_in_any_order(cls: Any, budget: int) -> None
 
 
 @pytest.mark.parametrize("make", [UniformRacing, SuccessiveRejects])
-def test_a_long_step_of_a_model_that_is_down_is_not_paid_for(make: Any) -> None:
+def test_a_long_round_of_a_model_that_is_down_is_not_paid_for(make: Any) -> None:
     truth = scores(0, 2, 2000)
     options = {"batch": 2000} if make is UniformRacing else {}
     sampler = make(design(2, 2000), seed=1, **options)
@@ -177,7 +177,7 @@ def test_models_that_are_down_or_withdrawn_are_lost_and_worse_ones_are_not() -> 
     assert sampler.lost == {0, 3}, "it was eliminated before"
 
 
-def test_a_model_whose_cells_close_in_whole_steps_is_lost() -> None:
+def test_a_model_whose_cells_close_in_whole_rounds_is_lost() -> None:
     truth = scores(0, 3, 60)
     truth[1] = np.nan
     assert finish(UCBE(design(3, 60), batch=10, seed=1), truth).lost == {1}

@@ -70,12 +70,8 @@ class RacingSampler(Sampler):
     asked again as a new epoch until it is given up, since it fails more often than the model's others do
     (:mod:`evalbudget.closing`); a model whose last 8 cells were all given up is lost and leaves.
 
-    Failures decide just as little by when they arrive: a round is handed out in passes, each in the order of
-    the round, and the next pass is put together when every cell of the last one has come back. What failed in
-    it comes first, again and again, so that a budget that ends within the round leaves no gaps; then the
-    cells not asked yet, per model at most as many as every model of the round has answered (16 at the start:
-    a model that is down shall not be paid for a long round). A model whose last 8 cells of the round failed
-    gets only these again, until one is answered or all have failed three times and the model is given up. So
+    Failures decide just as little by when they arrive: a round is handed out in passes
+    (:mod:`evalbudget.races.samplers._passes`), each when every cell of the last one has come back. So
     :meth:`ask` may return nothing while requests are pending.
 
     There are two ways to drive it, with the same decisions: ``ask``/``tell``, one request at a time, and
@@ -315,8 +311,9 @@ class RacingSampler(Sampler):
         index = np.flatnonzero(self._wanted & (self._states == OPEN))[:limit]
         cells = Cells(under_way.model[index], under_way.item[index])
         self._cells.mark(self._rows.start + index, ASKED)
-        for each in index.tolist() if self._passes is not None else ():
-            self._passes.cells.pop(each, None)
+        passes = {} if self._passes is None else self._passes.cells
+        for each in index.tolist() if passes else ():
+            passes.pop(each, None)
         self._asked_total += len(cells)
         self._unanswered += len(cells)
         self._requests_of += np.bincount(cells.model, minlength=self._n_models)
@@ -361,7 +358,7 @@ class RacingSampler(Sampler):
         self._unsettled -= int(np.count_nonzero(self._wanted[index]))
         self._wanted[index] = False
         self._add_up(cells.model[~here], scaled[~here])  # of a model that was withdrawn
-        self._forget()
+        self._know_anew()
 
     # rounds
 
@@ -369,7 +366,7 @@ class RacingSampler(Sampler):
         column = self._cells.column
         return Table(
             **{name: column(name) for name in ("model", "item", "round", "value", "state")},
-            cost=column("cost") if self._cells.has_costs else None,
+            cost=column("cost") if self.weighs_costs else None,
             row=self._cells.row,
             last=self._rows,
             n_finished=self._n_finished,
@@ -396,8 +393,8 @@ class RacingSampler(Sampler):
             self._planned = self.plan(table, self._note)
         return self._planned
 
-    def _forget(self) -> None:
-        """What was made of what was known, which has changed."""
+    def _know_anew(self) -> None:
+        """Drop what was made of what was known, which has changed."""
         self._planned = self._resumed = None
 
     def _current(self) -> Round | None:
@@ -415,7 +412,7 @@ class RacingSampler(Sampler):
 
     def _begin(self, planned: Round) -> None:
         self._round, self._note = planned, planned.note
-        self._forget()
+        self._know_anew()
         self._rows = self._cells.begin(planned.model, planned.item, self._n_finished)
         self._drawn = self._drawn + np.bincount(planned.model, minlength=self._n_models)
         self._wanted = self._states < READ  # the others were adopted before
@@ -434,7 +431,7 @@ class RacingSampler(Sampler):
             if each in self._given_up or (each in closed and self._is_down(each)):
                 self._lose(each)
         self._round = None
-        self._forget()
+        self._know_anew()
 
     def _add_up(self, model: IntArray, value: FloatArray) -> None:
         """Count scores of finished rounds."""
@@ -483,7 +480,7 @@ class RacingSampler(Sampler):
                 f"{cell} was asked before, so it cannot be adopted; {self.name} reads every cell once"
             )
         self._settle()
-        self._forget()
+        self._know_anew()
         return super().adopt(cell)
 
     def withdraw(self, model: int) -> None:
@@ -498,7 +495,7 @@ class RacingSampler(Sampler):
         self._is_withdrawn[model] = True
         if is_in:
             self._lose(model)
-        self._forget()
+        self._know_anew()
 
     def tell(self, readings: Iterable[Reading]) -> None:
         """Take readings in, in any order, at any time.
@@ -552,7 +549,7 @@ class RacingSampler(Sampler):
     def weigh_costs(self, budget: float | None = None) -> None:
         """Go by what the readings of each model cost, where the policy knows how; see Sampler."""
         super().weigh_costs(budget)
-        self._cells.has_costs = True
+        self._cells.keep("cost", "n_paid")
 
     def _paid(self, cell: Cell, cost: float) -> None:
         self._cells.paid(self._cells.row[[cell.model], [cell.item]], np.array([cost]), self._n_finished)

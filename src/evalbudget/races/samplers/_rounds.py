@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,8 @@ from evalbudget.statistics._bounds import BoolArray, FloatArray, IntArray
 
 OPEN, ASKED, READ, CLOSED = range(4)
 """What may become of a cell: to be asked, under way, with a score, without one for good."""
+
+T = TypeVar("T")
 
 Frozen = tuple[FloatArray, float, float]
 """Predictions of the items of a round, their sum over the items not drawn before it, and that of squares."""
@@ -72,11 +74,6 @@ class Table:
     def is_finished(self) -> bool:
         """Whether every round is."""
         return self.last.start == self.last.stop or int(self.round[self.last.start]) < self.n_finished
-
-    @property
-    def n_items(self) -> int:
-        """Of the design."""
-        return int(self.row.shape[1])
 
     def so_far(self) -> tuple[IntArray, FloatArray]:
         """``n_read`` and ``total`` with the scores of a round that is not finished."""
@@ -175,6 +172,14 @@ class Stop(NamedTuple):
     note: Any
 
 
+def to_change(one: T) -> T:
+    """Another one whose arrays, lists and dicts may be written to while this one stays."""
+    other = object.__new__(type(one))
+    kinds = np.ndarray, list, dict
+    vars(other).update({k: v.copy() if type(v) in kinds else v for k, v in vars(one).items()})
+    return other
+
+
 def draws_of(table: Table, note: Note, model: int, *, cost: float = float("nan")) -> ModelDraws:
     """A model's cells in draw order up to the first one that is open, for estimators."""
     row = table.rows_of(model)
@@ -188,7 +193,7 @@ def draws_of(table: Table, note: Note, model: int, *, cost: float = float("nan")
     past = note.past[model][:n_batches] if note.past else ()
     none = np.zeros(n_batches)
     return ModelDraws(
-        n_items=table.n_items - (k - known.size),
+        n_items=table.row.shape[1] - (k - known.size),
         known=table.value[known],
         known_item=table.item[known].astype(np.int64),
         value=table.value[drawn],
