@@ -73,7 +73,7 @@ def _of_rounds(sampler: FixedBudgetSampler, table: Table, note: Stage) -> Outcom
         if len(best) == 1:
             return Outcome(OutcomeKind.BEST, best)
         # where cells failed, equal means are of other items
-        if (table.n_read[list(best)] == table.n_items).all():
+        if (table.n_read[list(best)] == table.row.shape[1]).all():
             return Outcome(OutcomeKind.TIE, best)
     return Outcome(OutcomeKind.UNDECIDED, remaining)
 

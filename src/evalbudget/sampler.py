@@ -149,7 +149,7 @@ class Sampler(ABC):
 
     def closes_as(self, cell: Cell) -> Cell:
         """The cell, at epoch 0, by which :attr:`closed` names what closes together with this one."""
-        return cell._replace(epoch=0)
+        return cell._replace(epoch=0) if cell.epoch else cell
 
     @property
     def config(self) -> dict[str, Option]:

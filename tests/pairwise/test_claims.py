@@ -99,7 +99,7 @@ def test_nobody_is_proved_better_among_equals_at_any_moment(name: str, wrong: in
 
 
 def raced(world: World, n_items: int, seed: int, **options: Any) -> Duel:
-    """A duel that is looked at after every step, until it stops."""
+    """A duel that is looked at after every round, until it stops."""
     k = len(world.strength)
     value = world.values(n_items, [seed, 11])
     design = duels([str(i) for i in range(n_items)], [f"m{m}" for m in range(k)], "judge")

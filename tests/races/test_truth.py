@@ -213,7 +213,7 @@ def test_every_truncation_of_a_budget_is_described_truly(sampler: str, world: st
     for count, _ in enumerate(play(race, scores)):
         if (
             sampler in ("race", "paired-eprocess") or count % 3 == 0
-        ):  # the others in coarser steps: it takes its time
+        ):  # the others in longer rounds: it takes its time
             board = _check(race, scores)
     board = _check(race, scores)
     if sampler == "uniform" and world in ("plain", "graded", "a duplicate", "a tie", "all equal"):
@@ -224,7 +224,7 @@ def test_every_truncation_of_a_budget_is_described_truly(sampler: str, world: st
 
 @pytest.mark.parametrize("sampler", ["race", "paired-eprocess", "uniform", "lucb"])
 def test_every_budget_ends_with_a_true_sentence(sampler: str) -> None:
-    """A budget that ends in the middle of a step plans otherwise than one that is cut off there."""
+    """A budget that ends in the middle of a round plans otherwise than one that is cut off there."""
     scores = worlds(5, items=7)["a duplicate"]
     first = new_race(scores, 10**6, sampler, 1, **SAMPLERS[sampler]).sampler.minimum_readings
     for budget in range(first, scores.size + 1):

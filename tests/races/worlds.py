@@ -78,7 +78,7 @@ def factors(
 
 
 def finish(sampler: Any, scores: FloatArray, budget: int | None = None) -> Any:
-    """Tell a sampler the scores[model, item] that it asks for, step by step, and give it back."""
+    """Tell a sampler the scores[model, item] that it asks for, round by round, and give it back."""
     while budget is None or sampler.asked < budget:
         cells = sampler.next_cells(None if budget is None else budget - sampler.asked)
         if cells is None:

@@ -323,7 +323,7 @@ class RacePurchase:
     def wanted(self) -> list[Asked]:
         """Cells to run next, in the sampler's order, as far as the arms have hands and the budget pays.
 
-        An arm without a free hand holds up those behind it, who would wait for it at the end of the step
+        An arm without a free hand holds up those behind it, who would wait for it at the end of the round
         anyway: so what a budget buys does not depend on who is faster.
         """
         asked: list[Asked] = []

@@ -63,7 +63,7 @@ def test_what_the_sampler_steers_by_is_what_is_reported() -> None:
     design = Design(tuple(str(j) for j in range(N)), tuple(f"m{i}" for i in range(M)))
     sampler = Pulse(design, predictor=predictor, tau=5, batch=16, seed=1)
     race(sampler, scores, 600)
-    sampler.next_cells()  # the last step is learned when the next one is planned
+    sampler.next_cells()  # the last round is learned when the next one is planned
     steered = sampler.estimates(*sampler._now())
     for i in range(M):
         draws = sampler.draws(i)

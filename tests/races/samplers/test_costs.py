@@ -84,10 +84,10 @@ def test_whole_steps_and_single_requests_weigh_the_same_costs() -> None:
     from evalbudget import Reading
 
     scores, cost = world([0.6, 0.55, 0.5], n_items=200), [1.0, 30.0, 0.1]
-    steps, single = (Race(design(3, 200), seed=3) for _ in range(2))
-    for sampler in (steps, single):
+    rounds, single = (Race(design(3, 200), seed=3) for _ in range(2))
+    for sampler in (rounds, single):
         sampler.weigh_costs()
-    read = raced(steps, scores, cost, 300)
+    read = raced(rounds, scores, cost, 300)
     while single.asked < 300 and (asked := single.ask(1)):
         cell = asked[0].cell
         single.tell([Reading(asked[0], scores[cell.model, cell.item], cost[cell.model])])

@@ -81,7 +81,7 @@ def test_exact_ties_are_proved_by_reading_all_of_those_that_tie(make: Any) -> No
 
 @pytest.mark.parametrize("cls", [Race, PairedEProcess, SequentialHalving])
 def test_a_tie_does_not_follow_from_what_is_planned(cls: Any) -> None:
-    """Two models at .475 and .450 of the 40 items each was asked, of 60; the rest of the step is not read."""
+    """Two models at .475 and .450 of the 40 items each was asked, of 60; the others are not read."""
     truth = np.zeros((2, 60))
     options = {"budget": 120} if cls is SequentialHalving else {"batch": 60}
     if cls is Race:
@@ -252,3 +252,18 @@ def test_too_lax_a_proof_is_found_out() -> None:
     wrong = winners_of_ties(partial(PairedEProcess, delta=0.9), R)
     with pytest.raises(AssertionError, match="claimed to fail"):
         binomial_claim(wrong, R, at_most=0.05)
+
+
+def test_a_proof_begins_anew_once_for_all_that_are_lost_and_all_that_is_looked_at(monkeypatch: Any) -> None:
+    sampler = PairedEProcess(design(6, 40), seed=0)
+    for request in sampler.ask(10):
+        sampler.tell([Reading(request, 1.0)])
+    for model in (1, 2, 3):
+        sampler.withdraw(model)
+    begun = []
+    begin = sampler.begun_anew
+    monkeypatch.setattr(sampler, "begun_anew", lambda *given: begun.append(1) or begin(*given))
+    for model in range(6):
+        sampler.draws(model)
+    assert sampler.lost == {1, 2, 3}
+    assert len(begun) == 1

@@ -52,8 +52,8 @@ def truths() -> Iterator[Any]:
 TRUTHS = list(truths())
 
 
-def steps(sampler: RacingSampler, truth: FloatArray) -> list[dict[int, list[int]]]:
-    """What each step asked: model -> items, in order."""
+def rounds_of(sampler: RacingSampler, truth: FloatArray) -> list[dict[int, list[int]]]:
+    """What each round asked: model -> items, in order."""
     result = []
     while (cells := sampler.next_cells()) is not None:
         asked: dict[int, list[int]] = {}
@@ -73,7 +73,7 @@ def argmax(values: dict[int, float], sampler: RacingSampler) -> int:
 def test_ucb_e(truth: FloatArray) -> None:
     sampler = UCBE(DESIGN, a=0.5, batch=8, seed=4)
     seen: dict[int, list[float]] = {}
-    for number, asked in enumerate(steps(sampler, truth)):
+    for number, asked in enumerate(rounds_of(sampler, truth)):
         if number == 0:
             assert {model: len(items) for model, items in asked.items()} == dict.fromkeys(range(M), 8)
         else:
@@ -93,8 +93,8 @@ def test_ucb_e(truth: FloatArray) -> None:
 def test_successive_rejects(truth: FloatArray, budget: int) -> None:
     sampler = SuccessiveRejects(DESIGN, budget=budget, seed=4)
     asked: dict[int, list[int]] = {i: [] for i in range(M)}
-    for step in steps(sampler, truth):
-        for model, items in step.items():
+    for each in rounds_of(sampler, truth):
+        for model, items in each.items():
             asked[model] += items
     alive, log_bar = set(range(M)), 0.5 + sum(1 / i for i in range(2, M + 1))
     order = asked[sampler.leader()]
@@ -119,8 +119,8 @@ def test_successive_rejects(truth: FloatArray, budget: int) -> None:
 def test_sequential_halving(truth: FloatArray, budget: int) -> None:
     sampler = SequentialHalving(DESIGN, budget=budget, seed=4)
     asked: dict[int, list[int]] = {i: [] for i in range(M)}
-    for step in steps(sampler, truth):
-        for model, items in step.items():
+    for each in rounds_of(sampler, truth):
+        for model, items in each.items():
             asked[model] += items
     alive, spent, n = list(range(M)), 0, 0
     order = asked[sampler.leader()]
@@ -159,7 +159,7 @@ def test_lucb(truth: FloatArray, margin: float) -> None:
         return leader, argmax({i: bounds(i)[1] for i in alive if i != leader}, sampler)
 
     out: set[int] = set()
-    for asked in steps(sampler, truth):
+    for asked in rounds_of(sampler, truth):
         if rounds:
             expected = {i: min(5, N - len(seen[i])) for i in duel() if len(seen[i]) < N}
             assert {model: len(items) for model, items in asked.items()} == expected
@@ -200,7 +200,7 @@ def test_pulse_and_naive_pooling(truth: FloatArray, name: str, t0: int) -> None:
         unseen = [j for j in range(N) if j not in seen[i]]
         return float((truth[i, seen[i]].sum() + predicted(i, unseen).sum()) / N)
 
-    for number, asked in enumerate(steps(sampler, truth)):
+    for number, asked in enumerate(rounds_of(sampler, truth)):
         if number:
             index = {i: estimate(i) + math.sqrt(0.5 / len(seen[i])) for i in range(M) if len(seen[i]) < N}
             assert list(asked) == [argmax(index, sampler)], number
@@ -250,7 +250,7 @@ def test_whole_steps_and_single_requests_decide_the_same(
     truth = world(seed)
     truth[np.random.default_rng(seed).random(truth.shape) < 0.1] = np.nan
     whole, single = make(DESIGN, seed), make(DESIGN, seed)
-    cells = [(m, i) for step in steps(whole, truth) for m, items in step.items() for i in items]
+    cells = [(m, i) for each in rounds_of(whole, truth) for m, items in each.items() for i in items]
     journal = play(single, 10_000, score=lambda c: float(truth[c.model, c.item]), concurrency=5)
     assert sorted(cells) == sorted({(r.request.cell.model, r.request.cell.item) for r in journal.readings})
     assert whole.asked == len(cells) <= single.asked

@@ -153,7 +153,7 @@ def test_failures_buy_the_same_cells_in_any_order(cls: Any, budget: int) -> None
 
 
 @pytest.mark.parametrize("make", [UniformRacing, SuccessiveRejects])
-def test_a_long_step_of_a_model_that_is_down_is_not_paid_for(make: Any) -> None:
+def test_a_long_round_of_a_model_that_is_down_is_not_paid_for(make: Any) -> None:
     truth = scores(0, 2, 2000)
     options = {"batch": 2000} if make is UniformRacing else {}
     sampler = make(design(2, 2000), seed=1, **options)
@@ -177,7 +177,7 @@ def test_models_that_are_down_or_withdrawn_are_lost_and_worse_ones_are_not() -> 
     assert sampler.lost == {0, 3}, "it was eliminated before"
 
 
-def test_a_model_whose_cells_close_in_whole_steps_is_lost() -> None:
+def test_a_model_whose_cells_close_in_whole_rounds_is_lost() -> None:
     truth = scores(0, 3, 60)
     truth[1] = np.nan
     assert finish(UCBE(design(3, 60), batch=10, seed=1), truth).lost == {1}
@@ -486,3 +486,49 @@ def test_a_cell_is_adopted_once() -> None:
 def test_options_out_of_range_are_refused(bad: dict[str, Any]) -> None:
     with pytest.raises(InvalidInputError, match=next(iter(bad))):
         Race(design(2, 5), **bad)
+
+
+@pytest.mark.parametrize("looks", [False, True])
+def test_whom_a_finished_round_rejects_is_not_lost_by_leaving_after_it(looks: bool) -> None:
+    sampler = SuccessiveRejects(design(3, 30), budget=60, seed=0)
+    cells = sampler.next_cells()
+    assert cells is not None
+    sampler.learn(cells, (cells.model > 0).astype(float))
+    if looks:
+        sampler.leader()
+    sampler.withdraw(0)
+    assert sampler.lost == frozenset()
+    assert set(sampler.eliminated) == {0}
+
+
+@pytest.mark.parametrize("looks", [False, True])
+def test_what_a_model_answers_after_it_was_withdrawn_counts(looks: bool) -> None:
+    sampler = UCBE(design(2, 30), batch=10, seed=0)
+    asked = sampler.ask(20)
+    sampler.withdraw(1)
+    sampler.tell(Reading(each, 1.0) for each in asked if each.cell.model == 0)
+    if looks:
+        sampler.leader()
+    sampler.tell(Reading(each, 0.5) for each in asked if each.cell.model == 1)
+    assert [sampler.n_read(model) for model in range(2)] == [10, 10]
+    assert sampler._now()[0].total.tolist() == [10.0, 5.0]
+    assert np.isfinite(sampler.scores_of(1)).sum() == 10
+
+
+def test_two_ways_to_ask_give_no_cell_twice() -> None:
+    sampler = UniformRacing(design(2, 30), seed=0)
+    first = sampler.ask(1)[0].cell
+    sampler.tell([Reading(sampler.pending[0], 1.0)])
+    cells = sampler.next_cells(9)
+    assert cells is not None
+    given = {first, *map(Cell, cells.model.tolist(), cells.item.tolist())}
+    assert given.isdisjoint(request.cell for request in sampler.ask(12))
+
+
+def test_what_was_predicted_of_a_round_holds_no_other_predictions() -> None:
+    history, truth = of_history(4, 200, 150)
+    sampler = Race(design(4, 200), predictor=history, seed=0)
+    finish(sampler, truth, 300)
+    kept = [f for rounds in sampler._now()[1].past for f, *_ in rounds]
+    assert kept
+    assert all(f.base is None for f in kept)

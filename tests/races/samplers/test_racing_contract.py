@@ -38,7 +38,7 @@ HISTORY = "with a history"
 
 CASES: dict[str, tuple[type[RacingSampler], dict[str, Any]]] = {
     "uniform": (UniformRacing, {"batch": 3}),
-    "uniform in a long step": (UniformRacing, {"batch": 40}),
+    "uniform in a long round": (UniformRacing, {"batch": 40}),
     "UCB-E": (UCBE, {"batch": 3}),
     "UCB-E one at a time": (UCBE, {"batch": 1, "a": 0.1}),
     "UCB-E on another scale": (UCBE, {"batch": 7, "score_range": (-10.0, 10.0)}),

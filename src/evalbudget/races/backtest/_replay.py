@@ -1,4 +1,4 @@
-"""One race on recorded scores: steps until the last budget, and what is known at each of them."""
+"""One race on recorded scores: rounds until the last budget, and what is known at each of them."""
 
 from __future__ import annotations
 

@@ -9,8 +9,6 @@ and m_i the plain mean; without predictions items differ, and models are compare
 
 from __future__ import annotations
 
-from typing import Self
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -54,14 +52,6 @@ class AdditiveEffects:
         self._column_count = np.zeros(n_items)
         self._failed_model: IntArray = np.zeros(0, dtype=np.int64)
         self._failed_item: IntArray = np.zeros(0, dtype=np.int64)
-
-    def __copy__(self) -> Self:
-        """Another one that may be changed while this one stays."""
-        other = object.__new__(type(self))
-        kept = ("_residual", "length", "count", "model", "item", "own_noise")
-        summed = ("_row_sum", "_column_sum", "_column_count")
-        vars(other).update(vars(self) | {name: getattr(self, name).copy() for name in kept + summed})
-        return other
 
     @property
     def _ratio(self) -> float:

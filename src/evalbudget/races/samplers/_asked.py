@@ -15,10 +15,9 @@ _COLUMNS: dict[str, tuple[type, Any]] = {
     "round": (np.int32, -1),
     "state": (np.int8, OPEN),
     "value": (np.float64, np.nan),
-    "cost": (np.float64, 0.0),
+    "cost": (np.float64, 0.0),  # this and the next only where costs are weighed
     "n_paid": (np.int32, 0),
 }
-_WITH_COSTS = ("cost", "n_paid")
 
 
 class Asked:
@@ -30,18 +29,17 @@ class Asked:
 
     Attributes:
         row: where each cell stands, shape (n_models, n_items); -1 where it does not.
-        has_costs: whether costs are kept.
     """
 
     def __init__(self, n_models: int, n_items: int) -> None:
         self.row: IntArray = np.full((n_models, n_items), -1, dtype=np.int32)
-        self.has_costs = False
         self._n = self._outside = 0
-        self._of: dict[str, Any] = {name: np.zeros(0, kind) for name, (kind, _) in _COLUMNS.items()}
+        self._of: dict[str, Any] = {}
+        self.keep("model", "item", "round", "state", "value")
 
-    @property
-    def _kept(self) -> list[str]:
-        return [name for name in _COLUMNS if self.has_costs or name not in _WITH_COSTS]
+    def keep(self, *names: str) -> None:
+        """Have these columns, from the start."""
+        self._of |= {name: np.zeros(0, _COLUMNS[name][0]) for name in names}
 
     def column(self, name: str) -> Any:
         """One of them, shape (k,)."""
@@ -58,8 +56,7 @@ class Asked:
         rows = self._append(model, item, number)
         if before is not None:
             there = np.flatnonzero(before >= 0)
-            for name in self._kept[3:]:
-                column = self._of[name]
+            for column in [*self._of.values()][3:]:
                 column[rows.start + there] = column[before[there]]
         return rows
 
@@ -86,7 +83,7 @@ class Asked:
     def _append(self, model: IntArray, item: IntArray, number: int) -> slice:
         rows = slice(self._n, self._n + model.size)
         is_full = rows.stop > self._of["model"].size
-        for name in self._kept if is_full else ():
+        for name in self._of if is_full else ():
             kind, empty = _COLUMNS[name]
             more: Any = np.full(max(rows.stop, 64, self._n + self._n // 2) - self._n, empty, kind)
             self._of[name] = np.concatenate([self._of[name][: self._n], more])

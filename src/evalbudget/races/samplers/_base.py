@@ -70,12 +70,8 @@ class RacingSampler(Sampler):
     asked again as a new epoch until it is given up, since it fails more often than the model's others do
     (:mod:`evalbudget.closing`); a model whose last 8 cells were all given up is lost and leaves.
 
-    Failures decide just as little by when they arrive: a round is handed out in passes, each in the order of
-    the round, and the next pass is put together when every cell of the last one has come back. What failed in
-    it comes first, again and again, so that a budget that ends within the round leaves no gaps; then the
-    cells not asked yet, per model at most as many as every model of the round has answered (16 at the start:
-    a model that is down shall not be paid for a long round). A model whose last 8 cells of the round failed
-    gets only these again, until one is answered or all have failed three times and the model is given up. So
+    Failures decide just as little by when they arrive: a round is handed out in passes
+    (:mod:`evalbudget.races.samplers._passes`), each when every cell of the last one has come back. So
     :meth:`ask` may return nothing while requests are pending.
 
     There are two ways to drive it, with the same decisions: ``ask``/``tell``, one request at a time, and
@@ -144,6 +140,7 @@ class RacingSampler(Sampler):
         self._is_withdrawn = np.zeros(m, dtype=bool)
         self._note: Any = None  # of the last round that was begun
         self._planned: Round | Stop | None = None  # what comes after it, as far as is known now
+        self._resumed: Any = None  # the note, as far as is known now, while a round is under way
         # the round that is under way
         self._round: Round | None = None
         self._rows = slice(0, 0)
@@ -170,11 +167,7 @@ class RacingSampler(Sampler):
 
     def estimates(self, table: Table, note: Any) -> FloatArray:
         """What the leader is chosen by, shape (n_models,); the mean of all scores so far."""
-        rows = slice(0, 0) if table.is_finished else table.last
-        model, value = table.model[rows], table.value[rows]
-        read = np.isfinite(value)
-        total = table.total + np.bincount(model[read], weights=value[read], minlength=self._n_models)
-        count = table.n_read + np.bincount(model[read], minlength=self._n_models)
+        count, total = table.so_far()
         with np.errstate(invalid="ignore"):
             return np.asarray(total / np.where(count > 0, count, np.nan))
 
@@ -289,7 +282,7 @@ class RacingSampler(Sampler):
 
     def n_read(self, model: int) -> int:
         """Scores of the model so far, those of the round under way included."""
-        return int(self._read_so_far()[model])
+        return int(self._table().so_far()[0][model])
 
     def scores_of(self, model: int) -> FloatArray:
         """Everything read of the model, shape (n_items,), in [0, 1]; nan where not read."""
@@ -318,6 +311,9 @@ class RacingSampler(Sampler):
         index = np.flatnonzero(self._wanted & (self._states == OPEN))[:limit]
         cells = Cells(under_way.model[index], under_way.item[index])
         self._cells.mark(self._rows.start + index, ASKED)
+        passes = {} if self._passes is None else self._passes.cells
+        for each in index.tolist() if passes else ():
+            passes.pop(each, None)
         self._asked_total += len(cells)
         self._unanswered += len(cells)
         self._requests_of += np.bincount(cells.model, minlength=self._n_models)
@@ -347,18 +343,22 @@ class RacingSampler(Sampler):
             raise SamplerError(
                 f"sampler {self.name!r} was told scores of cells that next_cells() did not give"
             )
-        read = np.isfinite(values)
-        scaled = np.full(len(cells), np.nan)
-        scaled[read] = self._scaled(values[read])
+        read, (low, high) = np.isfinite(values), self.score_range
+        for extreme in (values[read].min(initial=low), values[read].max(initial=high)):
+            self._check_range(float(extreme))
+        scaled = np.where(read, np.clip((values - low) / (high - low), 0.0, 1.0), np.nan)
         if not read.all():
             self._closed.update(map(Cell, cells.model[~read].tolist(), cells.item[~read].tolist()))
-        self._count_costs(rows, costs)
+        if self.weighs_costs:
+            self._cells.paid(rows, costs, self._n_finished)
         self._cells.mark(rows, np.where(read, READ, CLOSED), scaled)
-        index = rows - self._rows.start
+        self._unanswered -= len(cells)
+        here = (rows >= self._rows.start) & (self._round is not None)
+        index = rows[here] - self._rows.start
         self._unsettled -= int(np.count_nonzero(self._wanted[index]))
         self._wanted[index] = False
-        self._unanswered -= len(cells)
-        self._planned = None
+        self._add_up(cells.model[~here], scaled[~here])  # of a model that was withdrawn
+        self._know_anew()
 
     # rounds
 
@@ -366,7 +366,7 @@ class RacingSampler(Sampler):
         column = self._cells.column
         return Table(
             **{name: column(name) for name in ("model", "item", "round", "value", "state")},
-            cost=column("cost") if self._cells.has_costs else None,
+            cost=column("cost") if self.weighs_costs else None,
             row=self._cells.row,
             last=self._rows,
             n_finished=self._n_finished,
@@ -382,12 +382,20 @@ class RacingSampler(Sampler):
         """What is known, and the note of the round under way, or else of the one that comes next."""
         self._settle()
         table = self._table()
-        return table, self._next_plan().note if self._round is None else self.resumed(table, self._note)
+        if self._round is None:
+            return table, self._next_plan(table).note
+        if self._resumed is None:
+            self._resumed = self.resumed(table, self._note)
+        return table, self._resumed
 
-    def _next_plan(self) -> Round | Stop:
+    def _next_plan(self, table: Table) -> Round | Stop:
         if self._planned is None:
-            self._planned = self.plan(self._table(), self._note)
+            self._planned = self.plan(table, self._note)
         return self._planned
+
+    def _know_anew(self) -> None:
+        """Drop what was made of what was known, which has changed."""
+        self._planned = self._resumed = None
 
     def _current(self) -> Round | None:
         """The round under way; begins the next one when it is finished."""
@@ -395,7 +403,7 @@ class RacingSampler(Sampler):
             self._settle()
             if self._round is not None:
                 return self._round
-            planned = self._next_plan()
+            planned = self._next_plan(self._table())
             if isinstance(planned, Stop):
                 self.stop_reason = planned.reason
             else:
@@ -403,7 +411,8 @@ class RacingSampler(Sampler):
         return None
 
     def _begin(self, planned: Round) -> None:
-        self._round, self._note, self._planned = planned, planned.note, None
+        self._round, self._note = planned, planned.note
+        self._know_anew()
         self._rows = self._cells.begin(planned.model, planned.item, self._n_finished)
         self._drawn = self._drawn + np.bincount(planned.model, minlength=self._n_models)
         self._wanted = self._states < READ  # the others were adopted before
@@ -414,32 +423,26 @@ class RacingSampler(Sampler):
         """Take in the round under way if it is finished."""
         if self._unsettled or self._round is None:
             return
-        model, value = self._round.model, self._cells.column("value")[self._rows]
-        read = np.isfinite(value)
-        is_all = bool(read.all())
-        self._n_read = self._n_read + np.bincount(model if is_all else model[read], minlength=self._n_models)
-        self._total = self._total + np.bincount(
-            model, value if is_all else np.where(read, value, 0.0), self._n_models
-        )
+        model, states = self._round.model, self._states
+        self._add_up(model, self._cells.column("value")[self._rows])
         self._n_finished += 1
-        if not is_all:
-            closed = set(model[self._states == CLOSED].tolist())
-            for each in np.unique(model[~read]).tolist():
-                if each in self._given_up or (each in closed and self._is_down(each)):
-                    self._lose(each)
+        closed = set(model[states == CLOSED].tolist())
+        for each in np.unique(model[states != READ]).tolist():
+            if each in self._given_up or (each in closed and self._is_down(each)):
+                self._lose(each)
         self._round = None
+        self._know_anew()
+
+    def _add_up(self, model: IntArray, value: FloatArray) -> None:
+        """Count scores of finished rounds."""
+        read = np.isfinite(value)
+        self._n_read = self._n_read + np.bincount(model[read], minlength=self._n_models)
+        self._total = self._total + np.bincount(model[read], value[read], self._n_models)
 
     @property
     def _states(self) -> Any:
         """What became of the cells of the round under way."""
         return self._cells.column("state")[self._rows]
-
-    def _read_so_far(self) -> IntArray:
-        """Scores of every model, those of the round under way included."""
-        if self._round is None:
-            return self._n_read
-        read = self._round.model[self._states == READ]
-        return self._n_read + np.bincount(read, minlength=self._n_models)
 
     def _is_down(self, model: int) -> bool:
         """Whether the last cells of the model, or all of them, failed for good."""
@@ -457,12 +460,9 @@ class RacingSampler(Sampler):
         self._wanted[own] = False
 
     def _lose(self, model: int) -> None:
-        """Note that a model is lost, unless it has left before."""
-        note = self._note if self._planned is None else self._planned.note
-        if self._lost_at[model] < 0 and (note is None or note.is_in[model]):
+        if self._lost_at[model] < 0:
             self._lost_at = self._lost_at.copy()
             self._lost_at[model] = self.asked
-        self._planned = None
 
     # Sampler
 
@@ -479,7 +479,8 @@ class RacingSampler(Sampler):
             raise InvalidInputError(
                 f"{cell} was asked before, so it cannot be adopted; {self.name} reads every cell once"
             )
-        self._planned = None
+        self._settle()
+        self._know_anew()
         return super().adopt(cell)
 
     def withdraw(self, model: int) -> None:
@@ -487,11 +488,14 @@ class RacingSampler(Sampler):
 
         Its requests that are not answered yet still wait for their readings.
         """
+        is_in = self._now()[1].is_in[model]  # whom the scores so far reject is not lost
         if self._round is not None:
             self._give_up(model)
         self._is_withdrawn = self._is_withdrawn.copy()
         self._is_withdrawn[model] = True
-        self._lose(model)
+        if is_in:
+            self._lose(model)
+        self._know_anew()
 
     def tell(self, readings: Iterable[Reading]) -> None:
         """Take readings in, in any order, at any time.
@@ -503,7 +507,7 @@ class RacingSampler(Sampler):
         told = tuple(readings)
         for reading in told:
             if reading.value is not None:
-                self._scaled_score(reading.value, reading.request.cell)
+                self._check_range(reading.value, reading.request.cell)
         super().tell(told)
 
     def _next(self, eligible: Eligible | None) -> Cell | None:
@@ -518,9 +522,9 @@ class RacingSampler(Sampler):
     def _waiting(self, under_way: Round, passes: Passes, eligible: Eligible | None) -> Cell | None:
         """The first cell of the pass that may be handed out now."""
         while True:
-            held_back, states = False, self._states
+            held_back = False
             for index in passes.cells:
-                if self._wanted[index] and states[index] == OPEN:
+                if self._wanted[index]:
                     model, item = int(under_way.model[index]), int(under_way.item[index])
                     cell = Cell(model, item, self._failed_epochs.get((model, item), 0))
                     if eligible is None or eligible(cell):
@@ -539,32 +543,28 @@ class RacingSampler(Sampler):
                 # fewer are too few to tell by: the model's next ones may be answered
                 if len(cells) >= DOWN_AFTER or self._failures_of(model).answers_nothing:
                     self._give_up(model)
-            if not passes.next(self._wanted, self._read_so_far(), in_flight):
+            if not passes.next(self._wanted, self._table().so_far()[0], in_flight):
                 return None
 
     def weigh_costs(self, budget: float | None = None) -> None:
         """Go by what the readings of each model cost, where the policy knows how; see Sampler."""
         super().weigh_costs(budget)
-        self._cells.has_costs = True
+        self._cells.keep("cost", "n_paid")
 
     def _paid(self, cell: Cell, cost: float) -> None:
-        self._count_costs(self._cells.row[[cell.model], [cell.item]], np.array([cost]))
-
-    def _count_costs(self, rows: IntArray, costs: FloatArray) -> None:
-        if self._cells.has_costs:
-            self._cells.paid(rows, costs, self._n_finished)
+        self._cells.paid(self._cells.row[[cell.model], [cell.item]], np.array([cost]), self._n_finished)
 
     def _propensity(self, cell: Cell) -> float | None:
         if self._round is None or self._round.propensity is None:
             return None
-        index = self._index(int(self._cells.row[cell.model, cell.item]))
-        return None if index is None else float(self._round.propensity[index])
+        index = int(self._cells.row[cell.model, cell.item]) - self._rows.start
+        return float(self._round.propensity[index]) if index >= 0 else None
 
     def _asked(self, cell: Cell) -> None:
         row = self._cells.row_of(cell.model, cell.item)
         self._cells.mark(row, ASKED)
-        if self._passes is not None and (index := self._index(row)) is not None:
-            self._passes.cells.pop(index, None)
+        if self._passes is not None:
+            self._passes.cells.pop(row - self._rows.start, None)
         self._requests_of[cell.model] += 1
         self._unanswered += 1
         if cell.epoch:
@@ -572,7 +572,8 @@ class RacingSampler(Sampler):
 
     def _learn(self, cell: Cell, value: float) -> None:
         self._unanswered -= 1
-        self._settle_cell(cell, READ, self._scaled_score(value, cell))
+        low, high = self.score_range
+        self._settle_cell(cell, READ, min(max((value - low) / (high - low), 0.0), 1.0))
 
     def _failed(self, cell: Cell) -> None:
         self._unanswered -= 1
@@ -600,41 +601,27 @@ class RacingSampler(Sampler):
     def _settle_cell(self, cell: Cell, state: int, value: float = math.nan) -> None:
         row = self._cells.row_of(cell.model, cell.item)
         self._cells.mark(row, state, value)
-        self._planned = None
-        if (index := self._index(row)) is not None and self._wanted[index]:
-            self._wanted[index] = False
-            self._unsettled -= 1
-
-    def _index(self, row: int) -> int | None:
-        """Which cell of the round under way stands in this row."""
-        there = self._round is not None and self._rows.start <= row < self._rows.stop
-        return row - self._rows.start if there else None
+        self._planned = self._resumed = None
+        index = row - self._rows.start
+        if self._round is not None and 0 <= index < self._wanted.size:
+            if self._wanted[index]:
+                self._wanted[index] = False
+                self._unsettled -= 1
+        elif state == READ and self._cells.column("round")[row] >= 0:  # of a model that was withdrawn
+            self._add_up(np.array([cell.model]), np.array([value]))
 
     def _reads(self, key: Cell) -> int:
         return int(self._cells.state(key.model, key.item) == READ)
 
-    def _scaled(self, values: FloatArray) -> FloatArray:
-        """On the unit scale, shape as ``values``."""
-        low, high = self.score_range
-        slack = 1e-9 * (high - low)
-        outside = (values < low - slack) | (values > high + slack)
-        if outside.any():
-            self._scaled_score(float(values[outside][0]))
-        scaled: FloatArray = np.clip((values - low) / (high - low), 0.0, 1.0)
-        return scaled
-
-    def _scaled_score(self, value: float, cell: Cell | None = None) -> float:
-        """One score on the unit scale; InvalidInputError if it is outside the range."""
+    def _check_range(self, value: float, cell: Cell | None = None) -> None:
         low, high = self.score_range
         slack = 1e-9 * (high - low)
         if value < low - slack or value > high + slack:
+            d = self.design
             where = (
-                ""
-                if cell is None
-                else (f" of model {self.design.models[cell.model]!r}, item {self.design.items[cell.item]!r},")
+                "" if cell is None else f" of model {d.models[cell.model]!r}, item {d.items[cell.item]!r},"
             )
             raise InvalidInputError(
                 f"the score {value:g}{where} is outside the range {low:g} to {high:g} that "
                 f"{self.name} reckons with; declare the smallest and largest possible score as score_range"
             )
-        return min(max((value - low) / (high - low), 0.0), 1.0)

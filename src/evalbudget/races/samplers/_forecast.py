@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Self
-
 import numpy as np
 
 from evalbudget.races.prediction import FactorModel, calibrate
@@ -47,13 +45,6 @@ class Forecast:
         self._log_counts = np.log([item.size + k for k in rungs])
         self.mean = self._calibrations[0](means)
         self.variance = np.full(n_models, (_INFLATION * self._calibrations[0].sd) ** 2)
-
-    def __copy__(self) -> Self:
-        """Another one that may be refitted while this one stays."""
-        other = object.__new__(type(self))
-        changed = ("_u", "_rows", "mean", "variance", "noise")
-        vars(other).update(vars(self) | {name: getattr(self, name).copy() for name in changed})
-        return other
 
     def row(self, model: int) -> FloatArray:
         """Predictions of all items."""

@@ -19,8 +19,9 @@ class Passes:
     """Passes over the cells of one round, each put together when every cell of the last one has come back.
 
     What failed comes first, again and again, so that a budget that ends within the round leaves no gaps; then
-    cells not asked yet, per model at most as many as every model of the round has answered. A model whose
-    last 8 cells of the round failed is a suspect, and gets only these again until one is answered.
+    cells not asked yet, per model at most as many as every model of the round has answered (16 at the start:
+    a model that is down shall not be paid for a long round). A model whose last 8 cells of the round failed
+    is a suspect, and gets only these again until one is answered or it is given up.
 
     Args:
         model: of each cell of the round, shape (k,).
@@ -36,7 +37,7 @@ class Passes:
         self._model, self._item = model, item
         self._place = _place(model)  # among the cells of its model
         self._tried = settled.copy()
-        self._reach = 0  # cells of a model, from the first of the step, that passes have come to
+        self._reach = 0  # cells of a model, from the first of the round, that passes have come to
         self._suspects: list[int] = []
         self._last_tried = np.zeros(model.size, dtype=bool)
         self.cells: dict[int, None] = {}

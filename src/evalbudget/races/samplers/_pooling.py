@@ -6,7 +6,7 @@ import hashlib
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self, Unpack
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from evalbudget.design import Design
 from evalbudget.errors import InvalidInputError
 from evalbudget.races.prediction import FactorModel, match_items
 from evalbudget.races.samplers._base import BatchOptions, RacingSampler
-from evalbudget.races.samplers._rounds import Note, Round, Stop, Table
+from evalbudget.races.samplers._rounds import Note, Round, Stop, Table, to_change
 from evalbudget.statistics._bounds import FloatArray, IntArray
 
 
@@ -58,11 +58,6 @@ class Pooled(Note):
     unseen_sum_sq: FloatArray
     estimate: FloatArray
     batches: int = 0
-
-    def to_change(self, batches: int) -> Self:
-        """Another one after so many batches, that may be written to until it is handed on."""
-        own = {k: v.copy() for k, v in vars(self).items() if type(v) in (np.ndarray, list)}
-        return self.but(**own, batches=batches)
 
 
 class PoolingSampler(RacingSampler):
@@ -163,7 +158,7 @@ class PoolingSampler(RacingSampler):
         """A batch of the model with the largest upper bound."""
         note = self.resumed(table, last)
         news = [] if last is None else by_model(table.model[table.last], table.item[table.last])
-        note = note.to_change(note.batches + len(news))
+        note = to_change(note.but(batches=note.batches + len(news)))
         self._take_in(table, note, news)
 
         def index() -> FloatArray:

@@ -101,14 +101,14 @@ class ProvingSampler(RacingSampler):
 
     def resumed(self, table: Table, last: Any) -> Any:
         """As of every racing sampler; whom only a lost model had ruled out is back in the race."""
-        note = self.start() if last is None else last
-        lost = np.flatnonzero((table.lost_at >= 0) & note.is_in)
-        for model in lost[np.argsort(table.lost_at[lost], kind="stable")].tolist():
-            note = note.leaving([model], int(table.lost_at[model]))
-            is_lost = note.lost | table.is_withdrawn
-            is_lost[model] = True
-            note = self.begun_anew(table, note.but(lost=is_lost))
-        return note
+        before = self.start() if last is None else last
+        note = super().resumed(table, before)
+        if note is before:
+            return note
+        is_lost = note.lost | table.is_withdrawn
+        return self.begun_anew(
+            table, note.leaving(np.flatnonzero(is_lost).tolist(), table.asked).but(lost=is_lost)
+        )
 
     def begun_anew(self, table: Table, note: Any) -> Any:
         """Prove who is best of those that are left, from the scores there are.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from copy import copy
 from dataclasses import dataclass
 from typing import Any, Unpack
 
@@ -16,7 +15,7 @@ from evalbudget.races.samplers._additive import AdditiveEffects
 from evalbudget.races.samplers._forecast import Forecast, losses
 from evalbudget.races.samplers._pooling import by_model, content_hash
 from evalbudget.races.samplers._proof_base import LEAST, ProofOptions, Proving, ProvingSampler
-from evalbudget.races.samplers._rounds import Frozen, Round, Stop, Table
+from evalbudget.races.samplers._rounds import Frozen, Round, Stop, Table, to_change
 from evalbudget.statistics._bounds import BoolArray, FloatArray, IntArray
 from evalbudget.statistics._costs import model_effects
 
@@ -27,7 +26,7 @@ _TRIALS = (4, 8)  # anchors after which a history that misleads is found out, be
 _PER_ANCHOR = 8  # models of history that it takes for each anchor that it may choose
 _ENOUGH = 64  # answers that it takes to judge a history by so few anchors
 _SURE = 5.0  # standard deviations behind the leader at which a model is no challenger any more
-_STEP_SHARE = 0.01  # of the readings so far, that a step has at least
+_SHARE = 0.01  # of the readings so far, that a round has at least
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -227,9 +226,8 @@ class Race(ProvingSampler):
     def _to_steer(self, table: Table, note: Known) -> IntArray:
         """Leader and challengers that have items left; none once it is time to prove."""
         steering = note.is_in & note.is_chased
-        if self.until_proved or steering.sum() <= 1:
-            steering[:] = False
-        return np.flatnonzero(steering & (table.drawn < self._n_items))
+        is_over = self.until_proved or steering.sum() <= 1
+        return np.flatnonzero(steering & (table.drawn < self._n_items) & (not is_over))
 
     def _duels(self, table: Table, note: Known, drawable: IntArray) -> tuple[IntArray, IntArray]:
         """Leader and challengers that fill a round, with the number of items of each."""
@@ -238,7 +236,7 @@ class Race(ProvingSampler):
         others = drawable[drawable != leader]
         others = others[np.lexsort((self._rank[others], -promise[others]))]
         leader_left = bool(table.drawn[leader] < self._n_items)
-        room = max(self.batch, _STEP_SHARE * float(table.drawn.sum()))
+        room = max(self.batch, _SHARE * float(table.drawn.sum()))
         uncertainty = note.variance * np.exp(-0.5 * note.log_cost)
         items: dict[int, int] = {}
 
@@ -296,13 +294,16 @@ class Race(ProvingSampler):
             before: Frozen = np.zeros(item.size), 0.0, 0.0  # nothing is predicted before history is tried
             if note.forecast is not None:
                 f = note.forecast.row(model)[note.order[int(table.drawn[model]) :]]
-                before = f[: item.size], float(f.sum()), float((f * f).sum())
+                before = f[: item.size].copy(), float(f.sum()), float((f * f).sum())
             past[model] += (before,)
         return planned._replace(note=note.but(past=past))
 
     def _learned(self, table: Table, note: Known) -> Known:
         if self.weighs_costs and (total := float(table.drawn.sum())) >= note.costs_at:
-            note = note.but(log_cost=self._log_cost(table), costs_at=_GROWTH * total)
+            assert table.cost is not None
+            own = table.round >= 0
+            log_cost = model_effects(table.model[own], table.item[own], table.cost[own], self._n_models)
+            note = note.but(log_cost=log_cost, costs_at=_GROWTH * total)
         if note.has_history and note.forecast is None:
             note = self._tried(table, note)
         if not note.has_history or table.drawn.max() > note.n_anchors:
@@ -313,15 +314,9 @@ class Race(ProvingSampler):
             near = _behind(note, self._leading(note)) <= _SURE
             if (note.is_chased & ~near).any():
                 note = note.but(is_chased=note.is_chased & near)
-        if self._to_steer(table, note).size:
-            return note
-        proved: Known = self.without_dropped(table, note.but(proof=self.advanced(table, note)))
-        return proved
-
-    def _log_cost(self, table: Table) -> FloatArray:
-        assert table.cost is not None
-        own = table.round >= 0
-        return model_effects(table.model[own], table.item[own], table.cost[own], self._n_models)
+        if not self._to_steer(table, note).size:
+            note = self.without_dropped(table, note.but(proof=self.advanced(table, note)))
+        return note
 
     def _no_effects(self, pool: int, expected: FloatArray | None = None) -> dict[str, Any]:
         m = self._n_models
@@ -330,7 +325,7 @@ class Race(ProvingSampler):
             "predicted_unread": np.full(m, _UNPREDICTED * pool),
         }
 
-    def _tried(self, table: Table, note: Known) -> Known:
+    def _tried(self, table: Table, note: Known) -> Any:
         """Predict once all have answered the first items, unless history does it worse than a constant."""
         assert self.predictor is not None
         n_read = int(table.drawn.max())
@@ -347,7 +342,7 @@ class Race(ProvingSampler):
 
     def _without_history(
         self, table: Table, note: Known, item: IntArray, of_history: float, of_constant: float
-    ) -> Known:
+    ) -> Any:
         told = (
             f"history dropped: on the {item.size} items that every model answered first, its predictions are "
             f"no better than a constant's (off by {of_history:.2f} against {of_constant:.2f})"
@@ -357,17 +352,14 @@ class Race(ProvingSampler):
             return note
         order = _first_of_all(item, super().order(0))
         note = note.but(order=order, n_anchors=item.size, n_first=item.size)
-        anew: Known = self.begun_anew(
-            table, note
-        )  # anchors adopted from an earlier run may have begun the proof
-        return anew
+        return self.begun_anew(table, note)  # anchors of an earlier run may have begun the proof
 
     def _taken_in(self, table: Table, note: Known) -> Known:
         """Residuals of new scores; of all scores of a model when its factors are refitted."""
-        effects, forecast = copy(note.effects), copy(note.forecast)
+        effects, forecast = to_change(note.effects), note.forecast and to_change(note.forecast)
         unread, fitted_at = note.predicted_unread.copy(), note.fitted_at.copy()
         k = self._n_items - effects.item.size  # items of the order that say nothing about effects: anchors
-        models = table.last_models
+        models: list[int] = np.unique(table.model[table.last]).tolist()
         for model in models:
             begin, end = int(effects.length[model]), int(table.drawn[model])
             item = note.order[k + begin : end]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,8 @@ from evalbudget.statistics._bounds import BoolArray, FloatArray, IntArray
 
 OPEN, ASKED, READ, CLOSED = range(4)
 """What may become of a cell: to be asked, under way, with a score, without one for good."""
+
+T = TypeVar("T")
 
 Frozen = tuple[FloatArray, float, float]
 """Predictions of the items of a round, their sum over the items not drawn before it, and that of squares."""
@@ -73,32 +75,28 @@ class Table:
         """Whether every round is."""
         return self.last.start == self.last.stop or int(self.round[self.last.start]) < self.n_finished
 
-    @property
-    def n_items(self) -> int:
-        """Of the design."""
-        return int(self.row.shape[1])
-
-    @property
-    def last_models(self) -> list[int]:
-        """Models of the last round, in order."""
-        found: list[int] = np.unique(self.model[self.last]).tolist()
-        return found
+    def so_far(self) -> tuple[IntArray, FloatArray]:
+        """``n_read`` and ``total`` with the scores of a round that is not finished."""
+        if self.is_finished:
+            return self.n_read, self.total
+        model, value = self.model[self.last], self.value[self.last]
+        model, value = model[np.isfinite(value)], value[np.isfinite(value)]
+        size = self.total.size
+        return self.n_read + np.bincount(model, minlength=size), self.total + np.bincount(model, value, size)
 
     def scores(self, model: Any, item: Any) -> FloatArray:
         """Scores of cells, nan where there is none; shape as of ``row[model, item]``."""
-        row = self.row[model, item]
-        if not self.value.size:
-            return np.full(np.shape(row), np.nan)
-        there = (row >= 0) & (row < self.value.size)
-        return np.where(there, self.value.take(row, mode="clip"), np.nan)
+        return np.asarray(self._at(self.value, np.nan, model, item))
 
     def settled(self, model: Any, item: Any) -> BoolArray:
         """Which cells have a score or will never have one; shape as of ``row[model, item]``."""
+        return np.asarray(self._at(self.state, OPEN, model, item) >= READ)
+
+    def _at(self, column: Any, nothing: Any, model: Any, item: Any) -> Any:
         row = self.row[model, item]
-        if not self.state.size:
-            return np.zeros(np.shape(row), np.bool_)
-        there = (row >= 0) & (row < self.state.size)
-        return np.asarray(there & (self.state.take(row, mode="clip") >= READ))
+        if not column.size:
+            return np.full(np.shape(row), nothing)
+        return np.where((row >= 0) & (row < column.size), column.take(row, mode="clip"), nothing)
 
     def rows_of(self, model: int) -> IntArray:
         """Rows of the cells that rounds asked of a model, in draw order."""
@@ -147,9 +145,7 @@ class Note:
     def leaving(self, models: Iterable[int], asked: int) -> Self:
         """The same once these models have left, those that are still in the race."""
         left_at = self.left_at.copy()
-        for model in models:
-            if left_at[model] < 0:
-                left_at[model] = asked
+        left_at[[model for model in models if left_at[model] < 0]] = asked
         return self.but(left_at=left_at)
 
 
@@ -176,6 +172,14 @@ class Stop(NamedTuple):
     note: Any
 
 
+def to_change(one: T) -> T:
+    """Another one whose arrays, lists and dicts may be written to while this one stays."""
+    other = object.__new__(type(one))
+    kinds = np.ndarray, list, dict
+    vars(other).update({k: v.copy() if type(v) in kinds else v for k, v in vars(one).items()})
+    return other
+
+
 def draws_of(table: Table, note: Note, model: int, *, cost: float = float("nan")) -> ModelDraws:
     """A model's cells in draw order up to the first one that is open, for estimators."""
     row = table.rows_of(model)
@@ -189,7 +193,7 @@ def draws_of(table: Table, note: Note, model: int, *, cost: float = float("nan")
     past = note.past[model][:n_batches] if note.past else ()
     none = np.zeros(n_batches)
     return ModelDraws(
-        n_items=table.n_items - (k - known.size),
+        n_items=table.row.shape[1] - (k - known.size),
         known=table.value[known],
         known_item=table.item[known].astype(np.int64),
         value=table.value[drawn],

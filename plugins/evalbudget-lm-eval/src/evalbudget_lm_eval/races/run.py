@@ -1,4 +1,4 @@
-"""A race: the sampler's steps, arm by arm, in as few loads as they can be done."""
+"""A race: the sampler's rounds, arm by arm, in as few loads as they can be done."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ class RaceRun:
         baseline: scores of the first arm of the race that are there.
         absent: that arm is not asked.
         free: of its answers in the record, the first that an earlier gate paid for.
-        at_once: arms that are asked side by side; the step is joined before the sampler is asked for the next
-            one, so that it decides the same.
+        at_once: arms that are asked side by side; the round is joined before the sampler is asked for the
+            next one, so that it decides the same.
 
     Raises:
         InvalidInputError: a recorded score is outside the range.
@@ -152,7 +152,7 @@ class RaceRun:
     def _next(self, cells: Mapping[int, object]) -> _Arm | None:
         """An arm that can be asked now; none if all have to wait for others.
 
-        Those whose model is loaded come first: a step then loads every other model once.
+        Those whose model is loaded come first: a round then loads every other model once.
         """
         ready = [arm for arm in map(self._of_lane.__getitem__, cells) if self.stable.may_begin(arm.entrant)]
         return min(ready, key=lambda arm: not self.stable.is_loaded(arm.entrant), default=None)
