@@ -284,7 +284,7 @@ def test_killed_and_retried_it_goes_on_in_the_same_order(tmp_path: Path) -> None
     names = tuple(f"question-{i + 1:03d}" for i in range(90))
     sampler = asked.make_sampler(Design(items=names, models=("baseline", "new")))
     assert isinstance(sampler, GateSampler)
-    first = {names[i] for i in sampler._order(0)[: len(before) + 16].tolist()}
+    first = {names[i] for i in sampler.order(0)[: len(before) + 16].tolist()}
     assert set(before) <= first
 
 
