@@ -30,6 +30,7 @@ from evalbudget_inspect import budgeted, leaderboard, race
 from evalbudget_inspect.host.attempt_notes import read_note
 from evalbudget_inspect.host.log_files import check_log
 from evalbudget_inspect.judges.judge_names import JudgeModel, read_judges
+from evalbudget_inspect.pairwise.answers import read_answers
 from evalbudget_inspect.reading.logs import read_headers, read_samples
 from evalbudget_inspect.reading.open_logs import open_scores
 
@@ -233,6 +234,21 @@ def test_a_log_in_json_after_any_damage(run: Any, make_task: Any, tmp_path: Path
 
     read(whole.read_bytes())
     check_damage(whole.read_bytes(), read, path, examples=30)
+
+
+@pytest.mark.claim
+def test_answers_to_compare_after_any_damage(run: Any, make_task: Any, tmp_path: Path) -> None:
+    whole, other = (
+        Path(run(make_task(2), log_format="json").location.removeprefix("file://")) for _ in range(2)
+    )
+    path = tmp_path / "damaged.json"
+
+    def read(data: bytes) -> None:
+        path.write_bytes(data)
+        read_answers([str(other), str(path)])
+
+    read(whole.read_bytes())
+    check_damage(whole.read_bytes(), read, path, examples=15)
 
 
 def test_an_endless_number_in_a_log_in_json(tmp_path: Path) -> None:

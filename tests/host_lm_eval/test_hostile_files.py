@@ -24,6 +24,7 @@ from evalbudget_lm_eval.host.logfiles import samples_files
 from evalbudget_lm_eval.judges.grading import Grading
 from evalbudget_lm_eval.judges.typed import typed_panel
 from evalbudget_lm_eval.log_folder import open_scores
+from evalbudget_lm_eval.pairwise.answers import read_answers
 from evalbudget_lm_eval.run.record import RACE, RUN, Record, state_of
 from evalbudget_lm_eval.run.resume import count_cut_off
 
@@ -136,6 +137,24 @@ def test_output_of_the_host_after_any_damage(tmp_path: Path, what: str) -> None:
         open_scores(tmp_path)
 
     check_damage(files[damaged].encode(), read, tmp_path)
+
+
+@pytest.mark.claim
+def test_answers_to_compare_after_any_damage(tmp_path: Path) -> None:
+    asked = {"arguments": {"gen_args_0": {"arg_0": "question", "arg_1": {"until": []}}}, "resps": [["said"]]}
+    text = "".join(json.dumps(sample(i) | asked) + "\n" for i in range(3))
+    folders = [tmp_path / name for name in ("a", "b")]
+    for folder in folders:
+        folder.mkdir()
+        (folder / RESULTS).write_text(json.dumps(OURS | {"model_name": folder.name}))
+        (folder / SAMPLES).write_text(text)
+
+    def read(data: bytes) -> None:
+        (folders[1] / SAMPLES).write_bytes(data)
+        read_answers([str(folder) for folder in folders])
+
+    read(text.encode())
+    check_damage(text.encode(), read, tmp_path)
 
 
 def test_a_block_of_another_version_names_the_file(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from tests.host_lm_eval.log_worlds import declared, read
 from tests.host_lm_eval.race_worlds import manager, racer
 from tests.host_lm_eval.worlds import write_group, write_task
+from tests.hostile.damage import check_damage
 
 from evalbudget.backtest import RaceRecord
 from evalbudget.errors import InvalidInputError
@@ -94,3 +96,19 @@ def test_a_race_without_samples_says_what_to_do(tmp_path: Path) -> None:
     race(ARMS, "numbers", task_manager=tasks, output_path=out, budget="50%", log_samples=False)
     with pytest.raises(InvalidInputError, match=r"results without samples.*--log_samples"):
         read(out)
+
+
+@pytest.mark.claim
+def test_what_a_race_says_after_any_damage(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    race(ARMS, "numbers", task_manager=manager(tmp_path / "tasks", n=20), output_path=out, budget="50%")
+    path = next(out.rglob("results_*.json"))
+    whole = json.loads(path.read_text())
+    block = json.dumps(whole.pop("evalbudget")).encode()
+
+    def put(data: bytes) -> None:
+        path.write_bytes(json.dumps(whole).encode()[:-1] + b', "evalbudget": ' + data + b"}")
+        read(out)
+
+    put(block)
+    check_damage(block, put, out, examples=60)
