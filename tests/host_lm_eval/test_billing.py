@@ -175,6 +175,7 @@ def test_what_may_be_billed() -> None:
     unsent = (ValueError("no key"), NotImplementedError(), KeyError("choices"))
     for error in (_status(429), _status(400), _refused(), requests.ConnectTimeout(), *unsent):
         assert not may_be_billed(error), error
+    assert not may_be_billed(aiohttp.ClientConnectionError("Connector is closed."), sent=True)
     assert not may_be_billed(requests.HTTPError(response=answered))
     for error in (_status(200), TimeoutError(), requests.ReadTimeout(), OSError("reset"), RuntimeError()):
         assert may_be_billed(error), error
