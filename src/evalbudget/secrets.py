@@ -65,6 +65,7 @@ _NO_TOKENS = frozenset(
         "per",
     }
     | {"sep", "special", "start", "stop", "think", "tool", "unk", "video"}
+    | {"assistant", "delimiter", "newline", "prefix", "prompt", "system"}
 )
 """What stands before the word token where that is a piece of text."""
 _ABOUT = frozenset({"count", "dir", "env", "file", "folder", "length", "name", "path"})
@@ -334,9 +335,10 @@ def _looked_for() -> list[str]:
 def _repeated(secret: str) -> Iterator[str]:
     """As in JSON and in addresses."""
     yield json.dumps(secret)[1:-1]
-    yield quote_plus(secret, errors="surrogateescape")
-    for safe in ("", "/"):
-        yield quote(secret, safe, errors="surrogateescape")
+    with suppress(UnicodeEncodeError):  # half a character stands in no address
+        yield quote_plus(secret, errors="surrogateescape")
+        for safe in ("", "/"):
+            yield quote(secret, safe, errors="surrogateescape")
 
 
 def _without(value: Any, known: list[str]) -> Any:

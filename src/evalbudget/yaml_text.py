@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,9 @@ _Parser = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the one in C takes a 
 _LARGEST = 1 << (20 if _Parser is not yaml.SafeLoader else 17)  # bytes; of names, tens of thousands
 _DEEPEST = 50
 _LONGEST = 400  # digits; the reader takes 1:1:1 for a number in base 60, at the square of its length
+_LONGEST_KEY = 18  # digits; larger numbers can all have the same hash
+_INT = "tag:yaml.org,2002:int"
+_TAGS = re.compile("^%TAG", re.MULTILINE)  # each is compared with all before it
 
 
 class _Loader(_Parser):  # type: ignore[misc, valid-type]
@@ -21,8 +25,13 @@ class _Loader(_Parser):  # type: ignore[misc, valid-type]
             raise ValueError(f"a number has more than {_LONGEST} digits")
         return super().construct_yaml_int(node)
 
+    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+        if any(key.tag == _INT and len(key.value) > _LONGEST_KEY for key, _ in node.value):
+            raise ValueError(f"a key is a number of more than {_LONGEST_KEY} digits; put it in quotes")
+        return super().construct_mapping(node, deep)
 
-_Loader.add_constructor("tag:yaml.org,2002:int", _Loader.construct_yaml_int)
+
+_Loader.add_constructor(_INT, _Loader.construct_yaml_int)
 
 
 class _NamesLoader(_Loader):
@@ -85,7 +94,9 @@ def parsed_yaml(text: str, where: str, *, names: bool = False) -> Any:
 
 
 def _check(text: str) -> None:
-    """Refuse what costs more than its size: aliases, with which a few lines fill a memory, and depth."""
+    """Refuse what costs more than its size: aliases, with which a few lines fill a memory, depth, %TAG."""
+    if _TAGS.search(text):
+        raise ValueError("%TAG names kinds of values, which are not read; leave it out")
     depth = 0
     for event in yaml.parse(text, _Loader):
         if isinstance(event, yaml.AliasEvent):

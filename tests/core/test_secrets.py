@@ -31,7 +31,8 @@ SECRETS = """
 """
 NO_SECRETS = """
     max_tokens tokenizer token_count keyboard primary_key monkey key keys seed max_gen_toks eos_token
-    add_bos_token pad_token time_per_token author authority PWD OLDPWD SSH_AUTH_SOCK HF_TOKEN_PATH
+    add_bos_token prefix_token assistant_token pad_token
+    time_per_token author authority PWD OLDPWD SSH_AUTH_SOCK HF_TOKEN_PATH
     AWS_SHARED_CREDENTIALS_FILE private_key_path api_key_env secretary secret_name header_length passes
     video_token eot_token eom_token answer_token output_token csv_header response_header first_pass
     bypass task_key answer_key sort_key tokens hotkey
@@ -141,6 +142,12 @@ def test_values_that_were_given(monkeypatch: pytest.MonkeyPatch) -> None:
     keep_out("headers={'X-Api-Key': 'Bearer fourth-on3', 'Accept': 'anything-else'},password=short")
     said = "first-0f-all second%40on3 second@on3 third-on3 fourth-on3 anything-else short"
     assert without_known(said) == "*** *** *** *** *** anything-else short"
+
+
+def test_values_with_half_a_character() -> None:
+    keep_out({"token": "\ud800abcdefgh12345"})
+    assert without_known("it is \ud800abcdefgh12345") != "it is \ud800abcdefgh12345"
+    assert without_secrets("nothing") == "nothing"
 
 
 def test_values_as_addresses_and_clients_write_them(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,6 +47,8 @@ LAUGHS = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("a: !!python/object/apply:os.system [true]", "line 1: could not determine a constructor"),
         ("a: =", "line 1: could not determine"),
         ("a: [", "line [12]: (expected the|did not find expected) node content"),
+        ("%TAG !a! b\n" * 10_000 + "--- a", "%TAG names kinds of values"),
+        ("".join(f"{i * (2**61 - 1)}:\n" for i in range(1, 9000)), "a key is a number of more than 18"),
         ("\0", "(special|control) characters are not allowed"),
         ("- []\n" * 9 + "a: b", "line 10"),
     ],

@@ -373,8 +373,10 @@ class SharedPurchase(Replica, Purchase):
             self.tally.lose(step.cost, step.body["reason"], calls=step.body["calls"])
         elif step.kind == Kind.DECIDE:
             self._decide_again(step)
-        else:
+        elif step.kind == Kind.STOP:
             super().stop(step.body["reason"])
+        else:
+            raise ValueError(f"nobody takes a step {step.kind!r}")
 
     def _withdraw(self, step: Step) -> None:
         """What it was taken to cost is given back; where others took it meanwhile, it is theirs."""

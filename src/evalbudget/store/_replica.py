@@ -117,12 +117,13 @@ class Replica(ABC):
         for step in steps:
             try:
                 self._repeat(step)
-            except (ReplayError, StoreError):
+            except (MemoryError, ReplayError, StoreError):
                 raise
             except Exception as ex:
                 raise StoreError(
-                    f"{self._log.address} is damaged: step {self._seen}, {step.kind}, cannot be repeated "
-                    f"({type(ex).__name__}: {ex}); begin a new store"
+                    f"{self._log.address}: step {self._seen}, {step.kind}, cannot be repeated "
+                    f"({type(ex).__name__}: {ex}). It is damaged, or a plugin of this process fails on it: "
+                    "restore a copy, or go on where the plugin works"
                 ) from ex
 
     def _turn(self, act: Callable[[], T]) -> T:

@@ -97,6 +97,16 @@ def test_something_that_is_no_label_studio(store: AuditStore, server: FakeLabelS
         sync(store, LabelStudio(server.url, LEGACY), 7, still_wanted)
 
 
+def test_a_limit_that_is_no_number_is_not_the_servers_fault(
+    store: AuditStore, server: FakeLabelStudio, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.broken = "{}"
+    monkeypatch.setenv("EVALBUDGET_LARGEST_GIB", "abc")
+    with pytest.raises(InvalidInputError, match="EVALBUDGET_LARGEST_GIB") as raised:
+        sync(store, LabelStudio(server.url, LEGACY), 7, still_wanted)
+    assert "is it Label Studio" not in str(raised.value)
+
+
 def test_tasks_of_somebody_else_are_left_alone(store: AuditStore, server: FakeLabelStudio) -> None:
     server.projects[3] = [{"data": {"text": "?"}}]
     found = sync(store, LabelStudio(server.url, LEGACY), 3, still_wanted)

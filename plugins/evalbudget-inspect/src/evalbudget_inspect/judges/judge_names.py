@@ -102,10 +102,8 @@ def read_judges(judges: Judges) -> tuple[JudgeModel, ...]:
     found = tuple(_entries(judges))
     names = [judge.name for judge in found]
     for judge in found:
-        of_model = (
-            judge.model.config.model_dump(exclude_none=True) if isinstance(judge.model, Model) else None
-        )
-        refuse_secrets([judge.spec(), of_model], f"judge {judge.name!r}")
+        headers = judge.model.config.extra_headers if isinstance(judge.model, Model) else None
+        refuse_secrets([judge.spec(), {"extra_headers": headers}], f"judge {judge.name!r}")
         if judge.name and names.count(judge.name) > 1 and not judge.is_plain:
             raise InvalidInputError(
                 f"two judges are named {judge.name!r}; name them apart, for example "

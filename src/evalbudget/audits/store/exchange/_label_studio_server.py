@@ -147,9 +147,12 @@ class LabelStudio:
         except (urllib.error.URLError, OSError) as ex:
             reason = getattr(ex, "reason", ex)
             raise InvalidInputError(f"{self.url} cannot be reached ({reason}); check --url") from ex
+        except InvalidInputError:
+            raise
         except (ValueError, HTTPException) as ex:
+            told = without_secrets(str(ex))  # which quotes a header that is none
             raise InvalidInputError(
-                f"{method} {self.url}{path} answered something that is no JSON ({ex}); is it Label Studio?"
+                f"{method} {self.url}{path} answered something that is no JSON ({told}); is it Label Studio?"
             ) from ex
 
 
