@@ -409,6 +409,20 @@ def test_a_store_that_processes_share_and_that_something_else_wrote_into(
     each()
 
 
+@pytest.mark.parametrize(
+    "change", ["DELETE FROM steps WHERE step = 1", "UPDATE steps SET step = 99 WHERE step = 1"]
+)
+def test_a_store_that_lacks_a_step_is_refused(tmp_path: Path, change: str) -> None:
+    """Those after it would be read twice."""
+    path = tmp_path / "a.sqlite"
+    buy(path)
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            db.execute(f"DROP TRIGGER {name}")
+        db.execute(change)
+    assert "of its steps from 0 on one is missing" in refusal(lambda: buy(path), path)
+
+
 @pytest.fixture(scope="module")
 def store_bytes(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     path, told = tmp_path_factory.mktemp("store") / "a.sqlite", Told(n_items=30)

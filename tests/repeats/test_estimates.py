@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.claims import binomial_claim, pinned, replications
 from tests.repeats.estimates.worlds import of
 
 from evalbudget import Allocation
@@ -134,3 +135,19 @@ def test_where_counts_did_not_depend_on_scores_all_readings_tell_the_pools_varia
     quiet_at_first = [[float(i)] * 2 + [i - 2.0, i + 2.0] * 4 for i in range(5)]
     columns = item_columns(of(quiet_at_first), **FIXED)
     assert all(high > low for low, high in zip(columns["lower"], columns["upper"], strict=True))
+
+
+@pytest.mark.claim
+@pytest.mark.parametrize(("twice", "expected"), [(3, 8), (30, 6)])
+def test_intervals_hold_however_few_items_were_read_twice(twice: int, expected: int) -> None:
+    rng, missed, missed_these = np.random.default_rng(twice), 0, 0
+    n = replications(100, 4000)
+    for _ in range(n):
+        p = rng.beta(0.3, 0.3, 100)
+        items = [(rng.random(1 + (i < twice)) < p[i]).astype(float).tolist() for i in range(100)]
+        found = dict(describe_mean(of(items), bounds=(0.0, 1.0), **FIXED).rows)
+        missed += not found["lower"] <= 0.5 <= found["upper"]
+        missed_these += not found["repeats_lower"] <= p.mean() <= found["repeats_upper"]
+    pinned(missed, expected)
+    binomial_claim(missed, n, at_most=0.06)
+    binomial_claim(missed_these, n, at_most=0.06)

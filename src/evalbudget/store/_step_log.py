@@ -204,9 +204,13 @@ class StepLog:
         """
         rows = connection.execute(_MISSED, {"after": after}).all()
         try:
+            if [row.step for row in rows] != list(range(after, after + len(rows))):
+                raise ValueError(
+                    f"of its steps from {after} on one is missing"
+                )  # and others would count twice
             return [Step.of_row(row) for row in rows]
         except (TypeError, ValueError) as ex:
-            raise StoreError(f"{self._where} is damaged: {ex}; begin a new store") from ex
+            raise StoreError(f"{self._where} is damaged: {ex}; restore a copy, or begin a new store") from ex
 
     def append(self, connection: Connection, steps: Sequence[Step], first: int) -> None:
         """Add steps, numbered from ``first``."""

@@ -19,9 +19,9 @@ from evalbudget_lm_eval.logs.missing import Missing
 from evalbudget_lm_eval.run.costs_in_records import PaidAnswers
 
 _Score = tuple[str, int, float]
+"""Who scored, which answer of the document (from 0), the score (nan if it failed)."""
 _ACCOUNT = {"allocation", "score", "readings", "failed"}
 """Of the block of a run of ours: what says how it bought, of which tasks, and what it paid for."""
-"""Who scored, which answer of the document (from 0), the score (nan if it failed)."""
 
 
 @dataclass(slots=True)
