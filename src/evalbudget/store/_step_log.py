@@ -204,10 +204,8 @@ class StepLog:
         """
         rows = connection.execute(_MISSED, {"after": after}).all()
         try:
-            if [row.step for row in rows] != list(range(after, after + len(rows))):
-                raise ValueError(
-                    f"of its steps from {after} on one is missing"
-                )  # and others would count twice
+            if [row.step for row in rows] != list(range(after, after + len(rows))):  # some would count twice
+                raise ValueError(f"of its steps from {after} on one is missing")
             return [Step.of_row(row) for row in rows]
         except (TypeError, ValueError) as ex:
             raise StoreError(f"{self._where} is damaged: {ex}; restore a copy, or begin a new store") from ex
