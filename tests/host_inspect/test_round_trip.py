@@ -176,7 +176,7 @@ def test_a_run_that_was_interrupted_gives_its_own_rows(
     check({**summary.rows, **worst}, tmp_path)
     (spent,) = report(read(tmp_path))["spent"].models
     assert (spent.counted, spent.failed) == (summary.readings, summary.spent - summary.readings)
-    assert f"{summary.without_score} of its 10 items were not asked: missing." in notes(read(tmp_path))
+    assert f"{summary.without_score} of its 10 items have no answer: missing." in notes(read(tmp_path))
 
 
 def varying(state: TaskState) -> float:

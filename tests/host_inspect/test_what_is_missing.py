@@ -153,10 +153,11 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> EvalLog:
 def test_a_log_that_was_cut_short_says_so(tmp_path: Path, whole: EvalLog, status: str, how: str) -> None:
     found = read(_cut(whole, tmp_path / "cut.eval", 20, status=status, results=None))
     assert means(found) == {"match": 0.5}
-    assert missing(found) == 0
-    assert found.declared.complete == (False,)
+    assert missing(found) == 20
+    assert found.declared.complete == (True,)
     assert how in notes(found)
     assert "after 20 of 40 samples, in the order of the dataset. What it says is not of all" in notes(found)
+    assert "20 of its 40 items have no answer: missing." in notes(found)
 
 
 def test_results_that_contradict_the_samples_are_said(tmp_path: Path, whole: EvalLog) -> None:
@@ -202,6 +203,45 @@ def test_what_a_sampler_chose_is_not_missing(tmp_path: Path) -> None:
     assert missing(found) == 0
     assert found.declared.complete == (True,)
     assert found.declared.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("options", "limit", "n"),
+    [
+        ({"budget": 40}, None, 6),
+        ({"budget": 40}, 12, 8),
+        ({"budget": 30}, 12, 8),
+        ({"budget": 12}, None, 0),
+    ],
+    ids=["auto", "limit", "held back, all read", "sample"],
+)
+def test_items_that_a_killed_run_never_asked_are_missing_but_not_those_it_did_not_draw(
+    options: dict[str, Any], limit: int | None, n: int, tmp_path: Path
+) -> None:
+    log = logged(budgeted(quiz(20, bool), **options), tmp_path / "whole", limit=limit)
+    asked = sorted({sample.id for sample in log.samples})[: 4 if limit else 14]
+    kept = [sample for sample in log.samples if sample.id in asked]
+    killed = rewritten(log, tmp_path / "killed.eval", samples=kept, status="started", results=None)
+    found = read(killed)
+    assert missing(found) == n
+    assert len(found.items) == len(asked) + n
+    assert found.declared.complete == (True,)
+    assert (f"{n} of its {limit or 20} items have no answer: missing." in notes(found)) == (n > 0)
+
+
+@pytest.mark.parametrize("sampler", ["auto", "uniform"])
+def test_processes_that_shared_a_budget_and_were_all_killed_are_one_run(sampler: str, tmp_path: Path) -> None:
+    made = budgeted(quiz(10, bool), budget=20, sampler=sampler, store=tmp_path / "store.db")
+    log = logged(made, tmp_path / "whole")
+    for name, kept in (("a", range(5)), ("b", range(3, 7))):
+        spec = log.eval.model_copy(update={"task_id": name, "eval_id": name})
+        own = [s.model_copy(update={"uuid": f"{name} {s.id} {s.epoch}"}) for s in log.samples if s.id in kept]
+        changes = {"samples": own, "eval": spec, "status": "started", "results": None}
+        rewritten(log, tmp_path / "logs" / f"{name}.eval", **changes)
+    found = read(tmp_path / "logs")
+    assert found.counts.sum() == 14
+    assert missing(found) == 3
+    assert "3 of its 10 items have no answer: missing." in notes(found)
 
 
 # logs that cannot be read

@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.log import EvalLog, EvalSampleSummary
 
 from evalbudget import Allocation
 from evalbudget.backtest import Bought, HowBought
+from evalbudget_inspect.host.chosen_samples import chosen_samples
 from evalbudget_inspect.host.scoring import METADATA, RACE_METRIC
 
 BUDGET, RACE = "budget", "race"
 """Of the solvers that we put before a task's own: what their logs are of."""
 
 ALLOCATION, FIXED_REPEATS = "allocation", "fixed_repeats"
+
+ITEMS = "items"
+"""Ids of the task's samples, where our source holds them back and the host does not know them."""
 
 
 def paid_in_all(header: EvalLog) -> float | None:
@@ -84,6 +89,15 @@ def step_of(header: EvalLog, name: str) -> Mapping[str, Any] | None:
         if step.solver.startswith("evalbudget_inspect/") and step.solver.rpartition("/")[2] == name:
             return step.params
     return None
+
+
+def to_be_asked(header: EvalLog) -> list[str]:
+    """Ids of the samples that were to be asked, or of which some were to be drawn; empty if nothing tells."""
+    told = (step_of(header, BUDGET) or {}).get(ITEMS)
+    if told is None:
+        return [str(id_) for id_ in header.eval.dataset.sample_ids or ()]
+    dataset = MemoryDataset([Sample(input="", id=id_) for id_ in told])
+    return [str(sample.id) for sample in chosen_samples(dataset, header.eval.config, "other items")]
 
 
 def stops_early(header: EvalLog) -> bool:

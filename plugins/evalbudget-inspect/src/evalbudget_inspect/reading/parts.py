@@ -60,7 +60,7 @@ def parts_of(logs: Sequence[Log], run_of: Mapping[str, str]) -> tuple[list[Part]
     logs, notes = without_copies(logs, models)
     digests = [digests_of(log) for log in logs]
     matched = match_questions([(log.name, own) for log, own in zip(logs, digests, strict=True)])
-    plans = plans_of(logs)
+    plans = plans_of(logs, runs)
     notes += few(matched.notes, "logs hold other questions under the same ids")
     notes += few([note for plan in plans for note in plan.notes], "logs are not whole")
     notes += few(_limits(logs), "logs are of a part of their dataset")

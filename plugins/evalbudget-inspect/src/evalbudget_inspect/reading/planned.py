@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evalbudget_inspect.host.earlier_attempts import is_begun
-from evalbudget_inspect.host.how_bought import BUDGET, is_race, paid_in_all, step_of, stops_early
+from evalbudget_inspect.host.how_bought import BUDGET, is_race, step_of, stops_early, to_be_asked
 from evalbudget_inspect.host.readings import ALL_ITEMS
 from evalbudget_inspect.host.scoring import SHARE
 from evalbudget_inspect.reading.logs import Log, several
@@ -38,26 +38,36 @@ class Planned:
     notes: tuple[str, ...] = ()
 
 
-def plans_of(logs: Sequence[Log]) -> list[Planned]:
+def plans_of(logs: Sequence[Log], runs: Sequence[str]) -> list[Planned]:
     """What became of each log's plan; a log that a retry went on with leaves that to the retry's.
 
     Args:
         logs: oldest first.
+        runs: of each, the name of its run, which may be of several processes.
     """
     last = {log.header.eval.task_id: number for number, log in enumerate(logs)}
+    last_of_run = {run: number for number, run in enumerate(runs)}
     there: dict[str, set[Cell]] = {}
-    for log in logs:
-        own = there.setdefault(log.header.eval.task_id, set())
-        own.update((str(sample.id), sample.epoch) for sample in log.all if not is_begun(sample))
+    asked: dict[str, set[str]] = {}
+    for log, run in zip(logs, runs, strict=True):
+        cells = {(str(sample.id), sample.epoch) for sample in log.all if not is_begun(sample)}
+        there.setdefault(log.header.eval.task_id, set()).update(cells)
+        asked.setdefault(run, set()).update(id_ for id_, _ in cells)
+        if is_race(log.header) or any(ALL_ITEMS in (s.metadata.get(SHARE) or ()) for s in log.all):
+            asked[run].update(to_be_asked(log.header))  # by a sampler, who knows which items are left out
     return [
-        _planned(log, there[task]) if last[task] == number else Planned()
-        for number, log in enumerate(logs)
-        for task in [log.header.eval.task_id]
+        _planned(log, there[log.header.eval.task_id], asked[run] if last_of_run[run] == number else None)
+        if last[log.header.eval.task_id] == number
+        else Planned()
+        for number, (log, run) in enumerate(zip(logs, runs, strict=True))
     ]
 
 
-def _planned(log: Log, there: set[Cell]) -> Planned:
+def _planned(log: Log, there: set[Cell], asked: set[str] | None) -> Planned:
     header = log.header
+    all_items = to_be_asked(header)
+    unasked = () if asked is None else tuple((id_, 1) for id_ in all_items if id_ not in asked)
+    of_unasked = f" {len(unasked):,} of its {several(len(all_items), 'item')} have no answer: missing."
     ids = [] if header.eval.dataset.sample_ids is None else list(header.eval.dataset.sample_ids)
     epochs = range(1, (header.eval.config.epochs or 1) + 1)
     chosen = step_of(header, BUDGET) is not None or is_race(header)  # by a sampler, as it went
@@ -66,17 +76,16 @@ def _planned(log: Log, there: set[Cell]) -> Planned:
     name = f"{log.name} ({header.eval.model})"
     drained = header.results is not None and header.results.logged_samples is not None
     if header.status != "success" or (drained and len(there) < total):
-        unasked = () if paid_in_all(header) is None else _unasked(log, ids, there)
-        notes = [_cut_short(log, name, there, total)]
-        if unasked:
-            notes.append(f"{len(unasked):,} of its {several(len(ids), 'item')} were not asked: missing.")
-        return Planned(unasked, False, tuple(notes))
-    if chosen or stops_early(header):
+        note = _cut_short(log, name, there, total) + (of_unasked if unasked else "")
+        return Planned(unasked, bool(all_items), (note,))
+    if chosen:
+        return Planned(unasked, notes=(f"{name}:{of_unasked}",) if unasked else ())
+    if stops_early(header):
         note = (
             f"{name}: the task stopped asking an item by a rule of its own, so that how often it was asked "
             "depends on its scores; only first epochs count."
         )
-        return Planned(notes=(note,) if stops_early(header) else ())
+        return Planned(notes=(note,))
     if not ids:
         lost = total - len(there)
         ran = several(total, "sample")
@@ -92,14 +101,6 @@ def _planned(log: Log, there: set[Cell]) -> Planned:
     if strange:
         notes.append(f"{name} has {several(strange, 'sample')} that its header does not list; they count.")
     return Planned(lacking, True, tuple(notes))
-
-
-def _unasked(log: Log, ids: Sequence[str | int], there: set[Cell]) -> tuple[Cell, ...]:
-    """Items of a run of ours that it was to read, all of them, and had not begun to when it ended."""
-    if any(ALL_ITEMS in (s.metadata.get(SHARE) or ()) for s in log.all):  # of a sample, who knows which
-        return ()
-    asked = {id_ for id_, _ in there}
-    return tuple((str(id_), 1) for id_ in ids if str(id_) not in asked)
 
 
 def _cut_short(log: Log, name: str, there: set[Cell], total: int) -> str:

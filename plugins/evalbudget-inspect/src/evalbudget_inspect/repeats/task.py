@@ -14,7 +14,7 @@ from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.repeats import Repeat
 from evalbudget_inspect.host.chosen_samples import emptied, number_samples, refuse_keys, strata_of_items
 from evalbudget_inspect.host.dict_scores import by_row
-from evalbudget_inspect.host.how_bought import ALLOCATION, BUDGET, FIXED_REPEATS
+from evalbudget_inspect.host.how_bought import ALLOCATION, BUDGET, FIXED_REPEATS, ITEMS
 from evalbudget_inspect.host.listening import listen
 from evalbudget_inspect.host.live_metadata import LiveMetadata
 from evalbudget_inspect.host.plugin_scorer import plugin_scorer
@@ -168,6 +168,7 @@ def budgeted(
     if holds_back:
         number_samples(dataset)
         strata_of_items(dataset, strata)  # what it refuses
+    held_back = {ITEMS: [sample.id for sample in dataset]} if holds_back else {}
     needed = {
         field: f"stderr(cluster={field!r}) of scorer {of!r}"
         for of, scorer_ in zip(names, scorers, strict=True)
@@ -190,7 +191,10 @@ def budgeted(
     adapted = task_with(
         task,
         dataset=source,
-        setup=[setup_of(BUDGET, source.before_solving, **_how_bought(config)), *solvers_of(task.setup)],
+        setup=[
+            setup_of(BUDGET, source.before_solving, **_how_bought(config, held_back)),
+            *solvers_of(task.setup),
+        ],
         cleanup=_cleanup(source, task.cleanup),
         scorer=[
             _scorer(scorer, config, source, drives=own == name, key=key)
@@ -351,9 +355,9 @@ def _one_score(wanted: str | Sequence[str] | None, names: Sequence[str]) -> str 
     return score or None
 
 
-def _how_bought(config: Config) -> dict[str, Any]:
+def _how_bought(config: Config, held_back: Mapping[str, Any]) -> dict[str, Any]:
     """For the header of the log, which keeps it when the samples are scored again."""
-    return {ALLOCATION: config.allocation.value, FIXED_REPEATS: config.fixed_repeats}
+    return {ALLOCATION: config.allocation.value, FIXED_REPEATS: config.fixed_repeats, **held_back}
 
 
 def setup_of(name: str, before: Callable[[TaskState], Awaitable[None]], **told: Any) -> Solver:
