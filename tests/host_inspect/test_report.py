@@ -18,8 +18,8 @@ from evalbudget import Allocation
 from evalbudget.backtest import Bought, HowBought, Ordinals
 from evalbudget.cli.main import cli
 from evalbudget_inspect import budgeted
+from evalbudget_inspect.host.questions import text_of
 from evalbudget_inspect.reading.open_logs import open_scores
-from evalbudget_inspect.reading.questions import text_of
 
 
 def reported(*arguments: str | Path) -> dict[str, Any]:

@@ -11,11 +11,14 @@ import pytest
 from inspect_ai import Task
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.log import EvalLog
+from inspect_ai.model import ChatMessageSystem, ChatMessageUser
 from inspect_ai.scorer import mean
 from tests.host_inspect.worlds import entry_of, scoring, solving
 
 from evalbudget.errors import InvalidInputError
 from evalbudget_inspect import budgeted
+from evalbudget_inspect.host.questions import digests_to_be
+from evalbudget_inspect.reading.open_logs import open_scores
 
 N = 6
 
@@ -33,8 +36,11 @@ def value(state: Any) -> float:
 noisy = scoring("noisy", value, [mean()])
 
 
-def world(name: str = "noise") -> Task:
-    samples = [Sample(id=f"q{i}", input=f"item {i}") for i in range(N)]
+def world(name: str = "noise", asked: str = "item {}", first: int = 0) -> Task:
+    samples = [
+        Sample(id=f"q{i}", input=asked.format((i + first) % N), target=asked.format((i + first) % N))
+        for i in range(N)
+    ]
     return Task(
         dataset=MemoryDataset(samples, name="noise"),
         scorer=noisy(),
@@ -61,8 +67,36 @@ def test_an_earlier_log_says_how_much_items_vary(run: Any, caplog: pytest.LogCap
 def test_a_log_of_another_task_is_said(run: Any, caplog: pytest.LogCaptureFixture) -> None:
     earlier = run(budgeted(world(), budget="8x", sampler="uniform"))
     run(budgeted(world("other"), budget="8x", variances=earlier.location))
-    told = "is of noise, and this is other: items with the same ids are taken for the same"
+    told = "is of noise, and this is other: items are taken for the same by what they ask"
     assert sum(told in record.getMessage() for record in caplog.records) == 1
+
+
+def test_variances_of_a_log_go_by_what_items_ask(run: Any, caplog: pytest.LogCaptureFixture) -> None:
+    earlier = run(budgeted(world(), budget="8x", sampler="uniform"))
+    counts = asked(run(budgeted(world(first=2), budget="20x", variances=earlier.location)))
+    assert "6 of 6 ids of this run hold another question than elsewhere: paired by question." in caplog.text
+    assert max(*counts[:2], *counts[4:]) < 20 < min(counts[2:4])
+    strange = run(budgeted(world(asked="another {}"), budget="20x", variances=earlier.location))
+    told = "has no variance of 6 of 6 items (q0, q1, q2, ...); add them"
+    assert told in strange.error.message
+    assert "6 of 6 ids of this run hold another question" in strange.error.message
+    assert all(sample.error for sample in strange.samples)  # refused before the first was answered
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"input": "long " * 3000, "target": ["yes", "no"]},
+        {"input": [ChatMessageSystem(content="Be brief."), ChatMessageUser(content="long " * 3000)]},
+        {"input": "which?", "choices": ["one", "two"], "target": "B"},
+    ],
+    ids=["long", "messages", "choices"],
+)
+def test_a_question_of_a_task_is_the_one_in_its_log(run: Any, given: dict[str, Any]) -> None:
+    sample = Sample(id="q0", **given)
+    log = run(Task(dataset=MemoryDataset([sample]), scorer=noisy(), solver=solving(lambda state: None)))
+    found = open_scores(Path(log.location))
+    assert found.declared.digests == (digests_to_be([sample])["q0"],)
 
 
 def test_a_file_may_say_that_nothing_varies_and_must_name_every_item(run: Any, tmp_path: Path) -> None:

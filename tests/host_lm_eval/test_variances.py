@@ -45,9 +45,31 @@ def test_earlier_samples_say_how_much_documents_vary(
     assert "--variances" not in caplog.text
     with budgeted(budget="6x", variances=out):
         simple_evaluate(folder, CoinModel(seed=1), "others")
-    assert "is of numbers, and this is others: items with the same ids are taken" in caplog.text
+    assert "is of numbers, and this is others: items are taken for the same by what they ask" in caplog.text
     # the further down, the nearer to a coin; what never varied earlier is taken to vary a little
     assert sum(counts[:3]) < sum(counts[-3:])
+
+
+def test_variances_of_samples_go_by_what_documents_ask(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder, out = write_task(tmp_path / "tasks", n=N), tmp_path / "out"
+    with budgeted(budget="12x", sampler="uniform"):
+        earlier = simple_evaluate(folder, CoinModel(), log_samples=True)
+    save(earlier, out)
+    data = folder / "numbers.jsonl"
+    lines = data.read_text().splitlines(keepends=True)
+    data.write_text("".join(lines[5:] + lines[:5]))
+    with budgeted(budget="20x", variances=out):
+        counts = asked(simple_evaluate(folder, CoinModel(seed=1)))
+    assert "10 of 10 ids of this run hold another question than elsewhere: paired by question." in caplog.text
+    assert sum(counts[2:5]) > sum(counts[5:8])
+    data.write_text("".join(f'{{"number": {i}, "text": "{i}"}}\n' for i in range(50, 60)))
+    with (
+        budgeted(budget="20x", variances=out),
+        pytest.raises(InvalidInputError, match=r"of 10 of 10 items .* hold another question than elsewhere"),
+    ):
+        simple_evaluate(folder, CoinModel(seed=1))
 
 
 def test_the_samples_of_a_group_are_of_its_tasks_alone_too(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def test_of_several_metrics_the_one_that_decides_counts(tmp_path: Path) -> None:
     replace(one, one_measure=False).save(path)
     with pytest.raises(InvalidInputError, match=r"several metrics \(r, s\).* with --score"):
         RepeatConfig.of(budget=200, variances=path)
-    found = RepeatConfig.of(budget=200, variances=path, score="s").variances_of(ITEMS)
+    found = RepeatConfig.of(budget=200, variances=path, score="s").variances_of(dict.fromkeys(ITEMS, ""))
     one.select(rater="s").save(path)
     assert found == tuple(read_variances(path).values())
 

@@ -12,6 +12,7 @@ from evalbudget.budget import Budget
 from evalbudget.design import Design
 from evalbudget.errors import BudgetError, EvalbudgetError, InvalidInputError
 from evalbudget.hooks._plugins import plugins
+from evalbudget.recorded._questions import Matched, match_questions
 from evalbudget.repeats._variances import KnownVariances, in_order, read_variances
 from evalbudget.repeats.samplers import RepeatSampler, Robin, Sample
 from evalbudget.run._config import RunConfig
@@ -205,7 +206,12 @@ class RepeatConfig(RunConfig):
         return Budget.parse(without if self.budget is None else self.budget, n_items=n_items)
 
     def make_sampler(
-        self, design: Design, *, warmup: int | None = None, budget: int | None = None
+        self,
+        design: Design,
+        *,
+        warmup: int | None = None,
+        budget: int | None = None,
+        questions: Mapping[str, str] | None = None,
     ) -> Sampler:
         """A fresh sampler.
 
@@ -213,16 +219,43 @@ class RepeatConfig(RunConfig):
             design: what to ask; its items are those of the file of variances, if there is one.
             warmup: raises the sampler's own first readings per item, never lowers them.
             budget: readings it may expect in all, for samplers that plan with it.
+            questions: digest of what each item asks, by which known variances are paired; None: by the
+                items' names.
         """
-        return self._made(design, warmup, budget, self.variances_of(design.items))
+        known = self.variances_of(dict.fromkeys(design.items, "") if questions is None else questions)
+        return self._made(design, warmup, budget, known)
 
-    def variances_of(self, items: Sequence[str]) -> tuple[float, ...] | None:
-        """Known variances of these items, in order; None where none are known.
+    def variances_of(self, questions: Mapping[str, str]) -> tuple[float, ...] | None:
+        """Known variances of items, in order; None where none are known.
+
+        Args:
+            questions: digest of what each item asks; empty where that is not known.
 
         Raises:
             InvalidInputError: an item has none.
         """
-        return None if self.variances is None else in_order(self._known_variances, items, self.variances)
+        if self.variances is None:
+            return None
+        matched = self._paired(questions)
+        names = dict(zip(questions, matched.names[1].values(), strict=True))
+        return in_order(self._known_variances, names, self.variances, matched.notes)
+
+    def strange_variances(self, tasks: Collection[str], questions: Mapping[str, str]) -> list[str]:
+        """Sentences where the known variances are of none of these tasks, or not of the same questions."""
+        if self.variances is None:
+            return []
+        other = self._known_variances.of_another_task(tasks, self.variances)
+        notes = [f"--variances {self.variances}: {note}" for note in self._paired(questions).notes]
+        return notes if other is None else [other, *notes]
+
+    def _paired(self, questions: Mapping[str, str]) -> Matched:
+        asked = dict(zip(self._as_in_log(list(questions)), questions.values(), strict=True))
+        known = self._known_variances.digests
+        return match_questions([(str(self.variances), known), ("this run", asked)])
+
+    def _as_in_log(self, items: Sequence[str]) -> Sequence[str]:
+        """The names that a log has for these items, whatever they ask there."""
+        return items
 
     def outline(self, n_items: int, *, warmup: int | None = None) -> Sampler:
         """A sampler of so many items whose names are not known yet; to ask what it needs, not to run it."""
@@ -246,10 +279,6 @@ class RepeatConfig(RunConfig):
     @cached_property
     def _known_variances(self) -> KnownVariances:
         return KnownVariances() if self.variances is None else read_variances(self.variances, self.score)
-
-    def variances_of_another_task(self, tasks: Collection[str]) -> str | None:
-        """A sentence where the known variances are of none of these tasks; None elsewhere."""
-        return self._known_variances.of_another_task(tasks, self.variances or "")
 
     @property
     def further(self) -> list[type[Estimator]]:

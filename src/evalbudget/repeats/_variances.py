@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -24,9 +25,15 @@ class KnownVariances(dict[str, float]):
 
     Attributes:
         tasks: that they are of, where a log says so.
+        digests: of what each item asks; empty where nothing tells.
     """
 
-    tasks: frozenset[str] = frozenset()
+    def __init__(
+        self, variances: Mapping[str, float] = MappingProxyType({}), digests: Sequence[str] = ()
+    ) -> None:
+        super().__init__(variances)
+        self.tasks: frozenset[str] = frozenset()
+        self.digests = dict(zip(variances, digests or [""] * len(variances), strict=True))
 
     def of_another_task(self, tasks: Collection[str], path: str) -> str | None:
         """A sentence where they are of none of these tasks, as far as anything tells."""
@@ -35,7 +42,9 @@ class KnownVariances(dict[str, float]):
         named = ", ".join(sorted(self.tasks)[:_NAMED])
         here = ", ".join(sorted(tasks)[:_NAMED])
         told = f"--variances {path} is of {named}, and this is {here}"
-        return f"{told}: items with the same ids are taken for the same"
+        return (
+            f"{told}: items are taken for the same by what they ask or, where that is not known, by their ids"
+        )
 
 
 def read_variances(path: str | Path, score: str | None = None) -> KnownVariances:
@@ -60,20 +69,29 @@ def read_variances(path: str | Path, score: str | None = None) -> KnownVariances
     return KnownVariances({item: _variance(value, f"{path}, {item}") for item, value in content.items()})
 
 
-def in_order(variances: Mapping[str, float], items: Sequence[str], path: str) -> tuple[float, ...]:
+def in_order(
+    variances: Mapping[str, float], names: Mapping[str, str], path: str, notes: Sequence[str] = ()
+) -> tuple[float, ...]:
     """Of these items, shape (n_items,); what is known of others is left out.
+
+    Args:
+        variances: that are known.
+        names: of each item, its name there.
+        path: of the file.
+        notes: what may be said of items without one.
 
     Raises:
         InvalidInputError: an item has none.
     """
-    missing = [item for item in items if item not in variances]
+    missing = [item for item, name in names.items() if name not in variances]
     if missing:
         named = ", ".join(missing[:_NAMED]) + (", ..." if len(missing) > _NAMED else "")
         raise InvalidInputError(
-            f"{path} has no variance of {len(missing)} of {len(items)} items ({named}); add them, or leave "
+            f"{path} has no variance of {len(missing)} of {len(names)} items ({named}); add them, or leave "
             "--variances out: the sampler then learns them from its own first readings"
+            + "".join(f". {note}" for note in notes).rstrip(".")
         )
-    return tuple(variances[item] for item in items)
+    return tuple(variances[name] for name in names.values())
 
 
 def _variance(value: Any, where: str) -> float:
@@ -112,7 +130,8 @@ def _of_scores(recorded: RecordedScores, path: Path, score: str | None) -> Known
             "with several of each"
         )
     prior = VariancePrior.fit(squares[several] / degrees[several], degrees[several])
-    found = KnownVariances(zip(recorded.items, prior.posterior_mean(squares, degrees).tolist(), strict=True))
+    variances = dict(zip(recorded.items, prior.posterior_mean(squares, degrees).tolist(), strict=True))
+    found = KnownVariances(variances, () if recorded.declared is None else recorded.declared.digests)
     if recorded.by_category and recorded.categories is not None:
         found.tasks = frozenset(recorded.categories)
     elif recorded.task is not None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from evalbudget.backtest import Declared, RecordedScores, TaskName, as_written_by, few
 from evalbudget.errors import InvalidInputError, UnknownNameError
+from evalbudget_inspect.host.questions import text_of
 from evalbudget_inspect.reading.counted import count_once
 from evalbudget_inspect.reading.declared import (
     another_quantity,
@@ -22,7 +23,6 @@ from evalbudget_inspect.reading.declared import (
 )
 from evalbudget_inspect.reading.logs import Log, Wanted, read_logs, several
 from evalbudget_inspect.reading.parts import Part, parts_of
-from evalbudget_inspect.reading.questions import text_of
 from evalbudget_inspect.reading.races import record_of, task_of
 from evalbudget_inspect.reading.readings import read_readings
 from evalbudget_inspect.reading.scores import Series, scorer_of

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from evalbudget.backtest import few, match_questions, names_by_settings
+from evalbudget_inspect.host.questions import digests_of
 from evalbudget_inspect.reading.counted import without_copies
 from evalbudget_inspect.reading.logs import Log, several
 from evalbudget_inspect.reading.planned import Planned, plans_of
-from evalbudget_inspect.reading.questions import digests_of
 from evalbudget_inspect.reading.races import arm_of
 from evalbudget_inspect.reading.scores import Turns, turns_in
 from evalbudget_inspect.reading.settings import settings_of
@@ -58,7 +58,7 @@ def parts_of(logs: Sequence[Log], run_of: Mapping[str, str]) -> tuple[list[Part]
     settings = [of_run[run] for run in runs]
     models = names_by_settings([arm_of(header) for header in headers], settings)
     logs, notes = without_copies(logs, models)
-    digests = [digests_of(log) for log in logs]
+    digests = [digests_of(log.samples) for log in logs]
     matched = match_questions([(log.name, own) for log, own in zip(logs, digests, strict=True)])
     plans = plans_of(logs, runs)
     notes += few(matched.notes, "logs hold other questions under the same ids")

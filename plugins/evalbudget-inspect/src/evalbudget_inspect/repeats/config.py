@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -95,6 +96,7 @@ class Config(RepeatConfig):
         warmup: int | None = None,
         budget: int | None = None,
         judge_of: JudgeOf | None = None,
+        questions: Mapping[str, str] | None = None,
     ) -> Sampler:
         """A fresh sampler.
 
@@ -103,8 +105,9 @@ class Config(RepeatConfig):
             warmup: raises the sampler's own first readings per item, never lowers them.
             budget: readings it may expect in all, for samplers that plan with it.
             judge_of: who scores what; None where judges do not take turns.
+            questions: see RepeatConfig.
         """
-        sampler = super().make_sampler(design, warmup=warmup, budget=budget)
+        sampler = super().make_sampler(design, warmup=warmup, budget=budget, questions=questions)
         if judge_of is not None and isinstance(sampler, RepeatSampler) and self.panel is not None:
             sampler.rotate(judge_of, rotation=self.panel.rotation)
         return sampler

@@ -20,6 +20,7 @@ from evalbudget_inspect.host.bill import counted, host_price
 from evalbudget_inspect.host.call_bounds import input_at_most, output_at_most
 from evalbudget_inspect.host.chosen_samples import strata_of_items
 from evalbudget_inspect.host.models_asked import models_of_scorers
+from evalbudget_inspect.host.questions import digests_to_be
 from evalbudget_inspect.host.tasks import load_alone
 from evalbudget_inspect.repeats.config import Config
 from evalbudget_inspect.repeats.purchase import check_budget, least_of
@@ -57,7 +58,7 @@ def forecasts(
             task = load_alone(spec, arguments_in(parsed), model)
             samples = samples_of(task, parsed)
             config = Config.of(**{"budget": None, **given})
-            config.variances_of([str(sample.id) for sample in samples])  # what it refuses
+            config.variances_of(digests_to_be(samples))  # what it refuses
             found.append(_forecast(config, task, model, len(samples), parsed))
             source = budgeted(task, **given).sample_source  # what it refuses of the task
             if isinstance(source, BudgetedSource):

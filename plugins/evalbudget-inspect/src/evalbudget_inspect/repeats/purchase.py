@@ -75,6 +75,7 @@ class RepeatPurchase:
         strata: label of each item, in proportion to which a sample of them is drawn; None for none.
         about: what must be the same in all processes that share the budget.
         worker: name of this one.
+        questions: digest of what each item asks, by which known variances are paired; None: by ids.
 
     Raises:
         BudgetError: the budget does not cover the first readings.
@@ -94,6 +95,7 @@ class RepeatPurchase:
         strata: Sequence[str] | None = None,
         about: Mapping[str, str] | None = None,
         worker: str = "",
+        questions: Mapping[str, str] | None = None,
     ) -> None:
         self.config = config
         self.strata = Strata.of(strata, len(items)) if config.draws else None
@@ -105,7 +107,9 @@ class RepeatPurchase:
         if self._judge_of is not None and config.panel is not None:
             design = Design(items=tuple(items), raters=config.panel.judges)
         expected = None if config.budget is None or bill is not None else int(self.budget.amount)
-        sampler = config.make_sampler(design, warmup=epochs, budget=expected, judge_of=self._judge_of)
+        sampler = config.make_sampler(
+            design, warmup=epochs, budget=expected, judge_of=self._judge_of, questions=questions
+        )
         if bill is None:
             least, why = least_of(config, sampler, len(items), epochs, attempts)
             check_budget(config, self.budget, least, why)

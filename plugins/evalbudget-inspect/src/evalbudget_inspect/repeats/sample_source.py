@@ -33,6 +33,7 @@ from evalbudget_inspect.host.current_run import Run, at_the_end, current_run, is
 from evalbudget_inspect.host.earlier_attempts import paid_for_nothing
 from evalbudget_inspect.host.interrupts import interrupts
 from evalbudget_inspect.host.models_asked import models_asked
+from evalbudget_inspect.host.questions import digests_to_be
 from evalbudget_inspect.host.reducers import other_than_mean, said_before
 from evalbudget_inspect.host.rewrite import NAME
 from evalbudget_inspect.host.run_host import note
@@ -420,8 +421,9 @@ class BudgetedSource(SampleSource):
                 f"--strata {config.strata} changes nothing: the budget pays for the first readings of all "
                 f"{len(items):,} items, so that no sample of them is drawn"
             )
-        if strange := config.variances_of_another_task([spec.task.rpartition("/")[2]]):
-            logger.warning(f"{strange}")
+        questions = digests_to_be(map(self._sample, items)) if config.variances is not None else None
+        for strange in config.strange_variances([spec.task.rpartition("/")[2]], questions or {}):
+            logger.warning(strange)
         prior = await prior_cells(run)
         unread = await paid_for_nothing(run)
         serving.account = self._account(run, serving, len(items))
@@ -442,6 +444,7 @@ class BudgetedSource(SampleSource):
             bill=None if serving.account is None else serving.account.bill,
             about=self._about(run) if config.store is not None else None,
             worker=spec.task_id,
+            questions=questions,
         )
         once = config.draws and config.in_scores and book.budget.amount <= len(items)
         if serving.rotation is None and not once:  # judges that take turns differ at any temperature

@@ -22,6 +22,7 @@ from lm_eval.api.task import Task
 from lm_eval.evaluator import evaluate as _evaluate
 from lm_eval.utils import handle_non_serializable, hash_string
 
+from evalbudget.backtest import digest_of
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.secrets import keep_out
 from evalbudget_lm_eval.host.answers import (
@@ -146,6 +147,11 @@ class PrimedTasks:
         doc = self._document(task, doc_id).docs[doc_id]
         told = json.dumps(doc, indent=2, default=handle_non_serializable, ensure_ascii=False)
         return str(hash_string(told))
+
+    def question(self, task: str, doc_id: int) -> str:
+        """A digest of a document and its target, as the reader of ``samples_*.jsonl`` has it."""
+        target = self.task(task).doc_to_target(self.doc(task, doc_id))
+        return digest_of(self.doc_hash(task, doc_id), str(hash_string(str(target))))
 
     def instances(self, task: str, doc_id: int) -> tuple[Instance, ...]:
         """The host's requests for this document."""

@@ -67,13 +67,13 @@ class Config(RepeatConfig):
         if self.in_flight is not None and self.in_flight < 1:
             raise InvalidInputError(f"--in_flight is {self.in_flight}; it must be 1 or more")
 
-    def variances_of(self, items: Sequence[str]) -> tuple[float, ...] | None:
+    def _as_in_log(self, items: Sequence[str]) -> Sequence[str]:
         """See RepeatConfig; logs call documents task/number, or by the number alone if there is one task."""
         tasks, _, numbers = zip(*(item.rpartition(":") for item in items), strict=True)
         in_log = [f"{task}/{number}" for task, number in zip(tasks, numbers, strict=True)]
         names = (items, in_log, numbers) if len(set(tasks)) == 1 else (items, in_log)
         known = self._known_variances.keys()
-        return super().variances_of(next((each for each in names if known & set(each)), items))
+        return next((each for each in names if known & set(each)), items)
 
     def _alone(self) -> dict[str, bool]:
         """See RepeatConfig."""

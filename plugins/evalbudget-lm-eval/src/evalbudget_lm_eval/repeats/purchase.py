@@ -74,6 +74,7 @@ class RepeatPurchase:
         sampler = config.make_sampler(
             Design(items=items, categories=_categories(config, primed)),
             budget=int(budget.amount * len(costs) / sum(costs)) if config.in_scores else None,
+            questions=questions_of(primed) if config.variances is not None else None,
         )
         if not config.in_scores:
             sampler.weigh_costs(budget.amount)
@@ -276,6 +277,13 @@ class RepeatPurchase:
         scored = (each.request.phase for each in self.purchase.journal.readings if each.value is not None)
         count = Counter(phase for phase in scored if phase is not None)
         return tuple(count[phase] / len(self.documents) for phase in range(max(count, default=-1) + 1))
+
+
+def questions_of(primed: PrimedTasks) -> dict[str, str]:
+    """Digest of what each item asks."""
+    return {
+        f"{name}:{doc}": primed.question(name, doc) for name in primed.names for doc in primed.documents(name)
+    }
 
 
 def _strata(config: Config, primed: PrimedTasks) -> dict[str, Strata] | None:

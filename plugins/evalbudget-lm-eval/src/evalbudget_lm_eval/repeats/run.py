@@ -30,7 +30,7 @@ from evalbudget_lm_eval.repeats.money import Money
 from evalbudget_lm_eval.repeats.money_progress import MoneyProgress
 from evalbudget_lm_eval.repeats.output import results_of
 from evalbudget_lm_eval.repeats.progress import Progress
-from evalbudget_lm_eval.repeats.purchase import RepeatPurchase, counted_by
+from evalbudget_lm_eval.repeats.purchase import RepeatPurchase, counted_by, questions_of
 from evalbudget_lm_eval.repeats.refusals import (
     check_budget,
     check_repeats,
@@ -94,10 +94,12 @@ def run_budgeted(
                 metric,
                 name,
             )
-    if strange := config.variances_of_another_task(found):
-        log.warning("evalbudget: %s", strange)
     with PrimedTasks(lm, tasks, vary_seed=config.vary_seed, **host) as primed:
         config = drawn(config, primed)
+        for strange in config.strange_variances(
+            found, {} if config.variances is None else questions_of(primed)
+        ):
+            log.warning("evalbudget: %s", strange)
         clusters_of(config, primed)  # what it refuses
         # a larger budget would not help where these are refused
         repeats = config.fixed_repeats > 1 or config.repeat is Repeat.JUDGE

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from string import ascii_uppercase
 
+from inspect_ai.dataset import Sample
 from inspect_ai.log import EvalSampleSummary
 
 from evalbudget.backtest import digest_of
-from evalbudget_inspect.reading.logs import Log
 
 _TEXT = 1000  # characters; the core keeps fewer
 _CUT = "(content truncated)"
@@ -22,12 +23,20 @@ def text_of(summary: EvalSampleSummary) -> str:
     return "\n".join(message.text for message in asked)[:_TEXT]
 
 
-def digests_of(log: Log) -> dict[str, str]:
-    """Of each item in a log that counts."""
+def digests_of(samples: Iterable[EvalSampleSummary]) -> dict[str, str]:
+    """Of what these samples of a log asked, by id."""
     found: dict[str, str] = {}
-    for sample in log.samples:
+    for sample in samples:
         found.setdefault(str(sample.id), _digest(sample))
     return found
+
+
+def digests_to_be(samples: Iterable[Sample]) -> dict[str, str]:
+    """The same of samples of a task, as a log will have it."""
+    return digests_of(
+        EvalSampleSummary(id=s.id or "", epoch=1, input=s.input, choices=s.choices, target=s.target)
+        for s in samples
+    )
 
 
 def _digest(summary: EvalSampleSummary) -> str:
