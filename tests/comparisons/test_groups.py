@@ -132,7 +132,7 @@ def test_a_lost_task_of_a_panel_or_of_an_unknown_range_is_in_what_holds_at_worst
     assert rows["lower"] < lowest < highest < rows["upper"]
 
 
-def test_of_a_lost_task_of_one_item_nothing_holds_whatever_it_would_have_scored(
+def test_of_a_lost_task_of_one_item_what_it_could_score_is_known_by_the_range(
     rng: np.random.Generator,
 ) -> None:
     scores = rng.random((2, 21))
@@ -140,16 +140,31 @@ def test_of_a_lost_task_of_one_item_nothing_holds_whatever_it_would_have_scored(
     scores[1, 20] = np.nan
     of = recorded(scores, (20, 1))
     row = compared(of, score_range=(0.0, 2.0))
-    assert (row.missing, row.outcome) == ((0, 1), Outcome.UNDECIDED)
+    assert (row.missing, row.outcome) == ((0, 1), Outcome.FIRST)
+    assert 0.0 < row.low < (20 * 1.0 - 2.0) / 21
+    row = compared(of, against="b")
+    assert row.outcome is Outcome.UNDECIDED
     assert np.isnan([row.low, row.high]).all()
     assert np.isnan(Study.of(of).pair_bounds.low[0, 1])
     assert "lower" not in Study.of(of).rows(1, 0.95)
 
 
-def test_a_task_of_one_item_leaves_the_error_unknown(rng: np.random.Generator) -> None:
-    row = compared(recorded(rng.random((2, 21)), (20, 1)))
-    assert np.isnan([row.standard_error, row.low, row.high]).all()
+def test_a_task_of_one_item_may_be_anywhere_in_the_range(rng: np.random.Generator) -> None:
+    scores = rng.random((2, 21))
+    row = compared(recorded(scores, (20, 1)))
+    assert np.isnan(row.standard_error)
     assert row.items_needed is None
+    others = compared(recorded(scores[:, :20]))
+    value, half = others.difference, others.high - others.difference
+    apart = scores[0, 20] - scores[1, 20]
+    low, high = (
+        (20 * value + apart) / 21 + way * np.hypot(20 / 21 * half, 0.95 / 21 * (1.0 - way * apart))
+        for way in (-1.0, 1.0)
+    )
+    assert (row.low, row.high) == pytest.approx((low, high), abs=1e-9)
+    # where nobody knows the range it may be anywhere
+    row = compared(recorded(2.0 * scores, (20, 1)))
+    assert np.isnan([row.low, row.high]).all()
 
 
 def test_tasks_that_were_sampled_are_clusters(rng: np.random.Generator) -> None:

@@ -188,17 +188,18 @@ def test_groups_of_groups(tmp_path: Path, by_size: bool) -> None:
     assert summary["items"] == 30
 
 
-def test_a_group_with_a_task_of_one_document_says_why_it_has_no_interval(tmp_path: Path) -> None:
+def test_a_group_with_a_task_of_one_document_has_an_interval_that_the_task_has_not(tmp_path: Path) -> None:
     folder = tmp_path / "tasks"
     write_task(folder, "one", n=1)
     write_task(folder, "many", n=10)
     write_group(folder, "both", ["one", "many"])
     results = run(folder, None, "both")
-    said = results["evalbudget"]["estimates"]["both"][KEY]
-    assert said["no_interval"] == "too few items were scored in one to know an error"
-    row = results["groups"]["both"]
-    assert row["exact_match_stderr,none"] == "N/A"
-    assert "exact_match_lower,none" not in row
+    assert "no_interval" in results["evalbudget"]["estimates"]["one"][KEY]
+    assert results["results"]["one"]["exact_match_stderr,none"] == "N/A"
+    row, many = results["groups"]["both"], results["results"]["many"]
+    low, high = (row[f"exact_match_{end},none"] for end in ("lower", "upper"))
+    assert low < row["exact_match,none"] < high
+    assert high - low > 10 / 11 * (many["exact_match_upper,none"] - many["exact_match_lower,none"])
 
 
 def test_rows_are_named_and_ordered() -> None:

@@ -88,6 +88,12 @@ def test_groups_that_know_too_little_say_why() -> None:
         "items",
         "readings",
     }
+    alone = {"many": many, "one": mean_of([[0.0, 1.0]], (0.0, 1.0))}
+    for weights in ({"many": 8, "one": 1}, {"many": 1, "one": 1}):
+        rows = describe_group(alone, weights).rows
+        narrow = describe_group({"many": many, "one": mean_of(passes(3, 8))}, weights).rows
+        assert rows["upper"] - rows["lower"] > narrow["upper"] - narrow["lower"]
+        assert rows["lower"] < rows["estimate"] < rows["upper"]
     nothing = BenchmarkMean({"items": 0.0, "readings": 0.0}, "nothing was scored")
     found = describe_group({"many": many, "none": nothing}, {"many": 8, "none": 2})
     assert found.no_interval == "nothing was scored in none"

@@ -19,7 +19,8 @@ anything else, with S the range of the scores from -S to S:
 The difference on a group of tasks, or on a sample drawn by strata, is the weighted mean of those of its
 parts, which are given: variances add up, with Satterthwaite's degrees of freedom, and two more items are in
 the part where they count most. Strata that clusters lie across are one part. What parts in which nothing
-varies leave open, taken together (:mod:`~evalbudget.statistics._most_off`), is added in quadrature.
+varies leave open, taken together (:mod:`~evalbudget.statistics._most_off`), is added in quadrature; where the
+range of the scores is known, a part of one cluster is such a part.
 
 No mean difference lies beyond the range of the scores, so no end of an interval does.
 
@@ -32,7 +33,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Self
 
 import numpy as np
@@ -139,14 +140,17 @@ class PairedMeans:
             span: of the scores.
 
         Returns:
-            Bounds; nan where a part has fewer than two clusters, or nothing varies and no score is apart from
-            another.
+            Bounds; nan where the only part has one cluster, or one of several has and the range is not known,
+            or nothing varies and no score is apart from another.
         """
-        value, error, guarded, degrees = self._sums()
+        there = self.n > 0
+        lone = there & (self.clusters < 2) & (there.sum(axis=0) > 1) & span.known
+        still = np.where(lone, 0.0, self.standard_error)
+        value, error, guarded, degrees = replace(self, standard_error=still)._sums()
         varies = error > NOTHING
         half = np.where(varies, t_quantile(1.0 - alpha, np.where(varies, degrees, 1.0)) * guarded, 0.0)
         half = np.where(np.isnan(error) | (~varies & (span.size == 0.0)), np.nan, half)
-        share = self._shares * (self.standard_error <= NOTHING)
+        share = self._shares * (still <= NOTHING)
         known = np.where(share > 0.0, self.value, 0.0)
         below, above = (
             most_off(share * np.maximum(span.size + way * known, 0.0), self.clusters, alpha=alpha)

@@ -33,7 +33,8 @@ def weighted_mean(estimates: Sequence[Estimate], weights: Sequence[float]) -> Es
     the same two values, the mean is a share: :mod:`~evalbudget.statistics._quasi_binomial`.
 
     An estimate whose standard error is 0 (all its scores are equal) does not prove that others are
-    impossible. What its own interval leaves is added on each side in quadrature (the method of variance
+    impossible, nor does a single item, which has none, but has an interval if the range of its scores is
+    known. What its own interval leaves is added on each side in quadrature (the method of variance
     estimates recovery). Several that lie at an end of their scale, of n_g cases each, are taken together, or
     many small tasks would be held against the worst of each: the most that they can be off
     (:mod:`~evalbudget.statistics._most_off`) is
@@ -51,8 +52,8 @@ def weighted_mean(estimates: Sequence[Estimate], weights: Sequence[float]) -> Es
         weights: as many, positive. Only their ratios matter.
 
     Returns:
-        Estimate, fixed-n, asymptotic. Its standard error, and so its interval, is nan where that of any
-        estimate is; it is 0 where that of all is.
+        Estimate, fixed-n, asymptotic. Its standard error, and so its interval, is nan where any estimate
+        has neither; it is 0 where that of all is.
 
     Raises:
         InvalidInputError: no estimates, or weights that are not as many positive numbers.
@@ -68,7 +69,7 @@ def weighted_mean(estimates: Sequence[Estimate], weights: Sequence[float]) -> Es
         )
     share = w / w.sum()
     value = math.fsum(a * one.value for a, one in zip(share, estimates, strict=True))
-    part = share**2 * np.array([one.standard_error for one in estimates]) ** 2
+    part = share**2 * np.array([_error_seen(one) for one in estimates]) ** 2
     variance = float(part.sum())
     degrees = np.array([degrees_of_freedom(one) for one in estimates])
 
@@ -108,6 +109,13 @@ def weighted_mean(estimates: Sequence[Estimate], weights: Sequence[float]) -> Es
         interval=interval,
         details={"estimates": float(len(estimates))},
     )
+
+
+def _error_seen(estimate: Estimate) -> float:
+    """Its standard error; 0 for a single item, where the range of the scores gives it an interval."""
+    alone = math.isnan(estimate.standard_error)
+    bounded = alone and math.isfinite(estimate.confidence_interval(_LEVEL).half_width)
+    return 0.0 if bounded else estimate.standard_error
 
 
 def _common_ends(estimates: Sequence[Estimate]) -> tuple[float, float] | None:
