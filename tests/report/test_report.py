@@ -335,6 +335,9 @@ def test_categories_against_their_items() -> None:
         assert row.estimate == pytest.approx(x[int(row.model[1]), at::2].mean())
         assert row.all_low < row.low < row.estimate < row.high < row.all_high
     assert "all 6 means" in found.label
+    alike = np.where(np.array(labels) == "a", 1.0, x[0, :, 0, 0])[None, :, None, None]
+    rows = section(report(recorded(alike, raters=("r",), categories=labels)), Categories).rows
+    assert [math.isnan(row.standard_error) for row in rows] == [True, False]
     many = tuple(f"a long category {k % 9}" for k in range(40))
     tables = section(report(recorded(x, raters=("r",), categories=many)), Categories).tables()
     assert len(tables) > 1

@@ -10,7 +10,7 @@ import numpy as np
 
 from evalbudget.errors import InvalidInferenceError
 from evalbudget.report._charts import Bar, Chart
-from evalbudget.report._numbers import CLAIM, decimals, name_cell, new_table, number, span
+from evalbudget.report._numbers import CLAIM, NOTHING, decimals, name_cell, new_table, number, span
 from evalbudget.report._section import Section
 from evalbudget.report._study import Study
 from evalbudget.tables import NotedTable
@@ -27,7 +27,7 @@ class CategoryMean:
         category: name.
         items: scored.
         estimate: mean over sampled items of the category; nan if nothing may count.
-        standard_error: of it.
+        standard_error: of it; nan where it is not known, or all items score the same.
         low: of the interval for this mean by itself.
         high: of it.
         all_low: of the interval that holds for all models and categories at once.
@@ -174,7 +174,7 @@ def _mean(part: Study, m: int, category: str, level: float, at_once: float) -> C
         category,
         items,
         found.value,
-        found.standard_error,
+        found.standard_error if found.standard_error > NOTHING else float("nan"),
         own.low,
         own.high,
         everyone.low,
