@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from tests.claims import binomial_claim, pinned, replications
 from tests.comparisons.test_compare import recorded
 from tests.races.estimates.drawn import draw
 
-from evalbudget.backtest import RecordedScores
+from evalbudget.backtest import HowBought, RecordedScores
 from evalbudget.cli.main import cli
 from evalbudget.comparisons import Baseline, Outcome, Verdict, as_csv, compare, gate, read_baseline
 from evalbudget.errors import InvalidInferenceError, InvalidInputError, UnknownNameError
@@ -90,6 +91,17 @@ def test_a_model_without_a_score_on_the_hard_items_is_not_better() -> None:
     assert zero.exit_code == 0
     assert "counted as 0 (--missing zero)" in " ".join(zero.output.split())
     assert run("compare", str(TABLES / "crash.csv"), "--missing", "drop").exit_code == 0
+
+
+def test_where_all_that_is_there_is_right_what_is_missing_may_be_wrong() -> None:
+    """Of logs whose metric says no range: that all are 1 is no reason to take missing ones for 1, too."""
+    scores = np.ones((2, 200))
+    scores[1, 100:] = np.nan
+    fixed = (HowBought(), HowBought())
+    found = compare(replace(recorded(scores[:, :, None, None]), purchases=fixed), margin=0.1)
+    assert found.rows[0].outcome is Outcome.UNDECIDED
+    assert found.rows[0].high > 0.5
+    assert "whatever they would have been, from 0 to 1." in " ".join(found.notes)
 
 
 def test_a_model_without_any_score_is_named() -> None:

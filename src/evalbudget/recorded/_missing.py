@@ -46,7 +46,8 @@ def score_range(recorded: RecordedScores) -> tuple[tuple[float, float], bool]:
 
     Known where the source declares it of all raters, or where scores are 0 and 1 and nothing else, or only
     one of them in a table. A log's reader knows its metrics: a 0 that is not of a declared range may be of
-    any. Otherwise the smallest and largest score that anybody has.
+    any, and is taken to be of 0 to 1 as far as missing ones go. Otherwise the smallest and largest score that
+    anybody has.
     """
     if recorded.declared is not None:
         ranges = {known for known in recorded.declared.ranges if known is not None}
@@ -54,8 +55,8 @@ def score_range(recorded: RecordedScores) -> tuple[tuple[float, float], bool]:
             return ranges.pop(), True
     values = recorded.scores[~np.isnan(recorded.scores)]
     low, high = float(values.min()), float(values.max())
-    if np.isin(values, (0.0, 1.0)).all() and (low < high or recorded.purchases is None):
-        return (0.0, 1.0), True
+    if np.isin(values, (0.0, 1.0)).all():
+        return (0.0, 1.0), low < high or recorded.purchases is None
     return (low, high), False
 
 

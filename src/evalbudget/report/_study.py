@@ -233,7 +233,7 @@ class Study(Scored):
             zip(self.models, self.lost, strict=bool(self.lost)),
             self.missing,
             self.scale,
-            known=self.bounds is not None,
+            known=self.bounds is not None or self.scale == (0.0, 1.0),
             lower_is_better=self.lower_is_better,
             by_task=bool(self.tasks),
         )
