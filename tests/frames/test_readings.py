@@ -124,7 +124,7 @@ def test_without_narwhals_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, tm
     with pytest.raises(InvalidInputError, match=r"need narwhals 2.*evalbudget\[frames\]"):
         evalbudget.read(path)
     monkeypatch.setattr("evalbudget.recorded._frame_table.find_spec", lambda name: None)
-    with pytest.raises(InvalidInputError, match=r"scores\.parquet is read by pyarrow or polars, and neither"):
+    with pytest.raises(InvalidInputError, match=r"scores\.parquet is read by pyarrow, which is not "):
         evalbudget.read(path)
 
 

@@ -18,7 +18,6 @@ EXTRA = "pip install 'evalbudget[frames]'"
 
 LAYOUT = "a column item and a column score, optionally model, rater, repeat, cost, and one reading per row"
 _REMEDY = "leave it missing (null, None or NaN) where there is none"
-_READERS = ("pyarrow", "polars")
 _EXACT = 2**53
 
 
@@ -73,27 +72,20 @@ def read_frame(
 
 
 def read_parquet(path: Path, *, category: str | None = None, task: str | None = None) -> RecordedScores:
-    """Read a ``.parquet`` file with the columns of a table of readings, by pyarrow or polars.
+    """Read a ``.parquet`` file with the columns of a table of readings, by pyarrow.
 
     Raises:
-        InvalidInputError: neither is installed, the file is damaged, or as :func:`read_frame` does.
+        InvalidInputError: it is not installed, the file is damaged, or as :func:`read_frame` does.
     """
-    library = next((name for name in _READERS if find_spec(name) is not None), None)
-    if library is None:
-        raise InvalidInputError(f"{path} is read by pyarrow or polars, and neither is installed: {EXTRA}")
-    nw = narwhals()
+    if find_spec("pyarrow") is None:
+        raise InvalidInputError(f"{path} is read by pyarrow, which is not installed: {EXTRA}")
+    narwhals()
 
     def read(header: Sequence[str]) -> set[int]:
         return set(columns_in(f"{path}", header, category, LAYOUT).at.values())
 
     try:
-        if library == "pyarrow":
-            frame = parquet_table(path, read)
-        else:
-            lazy = nw.scan_parquet(str(path), backend=library)
-            header = lazy.collect_schema().names()
-            unread = [name for at, name in enumerate(header) if at not in read(header)]
-            frame = lazy.with_columns(nw.lit(None).alias(name) for name in unread).collect()
+        frame = parquet_table(path, read)
     except InvalidInputError:
         raise
     except OSError as ex:

@@ -7,10 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from evalbudget.errors import InvalidInputError
-from evalbudget.untrusted import check_size, largest
-
-_NUMBER = 8  # bytes
-_REMEDY = "split it"
+from evalbudget.recorded._parquet_pages import REMEDY, VALUE, CheckedPages
+from evalbudget.untrusted import check_size
 
 
 def parquet_table(path: Path, read: Callable[[Sequence[str]], Collection[int]]) -> Any:
@@ -21,30 +19,32 @@ def parquet_table(path: Path, read: Callable[[Sequence[str]], Collection[int]]) 
         read: the numbers of the columns that are read, by the names of all.
 
     Raises:
-        InvalidInputError: they unpack to more than a limit, by what is declared or by what comes out, or one
-            of them holds lists.
-        pyarrow.ArrowException, OSError: it is damaged, or cannot be read.
+        InvalidInputError: they unpack to more than a limit, or one of them holds something else than numbers
+            or names.
+        pyarrow.ArrowException, OSError, ValueError: it is damaged, or cannot be read.
     """
     import pyarrow as pa
-    from pyarrow import compute, dataset, types
+    from pyarrow import compute, dataset, parquet, types
 
-    schema = dataset.dataset(path, format="parquet").schema
+    schema = parquet.read_schema(path)
     fields = [schema.field(at) for at in sorted(read(schema.names))]
     for field in fields:
-        if types.is_nested(field.type):
+        if not _is_plain(types, field.type):
             raise InvalidInputError(
                 f"{path}: the column {field.name} is {field.type}; write one number or name per row"
             )
-    names = {field.name for field in fields}
+    names = [field.name for field in fields]
     # texts as words of a dictionary, until it is known how long they are together
-    texts = {field.name for field in fields if _is_text(types, field.type)}
-    options = dataset.ParquetReadOptions(dictionary_columns=texts)
-    found = dataset.dataset(path, format=dataset.ParquetFileFormat(read_options=options))
-    size = _size(path, names, of_all=True)
-    if size > largest():
-        size = _size(path, names, of_all=False)
-    check_size(path, size, _REMEDY)
-    table = found.to_table(columns=list(names))
+    kind = dataset.ParquetFileFormat(
+        read_options=dataset.ParquetReadOptions(dictionary_columns=names),
+        default_fragment_scan_options=dataset.ParquetFragmentScanOptions(pre_buffer=False),
+    )
+    with CheckedPages(path) as pages:
+        file = kind.make_fragment(pa.PythonFile(pages, mode="r"))
+        file.ensure_complete_metadata()
+        check_size(path, VALUE * len(names) * file.metadata.num_rows, REMEDY)  # by what it says, the sooner
+        pages.are_read = True
+        table = file.to_table(columns=names, use_threads=False)
     size, columns = 0, {}
     for name in names:
         column = table[name]
@@ -52,7 +52,7 @@ def parquet_table(path: Path, read: Callable[[Sequence[str]], Collection[int]]) 
             for chunk in column.chunks:
                 lengths = compute.binary_length(chunk.dictionary).take(chunk.indices)
                 size += compute.sum(lengths.cast("int64")).as_py() or 0
-            check_size(path, size, _REMEDY)
+            check_size(path, size, REMEDY)
             column = column.cast(column.type.value_type)
         columns[name] = column
     nothing = pa.nulls(len(table))
@@ -61,22 +61,11 @@ def parquet_table(path: Path, read: Callable[[Sequence[str]], Collection[int]]) 
     return table
 
 
-def _size(path: Path, names: Collection[str], *, of_all: bool) -> int:
-    """Bytes that the columns of these names unpack to, by what is declared; or rather all columns."""
-    from pyarrow import parquet
-
-    size = 0
-    with parquet.ParquetFile(path) as file:
-        leaves = [at for at, column in enumerate(file.schema) if column.path in names]
-        for number in range(file.num_row_groups):
-            group = file.metadata.row_group(number)
-            declared = group.total_byte_size
-            if not of_all:
-                # one row: an error where the next line, of what is damaged, would end the process
-                next(file.iter_batches(1, [number], list(names), use_threads=False), None)
-                declared = sum(group.column(at).total_uncompressed_size for at in leaves)
-            size += max(_NUMBER * len(names) * group.num_rows, declared)
-    return size
+def _is_plain(types: Any, kind: Any) -> bool:
+    """Whether each value is text, or has a few bytes."""
+    kind = kind.value_type if types.is_dictionary(kind) else kind
+    is_number = types.is_primitive(kind) or types.is_decimal(kind) or types.is_null(kind)
+    return bool(is_number) or _is_text(types, kind)
 
 
 def _is_text(types: Any, kind: Any) -> bool:
