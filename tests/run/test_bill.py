@@ -3,6 +3,7 @@
 import json
 import random
 import threading
+from collections.abc import ValuesView
 from pathlib import Path
 
 import pytest
@@ -435,6 +436,48 @@ def test_what_a_file_says_was_spent_without_writing_to_it(tmp_path: Path) -> Non
     path.write_text(path.read_text().replace('"end":0', '"end":99'))
     with pytest.raises(JournalError, match="is damaged"):
         spent_on(path)
+
+
+HOLD = '{"hold": %d, "model": "m", "most": 5, "sample": "s", "role": ""}'
+END = '{"end": %d, "cost": 3, "why": "answered", "tokens": 3}'
+
+
+@pytest.mark.parametrize(
+    ("lines", "line"),
+    [
+        ([HOLD % 0, HOLD % 0], "line 3 is damaged: call 0 begins twice"),
+        ([HOLD % 0, END % 0, END % 0], "line 4 is damaged: it ends call 0, which was not under way"),
+        ([END % 7], "line 2 is damaged: it ends call 7, which was not under way"),
+        (["{}"], "line 2 is damaged"),
+    ],
+)
+def test_a_damaged_bill_is_refused_by_whoever_reads_it(path: Path, lines: list[str], line: str) -> None:
+    Bill.on_file(path, CAP, TOKENS).close()
+    path.write_text(path.read_text() + "".join(f"{each}\n" for each in lines))
+    with pytest.raises(JournalError, match=line):
+        spent_on(path)
+    with pytest.raises(JournalError, match=line):
+        Bill.on_file(path, CAP, TOKENS)
+
+
+class Counting(dict[int, Hold]):
+    """Counts calls under way that are looked at to sum them."""
+
+    seen = 0
+
+    def values(self) -> ValuesView[Hold]:
+        self.seen += len(self)
+        return super().values()
+
+
+def test_what_is_held_is_exact_and_summed_seldom() -> None:
+    account = bill(1e6)
+    holds = account.reserve_all("m", [(i + 1, 0, "") for i in range(1000)])
+    account._open = under_way = Counting(account._open)
+    for ended, hold in enumerate(holds, start=1):
+        account.release(hold)
+        assert account.held == sum(range(ended + 1, 1001))
+    assert under_way.seen < 2 * len(holds)
 
 
 def test_a_bill_that_moves_to_another_folder_and_back_is_one(tmp_path: Path) -> None:

@@ -143,6 +143,7 @@ class Bill:
         """As before the first call."""
         self.spent = 0.0
         self.held = 0.0
+        self._subtracted = 0  # calls, since all that is held was summed
         self.over = 0.0
         self.most_of_sample = 0.0
         self._open: dict[int, Hold] = {}
@@ -198,15 +199,9 @@ class Bill:
                     f"{where} was begun with a budget in {entries[0]['unit']}, and this one is in "
                     f"{self.cap.unit.value}; go on with the same unit, or begin anew in another folder"
                 )
-            for number, entry in enumerate(entries[1:], start=2):
-                try:
-                    self._take(entry)
-                except (ArithmeticError, LookupError, TypeError, ValueError) as ex:
-                    raise JournalError(f"{where}, line {number} is damaged: {ex}") from ex
             if not entries:
                 self._write(_header(self.cap))
-            for hold in list(self._open.values()):
-                self.lose(hold)
+            self._replay(entries, where)
         except BaseException:
             self._lines.close()
             raise
@@ -422,13 +417,16 @@ class Bill:
     def _count_in(self, hold: Hold, cost: float, why: str, tokens: int) -> None:
         hold.ended = True
         del self._open[hold.number]
-        if why == ANSWERED and hold.bound > 0:
+        if self.risk and why == ANSWERED and hold.bound > 0:
             insort(self._shares.setdefault(hold.model, []), cost / hold.bound)
-        self.held = sum(each.most for each in self._open.values()) if self._open else 0.0
+        self.held -= hold.most
+        self._subtracted += 1
+        if self._subtracted >= len(self._open):  # anew, before errors of rounding add up
+            self.held, self._subtracted = math.fsum(each.most for each in self._open.values()), 0
         self.spent += cost
         self.over += max(0.0, cost - hold.most)
+        self._of_sample[hold.sample] = self._of_sample.get(hold.sample, 0.0) + cost
         if hold.sample:
-            self._of_sample[hold.sample] = self._of_sample.get(hold.sample, 0.0) + cost
             self._held_of[hold.sample] -= hold.most
         if why == REFUSED:
             return
@@ -439,6 +437,16 @@ class Bill:
         if why in (LOST, UNKNOWN):
             row.unknown += 1
             row.unknown_cost += cost
+
+    def _replay(self, entries: Sequence[dict[str, Any]], where: Path | str) -> None:
+        """Repeat a bill that was left; what was under way then counts as spent."""
+        for number, entry in enumerate(entries[1:], start=2):
+            try:
+                self._take(entry)
+            except (ArithmeticError, LookupError, TypeError, ValueError) as ex:
+                raise JournalError(f"{where}, line {number} is damaged: {ex}") from ex
+        for hold in list(self._open.values()):
+            self.lose(hold)
 
     def _take(self, entry: dict[str, Any]) -> None:
         if "hold" in entry:
@@ -483,22 +491,15 @@ def spent_in(data: bytes, where: Path | str) -> tuple[Unit, dict[str, float]]:
         JournalError: they are no bill, or damaged.
     """
     entries, _ = _parse(data, where)
-    samples: dict[int, str] = {}
-    costs: dict[int, float] = {}
+    if not entries:
+        return Unit.USD, {}
     try:
-        unit = Unit(entries[0]["unit"]) if entries else Unit.USD
-        for entry in entries[1:]:
-            if "hold" in entry:
-                samples[entry["hold"]] = str(entry["sample"])
-                costs[entry["hold"]] = _amount(entry.get("bound", entry["most"]))
-            else:
-                costs[entry["end"]] = _amount(entry["cost"])
-        found: dict[str, float] = {}
-        for number, cost in costs.items():
-            found[samples[number]] = found.get(samples[number], 0.0) + cost
-    except (ArithmeticError, LookupError, TypeError, ValueError) as ex:
+        unit = Unit(entries[0]["unit"])
+    except ValueError as ex:
         raise JournalError(f"{where} is damaged: {ex}") from ex
-    return unit, found
+    bill = Bill(Budget(1.0, unit), Tariff(unit))
+    bill._replay(entries, where)
+    return unit, dict(bill._of_sample)
 
 
 def _follow(path: Path, earlier: Path) -> None:
