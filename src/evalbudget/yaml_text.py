@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,7 @@ from evalbudget.errors import InvalidInputError, reason
 _Parser = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the one in C takes a tenth of the time
 _LARGEST = 1 << (20 if _Parser is not yaml.SafeLoader else 17)  # bytes; of names, tens of thousands
 _DEEPEST = 50
+_TOO_DEEP = f"it is nested more than {_DEEPEST} deep"
 _LONGEST = 400  # digits; the reader takes 1:1:1 for a number in base 60, at the square of its length
 _LONGEST_KEY = 18  # digits; larger numbers can all have the same hash
 _INT = "tag:yaml.org,2002:int"
@@ -38,12 +42,7 @@ class _NamesLoader(_Loader):
     """Keys are text as it is written, each once: an item called 1:30, or yes, is no number, nor true."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        for key, value in node.value:
-            if key.value in found:
-                raise ValueError(f"{key.value} stands there twice")
-            found[key.value] = self.construct_object(value, deep)
-        return found
+        return _each_once([(key.value, self.construct_object(value, deep)) for key, value in node.value])
 
 
 def read_yaml(path: Path, what: str, *, names: bool = False) -> Any:
@@ -84,6 +83,9 @@ def parsed_yaml(text: str, where: str, *, names: bool = False) -> Any:
         InvalidInputError: it is something else, nested deeply, or holds numbers or dates that are none.
     """
     try:
+        if text.lstrip()[:1] in ("{", "["):
+            with suppress(RecursionError, json.JSONDecodeError):
+                return _of_json(text, names=names)
         _check(text)
         return yaml.load(text, _NamesLoader if names else _Loader)
     except Exception as ex:  # what constructors raise of numbers, dates and tags that are none
@@ -91,6 +93,34 @@ def parsed_yaml(text: str, where: str, *, names: bool = False) -> Any:
         mark = getattr(ex, "problem_mark", None)
         line = "" if mark is None else f", line {mark.line + 1}"
         raise InvalidInputError(f"{where} cannot be read as YAML{line}: {told}") from ex
+
+
+def _of_json(text: str, *, names: bool) -> Any:
+    """Of JSON: it has halves of characters as escapes, of which YAML knows nothing."""
+    found = json.loads(text, object_pairs_hook=_each_once if names else None)
+    try:
+        json.dumps(found, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise ValueError("a text has half a character in it") from None
+    if _is_deeper(found, _DEEPEST):
+        raise ValueError(_TOO_DEEP)
+    return found
+
+
+def _each_once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict[str, Any]()
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"{name} stands there twice")
+        found[name] = value
+    return found
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    if not isinstance(value, dict | list):
+        return False
+    inner = value.values() if isinstance(value, dict) else value
+    return levels == 0 or any(_is_deeper(each, levels - 1) for each in inner)
 
 
 def _check(text: str) -> None:
@@ -103,4 +133,4 @@ def _check(text: str) -> None:
             raise yaml.YAMLError(f"*{event.anchor} stands for something else; write that out")
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > _DEEPEST:
-            raise ValueError(f"it is nested more than {_DEEPEST} deep")
+            raise ValueError(_TOO_DEEP)

@@ -51,6 +51,8 @@ LAUGHS = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("".join(f"{i * (2**61 - 1)}:\n" for i in range(1, 9000)), "a key is a number of more than 18"),
         ("\0", "(special|control) characters are not allowed"),
         ("- []\n" * 9 + "a: b", "line 10"),
+        ('{"a": ' + "[" * 50 + "]" * 50 + "}", "nested more than 50 deep"),
+        ('["\\ud83d"]', "half a character"),
     ],
     ids=lambda value: value[:12],
 )
@@ -74,6 +76,17 @@ def test_what_is_read(tmp_path: Path, reader: dict[str, Any]) -> None:
     path = tmp_path / "a.yaml"
     path.write_text("\ufeff- &unused {a: 0x1f, b: 1.5, c: yes}\n", encoding="utf-8")
     assert reader["read_yaml"](path, "file") == [{"a": 31, "b": 1.5, "c": True}]
+
+
+def test_json_is_read_with_all_its_escapes(reader: dict[str, Any]) -> None:
+    parsed = reader["parsed_yaml"]
+    assert parsed(' {"\\ud83d\\ude00": [1e-05, "2020-01-01", "\\/\\u007f"]}', "a") == {
+        "\U0001f600": [1e-05, "2020-01-01", "/\x7f"]
+    }
+    assert parsed("[" * 50 + "]" * 50, "a")
+    assert parsed('{"a": 1, "1:30": 2}', "a", names=True) == {"a": 1, "1:30": 2}
+    with pytest.raises(InvalidInputError, match="a stands there twice"):
+        parsed('{"a": 1, "a": 2}', "a", names=True)
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
