@@ -6,9 +6,11 @@ import copy
 import json
 import math
 import os
+import re
 import zipfile
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,8 +28,9 @@ from tests.hostile.damage import FULL, always_the_same, check_damage, check_line
 from evalbudget.cli.main import cli
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.untrusted import check_archive
-from evalbudget_inspect import budgeted, leaderboard, race
+from evalbudget_inspect import Leaderboard, budgeted, leaderboard, race
 from evalbudget_inspect.host.attempt_notes import read_note
+from evalbudget_inspect.host.how_bought import entries_of
 from evalbudget_inspect.host.log_files import check_log
 from evalbudget_inspect.judges.judge_names import JudgeModel, read_judges
 from evalbudget_inspect.pairwise.answers import read_answers
@@ -127,6 +130,23 @@ def test_a_leaderboard_after_any_damage(tmp_path: Path, caplog: pytest.LogCaptur
     (folder / "damaged.eval").write_bytes(b"PK")
     assert "simulated/b" in board(folder)
     assert caplog.text.count("left out: ") == 2
+
+
+def test_a_leaderboard_is_laid_out_once_and_odd_ones_are_refused_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logs = run_race(race(quiz(4), budget=8), three()[:2], tmp_path)
+    laid_out: list[Leaderboard] = []
+    table = Leaderboard.table
+    monkeypatch.setattr(Leaderboard, "table", lambda self, **k: laid_out.append(self) or table(self, **k))
+    assert leaderboard(logs).spent == 8
+    assert len(laid_out) == 1
+    for log in logs:
+        for entry in entries_of(log):
+            entry["race"] = replace(laid_out[0], standings=(None,))  # type: ignore[arg-type]
+    named = "|".join(re.escape(log.location) for log in logs)
+    with pytest.raises(InvalidInputError, match=rf"({named}) is damaged: .*NoneType.*; leave it out"):
+        leaderboard(logs)
 
 
 def test_phases_that_are_none(run: Any, make_task: Any, tmp_path: Path) -> None:
