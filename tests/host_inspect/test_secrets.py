@@ -24,7 +24,9 @@ from tests.keys import found_in, leaks, read_by_every_command, terminal
 import warm
 from evalbudget import secrets
 from evalbudget.errors import InvalidInputError
+from evalbudget.secrets import without_known
 from evalbudget_inspect import budgeted
+from evalbudget_inspect.judges.judge_names import JudgeModel
 from loopback import Server
 
 QUIZ = Path(__file__).parents[2] / "examples" / "race_quiz.py"
@@ -35,7 +37,7 @@ VARIABLES = {
 }
 ARGUMENT = "marked-argument-0"
 OTHERS = {name: f"marked-{name}-0" for name in ("key", "header", "headers", "address", "query", "store")}
-
+LOGIN = f"https://me:{OTHERS['address']}@host/v1"
 
 KEYED = """\
 from inspect_ai import Task, task
@@ -183,13 +185,24 @@ def test_what_a_judge_repeats(task_file: Path, tmp_path: Path, monkeypatch: pyte
     assert not found_in(log.results.model_dump_json() + log.eval.model_dump_json())
 
 
-def test_a_judge_of_python_whose_headers_the_host_would_write_is_refused(make_task: Any) -> None:
+@pytest.mark.parametrize("told", ["Authorization", "base_url"])
+def test_a_judge_of_python_with_a_secret_that_the_host_would_write_is_refused(
+    make_task: Any, told: str
+) -> None:
     header = GenerateConfig(extra_headers={"Authorization": f"Bearer {OTHERS['header']}"})
-    judge = get_model("simulated/judge", api_key=ARGUMENT, config=header, memoize=False)
-    for given in (judge, {"name": "j", "model": judge}):
-        with pytest.raises(InvalidInputError, match="has a secret in Authorization") as refused:
-            budgeted(make_task(3), budget=9, judges=[given])
+    given: dict[str, Any] = {"Authorization": {"config": header}, "base_url": {"base_url": LOGIN}}
+    judge = get_model("simulated/judge", api_key=ARGUMENT, memoize=False, **given[told])
+    for judges in (judge, {"name": "j", "model": judge}):
+        with pytest.raises(
+            InvalidInputError, match=f"has a secret in {told}.*leave it out, and set"
+        ) as refused:
+            budgeted(make_task(3), budget=9, judges=[judges])
         assert not found_in(str(refused.value))
+
+
+def test_the_login_of_a_judge_of_python_is_masked() -> None:
+    JudgeModel("j", get_model("simulated/judge", base_url=LOGIN, memoize=False)).instance("grader")
+    assert not found_in(without_known(f"refused: {OTHERS['address']}"))
 
 
 def test_a_key_of_a_judge_of_python_is_in_no_log(make_task: Any, run: Any, tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ class JudgeModel:
             judge.config = judge.config.merge(GenerateConfig(**self.config))
         else:
             judge = self._made()
-        keep_out({"api_key": judge.api.api_key})  # its server may repeat it
+        keep_out({"api_key": judge.api.api_key, "base_url": judge.api.base_url})  # its server may repeat them
         judge._set_role(role)
         return judge
 
@@ -102,8 +102,10 @@ def read_judges(judges: Judges) -> tuple[JudgeModel, ...]:
     found = tuple(_entries(judges))
     names = [judge.name for judge in found]
     for judge in found:
-        headers = judge.model.config.extra_headers if isinstance(judge.model, Model) else None
-        refuse_secrets([judge.spec(), {"extra_headers": headers}], f"judge {judge.name!r}")
+        given: list[object] = [judge.spec()]
+        if isinstance(model := judge.model, Model):
+            given.append({"extra_headers": model.config.extra_headers, "base_url": model.explicit_base_url})
+        refuse_secrets(given, f"judge {judge.name!r}")
         if judge.name and names.count(judge.name) > 1 and not judge.is_plain:
             raise InvalidInputError(
                 f"two judges are named {judge.name!r}; name them apart, for example "
