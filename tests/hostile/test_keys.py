@@ -137,7 +137,8 @@ def test_a_key_in_the_names_of_answers_to_compare() -> None:
     found = Answers.of(runs)
     assert (found.models, found.items) == (("a ***", "b ***"), ("item ***", "other"))
     again = {**said, "item ***": "asked"}
-    with pytest.raises(InvalidInputError, match="differ by a key alone"):
+    told = r"2 names in the logs differ by a key alone, and are 'item \*\*\*' without it"
+    with pytest.raises(InvalidInputError, match=told):
         Answers.of([replace(run, requests=again, answers=again) for run in runs])
 
 

@@ -29,8 +29,8 @@ from evalbudget.doctor import Diagnosis, Finding, Kind
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.hooks._plugins import plugins
 from evalbudget.judges.estimates._mixed import _Sums
-from evalbudget.pairwise import as_text, load_preferences
-from evalbudget.pairwise._preferences import Preference
+from evalbudget.pairwise import Answers, ModelAnswers, as_text, load_preferences
+from evalbudget.pairwise._preferences import Preference, Preferences
 from evalbudget.report import page, report
 from evalbudget.shown import shown, shown_json, shown_lines, shown_logger
 from evalbudget.statistics._paired_test import PairedDraws
@@ -328,6 +328,21 @@ def test_a_table_that_breaks_a_name_makes_no_command_of_it() -> None:
         table.add_column("model", width=12)
         table.add_row("a" * length + "::error::x")
         assert "::error" not in str(table)
+
+
+def test_names_of_models_that_are_compared_break_no_line_of_a_message(tmp_path: Path) -> None:
+    odd = "a\n\x1b[2J::error::x"
+    said = {"x": "asked"}
+    with pytest.raises(InvalidInputError, match="is given twice") as twice:
+        Answers.of([ModelAnswers(odd, odd, said, said)] * 2)
+    rows = [Preference("x", f"{odd}{k}", f"b{k}", 1.0, "j") for k in range(2)]
+    with pytest.raises(InvalidInputError, match="cannot be ranked together") as apart:
+        Preferences.of(rows).check_connected()
+    (table := tmp_path / "table.csv").write_text(f'item,"{odd}"\n')
+    with pytest.raises(InvalidInputError, match="has no column") as lacking:
+        load_preferences(table)
+    for told in (twice, apart, lacking):
+        check(str(told.value), lines=False)
 
 
 def test_lines_of_logs(caplog: pytest.LogCaptureFixture) -> None:

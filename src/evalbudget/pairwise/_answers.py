@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,6 +12,7 @@ from pathlib import PurePath
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.secrets import without_known
+from evalbudget.shown import shown
 
 _LEAST = 2
 _CHAT = re.compile(r"<\|[^|<>\n]+\|>|<｜[^｜\n]+｜>|\[/?INST\]|<(?:start|end)_of_turn>|<s>|<bos>")
@@ -76,9 +78,9 @@ class Answers:
         shared = [item for item in runs[0].answers if all(item in run.answers for run in runs)]
         every = {item for run in runs for item in run.answers}
         if not shared:
-            shown = "; ".join(f"{run.source} has {next(iter(run.answers), 'none')!r}" for run in runs)
+            first = "; ".join(f"{run.source} has {next(iter(run.answers), 'none')!r}" for run in runs)
             raise InvalidInputError(
-                f"the logs share no item ({shown}); give logs of the same task on the same data"
+                f"the logs share no item ({first}); give logs of the same task on the same data"
             )
         for run in runs[1:]:
             for item in shared:
@@ -88,8 +90,13 @@ class Answers:
                         "that the answers cannot be compared; give logs of the same task on the same data"
                     )
         models, items = without_known((_names(runs), tuple(shared)))  # which are shown and written
-        if len(set(models)) < len(models) or len(set(items)) < len(items):
-            raise InvalidInputError("two names in the logs differ by a key alone; rename them in the task")
+        for names in (models, items):
+            name, count = Counter(names).most_common(1)[0]
+            if count > 1:
+                raise InvalidInputError(
+                    f"{count} names in the logs differ by a key alone, and are {shown(name)!r} without it; "
+                    "rename them in the task"
+                )
         return cls(
             models,
             items,
@@ -129,4 +136,6 @@ def _told_apart(run: ModelAnswers, same: Sequence[ModelAnswers]) -> str:
     for length in range(1, len(own) + 1):
         if sum(path[-length:] == own[-length:] for path in paths) == 1:
             return "/".join(own[-length:])
-    raise InvalidInputError(f"{run.model} ({run.source}) is given twice; a model is not compared with itself")
+    raise InvalidInputError(
+        f"{shown(run.model)} ({shown(run.source)}) is given twice; a model is not compared with itself"
+    )

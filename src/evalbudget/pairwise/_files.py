@@ -14,6 +14,7 @@ from evalbudget._spreadsheets import name_as_cell, names_from_cells
 from evalbudget.errors import EvalbudgetError, InvalidInputError, did_you_mean, reason
 from evalbudget.pairwise._preferences import JUDGE, Preference, Preferences, check_preference
 from evalbudget.secrets import without_known
+from evalbudget.shown import shown
 from evalbudget.untrusted import is_plain_file, parsed_json
 
 TIE = "tie"
@@ -170,7 +171,7 @@ def _sides(names: list[str], place: str) -> tuple[str, str]:
         what = "winner and no column value" if name == "winner" else name
         raise InvalidInputError(
             f"{place} has no column {what}.{f'{near}? Rename it.' if near else ''} Found: "
-            f"{', '.join(names) or 'nothing'}; {LAYOUT}"
+            f"{', '.join(map(shown, names)) or 'nothing'}; {LAYOUT}"
         )
     return found
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evalbudget.errors import InvalidInputError
+from evalbudget.shown import shown
 from evalbudget.statistics._bounds import FloatArray, IntArray
 
 JUDGE = "judge"
@@ -190,10 +191,10 @@ class Preferences:
         """
         groups = self._groups()
         if len(groups) > 1:
-            shown = "; ".join(", ".join(names) for names in groups)
+            named = "; ".join(", ".join(map(shown, names)) for names in groups)
             raise InvalidInputError(
                 f"the models fall into {len(groups)} groups that were never compared with one another "
-                f"({shown}), so they cannot be ranked together; compare one model of each group with one of "
+                f"({named}), so they cannot be ranked together; compare one model of each group with one of "
                 "another, or read each group by itself"
             )
 
