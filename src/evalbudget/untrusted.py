@@ -24,7 +24,7 @@ MORE = f"set {VARIABLE} to what your memory holds"
 """The remedy that there always is."""
 
 
-def parsed_json(text: str | bytes) -> Any:
+def parsed_json(text: str | bytes | bytearray) -> Any:
     """Of JSON, and of NaN and Infinity in it.
 
     Raises:

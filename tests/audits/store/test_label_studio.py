@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import io
 import json
+import traceback
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +16,7 @@ from tests.cli.commands import typed
 from evalbudget.audits.store import AuditStore
 from evalbudget.audits.store._store_verdict import still_wanted
 from evalbudget.audits.store.exchange import Imported, LabelStudio, sync
+from evalbudget.audits.store.exchange._label_studio_server import _content
 from evalbudget.cli.main import cli
 from evalbudget.errors import InvalidInputError
 
@@ -132,6 +136,26 @@ def test_a_redirect_gets_no_key(store: AuditStore, server: FakeLabelStudio) -> N
         with pytest.raises(InvalidInputError, match=f"sends elsewhere, to {elsewhere.url}"):
             sync(store, LabelStudio(server.url, LEGACY), None, still_wanted)
         assert elsewhere.requests == []
+
+
+@pytest.mark.parametrize("key", ["one-half-of-it\nother-half", "one-half-of-it\x00", "one-half-of-it-\xe9"])
+def test_a_key_that_no_header_holds_is_refused_and_not_quoted(server: FakeLabelStudio, key: str) -> None:
+    with pytest.raises(
+        InvalidInputError, match="a key for .* set LABEL_STUDIO_API_KEY to a token"
+    ) as refused:
+        LabelStudio(server.url, key).create("a", "b")
+    assert "one-half-of-it" not in "".join(traceback.format_exception(refused.value))
+    assert not server.requests
+
+
+def test_a_reply_is_held_once() -> None:
+    size = 1 << 24
+    tracemalloc.start()
+    try:
+        assert len(_content(io.BytesIO(bytes(size)))) == size
+        assert tracemalloc.get_traced_memory()[1] < 2.6 * size  # with the reply that it is of
+    finally:
+        tracemalloc.stop()
 
 
 def test_tasks_that_are_not_taken_are_missed(store: AuditStore, server: FakeLabelStudio) -> None:

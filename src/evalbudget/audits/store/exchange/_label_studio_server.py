@@ -62,7 +62,7 @@ class LabelStudio:
         key: a legacy token, or a personal access token.
 
     Raises:
-        InvalidInputError: the address is none, or says who asks.
+        InvalidInputError: the address is none, or says who asks, or the key is none.
     """
 
     def __init__(self, url: str, key: str) -> None:
@@ -79,12 +79,20 @@ class LabelStudio:
         self.url = url.rstrip("/")
         self._key = key.strip()
         keep_out({"api_key": self._key})  # a server may repeat it
-        self._header = f"Token {self._key}"
+        self._header = self._said("Token", self._key)
         if self._key.count(".") == 2:  # a JSON web token: it is exchanged for one that lasts minutes
             found = self._ask("POST", "/api/token/refresh", {"refresh": self._key}, header=None)
             lent = self._entry(found, "access", str)
             keep_out({"api_key": lent})
-            self._header = f"Bearer {lent}"
+            self._header = self._said("Bearer", lent)
+
+    def _said(self, kind: str, key: str) -> str:
+        if not (key.isascii() and key.isprintable()):  # else the HTTP client quotes it
+            raise InvalidInputError(
+                f"a key for {self.url} has line breaks or letters that no key has; set "
+                "LABEL_STUDIO_API_KEY to a token of an account there (Account & Settings), all of it and nothing else"
+            )
+        return f"{kind} {key}"
 
     def create(self, title: str, config: str) -> int:
         """A new project; its number."""
@@ -132,9 +140,9 @@ class LabelStudio:
             with ex, suppress(HTTPException, OSError):
                 said = ex.read(2000)
             if 300 <= ex.code < 400:
+                where = without_secrets(str(ex.headers.get("Location")))
                 raise InvalidInputError(
-                    f"{self.url} sends elsewhere, to {ex.headers.get('Location')}; if that is the "
-                    "server, give its "
+                    f"{self.url} sends elsewhere, to {where}; if that is the server, give its "
                     "address as --url (the key is sent nowhere else)"
                 ) from ex
             told = " ".join(without_secrets(said.decode("utf-8", "replace")).split())[:_SHOWN]
@@ -156,14 +164,14 @@ class LabelStudio:
             ) from ex
 
 
-def _content(reply: Any) -> bytes:
+def _content(reply: Any) -> bytearray:
     """All of it, piece by piece: one declared length alone would fill the memory."""
     said = bytearray()
     while piece := reply.read(_PIECE):
         said += piece
         if len(said) > largest():
             raise ValueError(f"it is more than {largest() / 2**30:g} GiB")
-    return bytes(said)
+    return said
 
 
 def sync(
