@@ -140,9 +140,7 @@ def test_a_redirect_gets_no_key(store: AuditStore, server: FakeLabelStudio) -> N
 
 @pytest.mark.parametrize("key", ["one-half-of-it\nother-half", "one-half-of-it\x00", "one-half-of-it-\xe9"])
 def test_a_key_that_no_header_holds_is_refused_and_not_quoted(server: FakeLabelStudio, key: str) -> None:
-    with pytest.raises(
-        InvalidInputError, match="a key for .* set LABEL_STUDIO_API_KEY to a token"
-    ) as refused:
+    with pytest.raises(InvalidInputError, match="set LABEL_STUDIO_API_KEY to a token") as refused:
         LabelStudio(server.url, key).create("a", "b")
     assert "one-half-of-it" not in "".join(traceback.format_exception(refused.value))
     assert not server.requests

@@ -90,7 +90,7 @@ class LabelStudio:
         if not (key.isascii() and key.isprintable()):  # else the HTTP client quotes it
             raise InvalidInputError(
                 f"a key for {self.url} has line breaks or letters that no key has; set "
-                "LABEL_STUDIO_API_KEY to a token of an account there (Account & Settings), all of it and nothing else"
+                "LABEL_STUDIO_API_KEY to a token of an account there (Account & Settings), whole and alone"
             )
         return f"{kind} {key}"
 
