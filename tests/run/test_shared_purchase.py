@@ -445,3 +445,30 @@ def until(found: Callable[[], object]) -> list[Request]:
             return result  # type: ignore[return-value]
         time.sleep(0.05)
     raise AssertionError("it never came")
+
+
+@pytest.mark.parametrize(
+    ("raised", "told"),
+    [
+        (KeyError("x"), StoreError),
+        (InvalidInputError("x"), StoreError),
+        (OSError("x"), OSError),
+        (RuntimeError("x"), RuntimeError),
+        (MemoryError("x"), MemoryError),
+    ],
+)
+def test_what_no_damage_raises_keeps_its_type(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, raised: Exception, told: type[Exception]
+) -> None:
+    def fails(self: Sampler, readings: object) -> None:
+        raise raised
+
+    store = str(tmp_path / "a.sqlite")
+    with workers(2, store) as (one, two):
+        (request,) = one.buy(1)
+        one.tell(score(request))
+        monkeypatch.setattr(Uniform, "tell", fails)
+        with pytest.raises(told) as found:
+            two.look()
+    assert type(found.value) is told
+    assert (store in str(found.value)) == (told is StoreError)

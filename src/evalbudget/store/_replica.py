@@ -11,10 +11,16 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
-from evalbudget.errors import ReplayError, StoreDownError, StoreError
+from evalbudget.errors import EvalbudgetError, ReplayError, StoreDownError, StoreError
 from evalbudget.store._step_log import Step, StepLog
 
 T = TypeVar("T")
+
+_OF_DAMAGE = (
+    *(ArithmeticError, AssertionError, AttributeError, EvalbudgetError, LookupError, RecursionError),
+    *(TypeError, ValueError),
+)
+"""What repeating a step raises whose body is none; whatever else a plugin raises keeps its own type."""
 
 _MANY = 16
 """Steps missed at some turn from which it pays to repeat most of them before the store is taken."""
@@ -117,9 +123,9 @@ class Replica(ABC):
         for step in steps:
             try:
                 self._repeat(step)
-            except (MemoryError, ReplayError, StoreError):
+            except (ReplayError, StoreError):
                 raise
-            except Exception as ex:
+            except _OF_DAMAGE as ex:
                 raise StoreError(
                     f"{self._log.address}: step {self._seen}, {step.kind}, cannot be repeated "
                     f"({type(ex).__name__}: {ex}). It is damaged, or a plugin of this process fails on it: "
