@@ -37,6 +37,8 @@ def test_what_builds_is_pinned_to_one_version_everywhere() -> None:
     release = (ROOT / ".github/workflows/release.yml").read_text()
     assert "pip install --requirement .ci/build-tools.txt\n" in release
     assert "python -m build --no-isolation " in release
+    (pip,) = (line for line in TOOLS if line.startswith("pip=="))
+    assert f"\nPIP := {pip}\n" in (ROOT / "Makefile").read_text()
 
 
 @pytest.mark.parametrize("target", ["floors", "next", "audit-dependencies"])

@@ -100,8 +100,9 @@ YAML = (
 @pytest.mark.claim
 def test_prices_after_any_damage(tmp_path: Path) -> None:
     path = tmp_path / "prices.yaml"
-    assert len(read_prices(reader_of(path, PRICES))) == 3
-    check_damage(PRICES, reader(path, read_prices), path)
+    for valid in (PRICES, b'{"a": {"input": 0.4, "output": 1e-05}, "\\ud83d\\ude00*": {"call": 1}}'):
+        assert read_prices(reader_of(path, valid))
+        check_damage(valid, reader(path, read_prices), path)
     check_linear(reader(path, read_prices), YAML, size=2_000)
 
 
