@@ -148,6 +148,11 @@ def without_secrets(text: str) -> str:
     return str(without_known(text))
 
 
+def quoted(value: object) -> str:
+    """As Python writes it, without secrets: for messages about what somebody gave."""
+    return without_secrets(repr(value))
+
+
 def without_known(value: Any) -> Any:
     """JSON values and dataclasses without values of secrets that are known, and without keys of vendors.
 

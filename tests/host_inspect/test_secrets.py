@@ -26,7 +26,7 @@ from evalbudget import secrets
 from evalbudget.errors import InvalidInputError
 from evalbudget.secrets import without_known
 from evalbudget_inspect import budgeted
-from evalbudget_inspect.judges.judge_names import JudgeModel
+from evalbudget_inspect.judges.judge_names import JudgeModel, read_judges
 from loopback import Server
 
 QUIZ = Path(__file__).parents[2] / "examples" / "race_quiz.py"
@@ -210,6 +210,22 @@ def test_a_key_of_a_judge_of_python_is_in_no_log(make_task: Any, run: Any, tmp_p
     assert run(budgeted(make_task(3), budget=9, judges=[judge, "simulated/other"])).status == "success"
     assert list(tmp_path.rglob("*.eval"))
     assert not leaks(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "judges",
+    [
+        f"[{{api_key: {OTHERS['key']}, ",
+        f"j={{api_key: {OTHERS['key']}, ",
+        {"j": {"model": "a", "model_args": f"api_key={OTHERS['key']}"}},
+        {"j": [f"api_key={OTHERS['key']}"]},
+        [[f"api_key={OTHERS['key']}"]],
+    ],
+)
+def test_judges_that_cannot_be_read_are_quoted_without_their_keys(judges: Any) -> None:
+    with pytest.raises(InvalidInputError, match=r"\*\*\*") as refused:
+        read_judges(judges)
+    assert not found_in(str(refused.value))
 
 
 def test_killed(task_file: Path, tmp_path: Path) -> None:

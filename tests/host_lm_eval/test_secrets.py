@@ -24,6 +24,8 @@ import warm
 from evalbudget import secrets
 from evalbudget.errors import InvalidInputError
 from evalbudget_lm_eval import budgeted
+from evalbudget_lm_eval.arms.arm import arms_of
+from evalbudget_lm_eval.judges.judge_models import read_judges
 from loopback import Server
 
 VARIABLES = {
@@ -197,6 +199,28 @@ def test_a_key_that_python_gives_to_the_host_is_refused(what: str, server: Serve
         )
     assert not server.served
     assert not leaks(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "judges",
+    [
+        {"api_key": ARMS["api_key"]},
+        [{"modle": "a", "api_key": ARMS["api_key"]}],
+        [f"a=b:api_key={ARMS['api_key']}"],
+    ],
+)
+def test_judges_that_cannot_be_read_are_quoted_without_their_keys(judges: Any) -> None:
+    with pytest.raises(InvalidInputError, match=r"\*\*\*") as refused:
+        read_judges(judges)
+    assert not found_in(str(refused.value))
+
+
+def test_arms_are_quoted_without_their_keys() -> None:
+    (arm,) = arms_of({"a": ("m", {"api_key": ARMS["api_key"]})})
+    assert not found_in(repr(arm))
+    with pytest.raises(InvalidInputError, match=r"arm 'b' is \('m', {'api_key': \*\*\*}, 1\)") as refused:
+        arms_of({"b": ("m", {"api_key": ARMS["api_key"]}, 1)})
+    assert not found_in(str(refused.value))
 
 
 def test_killed(server: Server, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.judges import split_entries
-from evalbudget.secrets import keep_out, refuse_secrets
+from evalbudget.secrets import keep_out, quoted, refuse_secrets, without_secrets
 from evalbudget.yaml_text import parsed_yaml, read_yaml
 from evalbudget_inspect.host.private import PrerequisiteError
 
@@ -66,7 +66,7 @@ class JudgeModel:
                 **self.model_args,
             )
         except (ValueError, TypeError, PrerequisiteError) as ex:
-            raise InvalidInputError(f"judge {self.name!r} cannot be used: {ex}") from ex
+            raise InvalidInputError(f"judge {self.name!r} cannot be used: {without_secrets(str(ex))}") from ex
 
     @property
     def is_plain(self) -> bool:
@@ -124,7 +124,7 @@ def _entries(judges: Any) -> Iterator[JudgeModel]:
     if isinstance(judges, str):
         text = judges.strip()
         if text[:1] in ("[", "{"):
-            yield from _entries(parsed_yaml(text, f"judges {judges!r}"))
+            yield from _entries(parsed_yaml(text, f"judges {quoted(judges)}"))
         elif text.endswith((".yaml", ".yml", ".json")):
             yield from _of_file(Path(text))
         else:
@@ -145,7 +145,7 @@ def _entries(judges: Any) -> Iterator[JudgeModel]:
             else:
                 yield entry_of(entry)
     else:
-        raise InvalidInputError(f"judges {judges!r} cannot be read; {_FORMS}")
+        raise InvalidInputError(f"judges {quoted(judges)} cannot be read; {_FORMS}")
 
 
 def entry_of(entry: Any) -> JudgeModel:
@@ -154,7 +154,7 @@ def entry_of(entry: Any) -> JudgeModel:
         return JudgeModel(str(entry), entry)
     if isinstance(entry, str):
         return _of_text(entry)
-    raise InvalidInputError(f"judge {entry!r} is neither a model's name nor a model; {_FORMS}")
+    raise InvalidInputError(f"judge {quoted(entry)} is neither a model's name nor a model; {_FORMS}")
 
 
 def _of_file(path: Path) -> Iterator[JudgeModel]:
@@ -168,7 +168,7 @@ def _of_text(text: str) -> JudgeModel:
     name, equals, value = (part.strip() for part in text.partition("="))
     if not equals:
         return JudgeModel(name, name)
-    return _named(name, parsed_yaml(value, f"judges {text!r}") if value.startswith("{") else value)
+    return _named(name, parsed_yaml(value, f"judges {quoted(text)}") if value.startswith("{") else value)
 
 
 def _named(name: str, value: Any) -> JudgeModel:
@@ -178,7 +178,7 @@ def _named(name: str, value: Any) -> JudgeModel:
         return JudgeModel(name, value)
     if isinstance(value, str) and value:
         return JudgeModel(name, value)
-    raise InvalidInputError(f"judge {name!r} is {value!r}, which is no model; {_FORMS}")
+    raise InvalidInputError(f"judge {name!r} is {quoted(value)}, which is no model; {_FORMS}")
 
 
 def _of_mapping(given: Mapping[str, Any], name: str | None) -> JudgeModel:
@@ -192,7 +192,7 @@ def _of_mapping(given: Mapping[str, Any], name: str | None) -> JudgeModel:
             raise UnknownNameError(f"option of judge {named!r}", str(option), known)
     arguments = given.get("model_args") or {}
     if not isinstance(arguments, Mapping):
-        raise InvalidInputError(f"model_args of judge {named!r} is {arguments!r}; give a mapping")
+        raise InvalidInputError(f"model_args of judge {named!r} is {quoted(arguments)}; give a mapping")
     config = {option: value for option, value in given.items() if option not in _OURS}
     try:
         GenerateConfig(**config)

@@ -14,7 +14,7 @@ from lm_eval.models.api_models import TemplateAPI
 from lm_eval.utils import sanitize_model_name, simple_parse_args_string
 
 from evalbudget.errors import InvalidInputError, JournalError, UnknownNameError
-from evalbudget.secrets import keep_out, without_secrets
+from evalbudget.secrets import keep_out, quoted
 from evalbudget.untrusted import parsed_json
 from evalbudget_lm_eval.host.identity import telling_args
 from evalbudget_lm_eval.run.record import Record
@@ -35,7 +35,7 @@ class Arm:
 
     name: str
     model: str | LM
-    args: Mapping[str, Any] = field(default_factory=dict)
+    args: Mapping[str, Any] = field(default_factory=dict, repr=False)
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -63,7 +63,7 @@ def parse_arm(text: str) -> Arm:
     name, equals, what = (part.strip() for part in text.partition("="))
     model, _, given = what.partition(":")
     if not equals or not name or not model or ":" in name:
-        raise InvalidInputError(f"--arm {text!r} is not NAME=MODEL:ARGS; for example {_EXAMPLE}")
+        raise InvalidInputError(f"--arm {quoted(text)} is not NAME=MODEL:ARGS; for example {_EXAMPLE}")
     return Arm(name, model.strip(), parse_args(given, f"--arm {name}"))
 
 
@@ -83,7 +83,7 @@ def parse_args(text: str, where: str) -> dict[str, Any]:
         return dict(simple_parse_args_string(text))
     except (ValueError, TypeError) as ex:
         raise InvalidInputError(
-            f"{where}: the arguments {without_secrets(text)!r} cannot be read ({ex}); write "
+            f"{where}: the arguments {quoted(text)} cannot be read ({ex}); write "
             "key=value,key=value or a JSON object"
         ) from None
 
@@ -103,7 +103,8 @@ def arms_of(given: Mapping[str, Any]) -> list[Arm]:
             arms.append(Arm(name, str(model), parsed))
         else:
             raise InvalidInputError(
-                f'arm {name!r} is {what!r}; give "model:args", (model, args) or a model object of the host'
+                f'arm {name!r} is {quoted(what)}; give "model:args", (model, args) or a model object of the '
+                "host"
             )
     return arms
 

@@ -9,6 +9,7 @@ from typing import Any
 from lm_eval.utils import simple_parse_args_string
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
+from evalbudget.secrets import quoted
 from evalbudget.untrusted import parsed_json
 from evalbudget_lm_eval.arms.arm import Arm
 
@@ -53,12 +54,14 @@ def parse_setting(text: str) -> Setting:
     for part in text.split(","):
         key, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals or not key:
-            raise InvalidInputError(f"--arm {text!r} is not KEY=VALUE,KEY=VALUE; for example {_EXAMPLE}")
+            raise InvalidInputError(
+                f"--arm {quoted(text)} is not KEY=VALUE,KEY=VALUE; for example {_EXAMPLE}"
+            )
         option, dot, inner = key.partition(".")
         read = next(iter(simple_parse_args_string(f"x={value}").values()), value)
         own = given.setdefault(option, {}) if dot else given
         if not isinstance(own, dict) or (inner if dot else option) in own:
-            raise InvalidInputError(f"--arm {text!r} has {key} twice; give each setting once")
+            raise InvalidInputError(f"--arm {quoted(text)} has {key} twice; give each setting once")
         own[inner if dot else option] = read
     return text.strip(), checked(given, f"--arm {text.strip()}")
 

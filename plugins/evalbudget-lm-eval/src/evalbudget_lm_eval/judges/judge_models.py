@@ -10,7 +10,7 @@ from typing import Any
 from lm_eval.utils import simple_parse_args_string
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
-from evalbudget.secrets import refuse_secrets, without_secrets
+from evalbudget.secrets import quoted, refuse_secrets, without_secrets
 
 _OPTIONS = ("name", "model", "model_args", "gen_kwargs", "apply_chat_template")
 _FORMS = (
@@ -95,7 +95,7 @@ def read_judges(
         UnknownNameError: an option that judges do not have.
     """
     if isinstance(judges, str) or not isinstance(judges, Sequence):
-        raise InvalidInputError(f"judges is {judges!r}; give a list, one entry per judge: {_FORMS}")
+        raise InvalidInputError(f"judges is {quoted(judges)}; give a list, one entry per judge: {_FORMS}")
     found = tuple(_judge(entry, dict(gen_kwargs or {})) for entry in judges)
     names = [judge.name for judge in found]
     for judge in found:
@@ -113,7 +113,7 @@ def _judge(entry: object, shared: dict[str, Any]) -> JudgeSpec:
         kind, args = _parts(entry)
         return _named(None, kind, args, shared, None)
     if not isinstance(entry, Mapping) or not isinstance(entry.get("model"), str):
-        raise InvalidInputError(f"judge {entry!r} names no model; {_FORMS}")
+        raise InvalidInputError(f"judge {quoted(entry)} names no model; {_FORMS}")
     for option in entry:
         if option not in _OPTIONS:
             raise UnknownNameError("option of a judge", str(option), _OPTIONS)
@@ -128,7 +128,7 @@ def _judge(entry: object, shared: dict[str, Any]) -> JudgeSpec:
 def _parts(text: str) -> tuple[str, dict[str, Any]]:
     kind, _, args = text.strip().partition(":")
     if not kind or "=" in kind or "," in kind:
-        raise InvalidInputError(f"judge {text!r} names no kind of model; {_FORMS}")
+        raise InvalidInputError(f"judge {quoted(text)} names no kind of model; {_FORMS}")
     return kind, dict(simple_parse_args_string(args))
 
 

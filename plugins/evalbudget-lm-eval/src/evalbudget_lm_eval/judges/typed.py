@@ -13,7 +13,7 @@ from lm_eval.api.registry import model_registry
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.judges import split_entries
 from evalbudget.judges.schedules import parse_prices
-from evalbudget.secrets import without_secrets
+from evalbudget.secrets import quoted, without_secrets
 from evalbudget.yaml_text import parsed_yaml, read_yaml
 from evalbudget_lm_eval.judges.panel import JudgePanel
 
@@ -52,7 +52,7 @@ def typed_panel(asked: Mapping[str, Any]) -> dict[str, Any]:
 
 def _options(judges: Any) -> dict[str, Any]:
     if not isinstance(judges, str):
-        return _of_parsed(judges, f"judges {judges!r}")
+        return _of_parsed(judges, f"judges {quoted(judges)}")
     text = judges.strip()
     if text.endswith((".yaml", ".yml", ".json")):
         return _of_parsed(read_yaml(Path(text), "file of judges"), text)
