@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from time import thread_time
 from typing import Any
 
 import pytest
@@ -294,6 +295,9 @@ def test_a_file_of_judges_after_any_damage(tmp_path: Path) -> None:
     assert len(read(JUDGES)) == 3
     check_damage(JUDGES, read, path)
     check_linear(read, (b"- a\n", b"[", b"{", b"a: ", b"- {model: a}\n", b"a,", b"'"), size=2_000)
+    began = thread_time()
+    assert len(read("".join(f"- a{i}\n" for i in range(20_000)).encode())) == 20_000
+    assert thread_time() - began < 4.0
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"hello"])

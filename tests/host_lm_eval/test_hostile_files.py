@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+from time import thread_time
 from typing import Any
 
 import pytest
@@ -244,6 +245,9 @@ def test_a_file_of_judges_after_any_damage(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="is no regular expression"):
         read(OPTIONS + b"pattern: '" + b"(" * 3000 + b"'\n")
     check_linear(read, (b"- a\n", b"[", b"{", b"a: ", b"- dummy:x=1\n", b"a,", b"'"), size=2_000)
+    began = thread_time()
+    assert len(read("".join(f"- dummy:model=a{i}\n" for i in range(20_000)).encode())["judges"]) == 20_000
+    assert thread_time() - began < 4.0
 
 
 PIECES = (

@@ -15,6 +15,7 @@ from tests.hostile.damage import FULL, always_the_same, check_damage, check_line
 from tests.hostile.test_core_files import CSV, JSON_LINES, reader
 
 from evalbudget.comparisons import Baseline
+from evalbudget.errors import InvalidInputError
 from evalbudget.pairwise import load_preferences, parse_verdict, read_template
 from evalbudget.prices import read_prices
 from evalbudget.recorded._files import open_scores
@@ -180,6 +181,20 @@ def test_preferences_after_any_damage(tmp_path: Path, suffix: str) -> None:
     assert load_preferences(reader_of(path, valid)).models == ("a", "b")
     check_damage(valid, reader(path, load_preferences), path)
     check_linear(reader(path, load_preferences), [*REPEATS, valid + b"\n"])
+
+
+@pytest.mark.parametrize("apart", [0, 1])
+def test_preferences_of_thousands_of_models_take_no_time(tmp_path: Path, apart: int) -> None:
+    path = tmp_path / "preferences.csv"
+    rows = (f"x,m{i},m{i + 1},1\n" for i in range(0, 8000, 1 + apart))
+    path.write_text("".join(["item,first,second,value\n", *rows]))
+    began = thread_time()
+    if apart:
+        with pytest.raises(InvalidInputError, match="fall into 4000 groups"):
+            load_preferences(path)
+    else:
+        assert load_preferences(path).is_connected
+    assert thread_time() - began < 3.0
 
 
 @pytest.mark.claim

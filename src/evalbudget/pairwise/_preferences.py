@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -167,8 +166,8 @@ class Preferences:
     @property
     def pairs(self) -> list[tuple[int, int]]:
         """Pairs of models that met, the first-named first."""
-        met = set(zip(self.first.tolist(), self.second.tolist(), strict=True))
-        return [(a, b) for a, b in combinations(range(len(self.models)), 2) if met & {(a, b), (b, a)}]
+        met = zip(self.first.tolist(), self.second.tolist(), strict=True)
+        return sorted({(min(both), max(both)) for both in met})
 
     def of_pair(self, a: int, b: int) -> IntArray:
         """Rows in which two models met."""
@@ -205,13 +204,18 @@ class Preferences:
 
     def _groups(self) -> list[list[str]]:
         """Names of models that a chain of comparisons connects."""
-        group = list(range(len(self.models)))
+        above = list(range(len(self.models)))  # the next one on the way to the one that stands for the group
+
+        def stands_for(model: int) -> int:
+            while above[model] != model:
+                above[model] = model = above[above[model]]
+            return model
+
         for a, b in self.pairs:
-            old, new = group[b], group[a]
-            group = [new if each == old else each for each in group]
+            above[stands_for(b)] = stands_for(a)
         groups: dict[int, list[str]] = {}
-        for name, number in zip(self.models, group, strict=True):
-            groups.setdefault(number, []).append(name)
+        for number, name in enumerate(self.models):
+            groups.setdefault(stands_for(number), []).append(name)
         return list(groups.values())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import NamedTuple
@@ -19,9 +20,11 @@ from evalbudget.judges.estimates._scores import JudgeScores
 def short_names(judges: Sequence[str]) -> list[str]:
     """Names for metrics: without the provider where that is unique, and without brackets and slashes."""
     last = [name.rsplit("/", 1)[-1] for name in judges]
-    chosen = [short if last.count(short) == 1 else name for name, short in zip(judges, last, strict=True)]
+    times = Counter(last)
+    chosen = [short if times[short] == 1 else name for name, short in zip(judges, last, strict=True)]
     plain = [re.sub(r"[^\w.:-]+", "_", name) for name in chosen]
-    return [name if plain.count(name) == 1 else f"{name}_{i + 1}" for i, name in enumerate(plain)]
+    times = Counter(plain)
+    return [name if times[name] == 1 else f"{name}_{i + 1}" for i, name in enumerate(plain)]
 
 
 def count_rows(scores: JudgeScores) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -75,7 +76,7 @@ class JudgeScores:
         """
         names = tuple(judges)
         if not names or len(set(names)) != len(names):
-            twice = sorted({name for name in names if names.count(name) > 1})
+            twice = sorted(name for name, times in Counter(names).items() if times > 1)
             raise InvalidInputError(
                 f"the panel lists a judge twice: {', '.join(map(repr, twice))}; list each judge once"
                 if twice

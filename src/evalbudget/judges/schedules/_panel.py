@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
@@ -26,7 +27,7 @@ def check_panel(judges: Sequence[str], *, fewest: int = 2, needed_by: str = "a p
     names = tuple(judges)
     if any(not name for name in names):
         raise InvalidInputError(f"judge number {names.index('')} has no name; give every judge one")
-    twice = sorted({name for name in names if names.count(name) > 1})
+    twice = sorted(name for name, times in Counter(names).items() if times > 1)
     if twice:
         raise InvalidInputError(
             f"judge {', '.join(repr(name) for name in twice)} is listed more than once; list each judge once "

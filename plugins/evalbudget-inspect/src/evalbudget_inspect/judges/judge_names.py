@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
@@ -100,13 +101,13 @@ def read_judges(judges: Judges) -> tuple[JudgeModel, ...]:
         UnknownNameError: an option that models do not have.
     """
     found = tuple(_entries(judges))
-    names = [judge.name for judge in found]
+    names = Counter(judge.name for judge in found)
     for judge in found:
         given: list[object] = [judge.spec()]
         if isinstance(model := judge.model, Model):
             given.append({"extra_headers": model.config.extra_headers, "base_url": model.explicit_base_url})
         refuse_secrets(given, f"judge {judge.name!r}")
-        if judge.name and names.count(judge.name) > 1 and not judge.is_plain:
+        if judge.name and names[judge.name] > 1 and not judge.is_plain:
             raise InvalidInputError(
                 f"two judges are named {judge.name!r}; name them apart, for example "
                 f"'[{{name: cold, model: {judge.model}, temperature: 0}}, {judge.model}]'"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -97,10 +98,10 @@ def read_judges(
     if isinstance(judges, str) or not isinstance(judges, Sequence):
         raise InvalidInputError(f"judges is {quoted(judges)}; give a list, one entry per judge: {_FORMS}")
     found = tuple(_judge(entry, dict(gen_kwargs or {})) for entry in judges)
-    names = [judge.name for judge in found]
+    names = Counter(judge.name for judge in found)
     for judge in found:
         refuse_secrets([judge.args, judge.gen_kwargs], f"judge {judge.name!r}")
-        if names.count(judge.name) > 1:
+        if names[judge.name] > 1:
             raise InvalidInputError(
                 f"two judges are named {judge.name!r}; name them apart: {{name: first, model: {judge.kind}, "
                 "model_args: ...}"
