@@ -82,6 +82,8 @@ def test_many_tasks_go_in_several_requests(tmp_path: Path, server: FakeLabelStud
         (None, LEGACY, 99, "404 .*check --project"),
         ("http://127.0.0.1:9", LEGACY, None, r"cannot be reached \(.*check --url"),
         ("localhost:8080", LEGACY, None, "no address of a server"),
+        ("http://[::1", LEGACY, None, "no address of a server"),
+        ("me:word@localhost:8080", LEGACY, None, "--url has a password or a key in it"),
         ("http://me:word@localhost:8080", LEGACY, None, "--url has a password or a key in it"),
     ],
 )

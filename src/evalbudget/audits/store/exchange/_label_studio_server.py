@@ -66,15 +66,14 @@ class LabelStudio:
     """
 
     def __init__(self, url: str, key: str) -> None:
-        parts = urllib.parse.urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.netloc:
-            raise InvalidInputError(
-                f"--url {url!r} is no address of a server; give for example http://localhost:8080"
-            )
-        if "@" in parts.netloc or without_secrets(url) != url:
+        if "@" in url or without_secrets(url) != url:
             raise InvalidInputError(
                 "--url has a password or a key in it, and is kept beside the store; leave it out, and set "
                 "LABEL_STUDIO_API_KEY to a token of an account"
+            )
+        if not _is_of_a_server(url):
+            raise InvalidInputError(
+                f"--url {url!r} is no address of a server; give for example http://localhost:8080"
             )
         self.url = url.rstrip("/")
         self._key = key.strip()
@@ -162,6 +161,14 @@ class LabelStudio:
             raise InvalidInputError(
                 f"{method} {self.url}{path} answered something that is no JSON ({told}); is it Label Studio?"
             ) from ex
+
+
+def _is_of_a_server(url: str) -> bool:
+    try:
+        parts = urllib.parse.urlsplit(url)
+    except ValueError:  # brackets that do not close, say
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.netloc)
 
 
 def _content(reply: Any) -> bytearray:
