@@ -37,6 +37,7 @@ from evalbudget.races._shared_race import Entry, SharedRace
 from evalbudget.races.prediction import FactorModel
 from evalbudget.races.prediction._files import load_factors, save_factors
 from evalbudget.recorded._files import open_scores
+from evalbudget.recorded._parquet_pages import _sizes
 from evalbudget.repeats.samplers import EBBernstein
 from evalbudget.run import Bill, JournalFile, read_journal
 from evalbudget.run._bill import spent_on
@@ -286,6 +287,24 @@ def test_tables_of_parquet_that_lie_about_their_sizes(tmp_path: Path) -> None:
         assert path.stat().st_size < 1 << 17
     for told in refused_in_a_small_memory([texts, words]):
         assert "unpacks to 0.3 GiB or more, and at most 0.25 are read; split it, or set" in told
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"\x19\xf1\xff\xff\xff\xff\x0f",  # a list of four billion
+        b"\x19\xf3\xff\xff\xff\xff\x0f\0",
+        b"\x1c" * 10_000,
+        b"\x15" + b"\xff" * 11,
+        b"\x25\x08\x15\x01\0",  # less than nothing is packed
+        b"\x25\x08\x15\x08\x25\0\0",  # a number in place of what it holds
+        b"\x1b\x08",
+    ],
+    ids=lambda header: header[:6].hex(),
+)
+def test_pages_without_a_header(tmp_path: Path, header: bytes) -> None:
+    with pytest.raises(ValueError, match=r"a page|a number"):
+        list(_sizes(header, tmp_path))
 
 
 @pytest.mark.parametrize("kind", ["binary", "string_view", "delta"])

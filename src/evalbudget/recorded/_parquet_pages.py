@@ -104,6 +104,8 @@ def _value(data: bytes, at: int, kind: int, *, in_list: bool = False) -> tuple[A
             count, at = _bits(data, at)
         for _ in range(count):
             _, at = _value(data, at, inner, in_list=True)
+            if at > len(data):
+                raise LookupError("a list counts more than there are")
         return None, at
     return None, at + {_BYTE: 1, _DOUBLE: 8}[kind]  # no header has a map
 
