@@ -1,6 +1,6 @@
-"""Repeats around any async client, without a host: budget, journal and an estimate with its interval.
+"""Repeats around any async client, without a host: budget, book and an estimate with its interval.
 
-Run it twice: the second run finds the journal, buys nothing, and prints the same. With a larger budget it
+Run it twice: the second run finds the book, buys nothing, and prints the same. With a larger budget it
 would buy the rest.
 """
 
@@ -8,9 +8,9 @@ import asyncio
 import random
 
 from evalbudget import Design, Request
+from evalbudget.book import drive
 from evalbudget.repeats.estimates import ItemReadings, mean_over_sampled_items
 from evalbudget.repeats.samplers import Auto
-from evalbudget.run import drive
 
 ANSWERS = tuple(f"answer-{n:02}" for n in range(30))
 
@@ -25,11 +25,11 @@ async def judge(request: Request) -> float:
 
 async def main() -> None:
     sampler = Auto(Design(items=ANSWERS), budget=600)
-    journal = await drive(sampler, judge, budget=600, concurrency=20, journal="without_a_host.jsonl")
-    readings = ItemReadings.of_bought(journal.readings, len(ANSWERS))
+    bought = await drive(sampler, judge, budget=600, concurrency=20, book="without_a_host.db")
+    readings = ItemReadings.of_bought(bought.readings, len(ANSWERS))
     estimate = mean_over_sampled_items(readings, allocation=sampler.allocation, bounds=(1, 10))
     interval = estimate.confidence_interval(0.95)
-    print(f"spent {journal.spent:.0f}; estimate {estimate.value:.2f}", end=", ")
+    print(f"spent {bought.spent:.0f}; estimate {estimate.value:.2f}", end=", ")
     print(f"95% interval {interval.low:.2f} to {interval.high:.2f}: items and repeats both random")
 
 

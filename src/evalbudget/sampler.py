@@ -7,11 +7,14 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from inspect import Signature, signature
 from types import MappingProxyType
-from typing import Any, ClassVar, Self, TypedDict
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict
 
 from evalbudget._failures import Failures
 from evalbudget.design import Cell, Design, Reading, Request
 from evalbudget.errors import InvalidInputError, SamplerError
+
+if TYPE_CHECKING:  # numpy takes longer to import than samplers do
+    from evalbudget.cells import Cells, Planned, Stop, Wait
 
 Eligible = Callable[[Cell], bool]
 Option = int | float | str | bool | None | tuple[float, ...]
@@ -61,6 +64,10 @@ class Sampler(ABC):
 
     name: ClassVar[str]
     kind: ClassVar[Kind] = Kind.REPEATS
+    note_kinds: ClassVar[tuple[type, ...]] = ()
+    """Records that notes of this sampler's rounds are made of."""
+    waits_for_all: ClassVar[bool] = True
+    """Whether a round is planned only when every cell of the one before is settled."""
     allocation: Allocation = Allocation.ADAPTIVE  # what may be assumed of a sampler that says nothing
 
     __signature__: ClassVar[Signature]
@@ -100,6 +107,39 @@ class Sampler(ABC):
         self._keeps_count = type(self)._reads is Sampler._reads
         self._closed: set[Cell] = set()
         self.weighs_costs = False
+
+    # what a book calls
+
+    def decide(self, cells: Cells, last: Any) -> Planned | Wait | Stop:
+        """The next round, as a function of what is known and of nothing else.
+
+        Args:
+            cells: every cell that rounds asked for, and what came of it.
+            last: the note of the round before; None at the start.
+
+        Raises:
+            SamplerError: this sampler does not plan.
+        """
+        raise SamplerError(f"sampler {self.name!r} plans no rounds; write it as one that does")
+
+    def look(self, cells: Cells, last: Any) -> None:  # noqa: B027
+        """Take in what became of the cells, for whoever asks this sampler what they prove.
+
+        Args:
+            cells: as in :meth:`decide`.
+            last: the note of the last round; None if there was none.
+        """
+
+    def check(self, reading: Reading) -> None:  # noqa: B027
+        """Refuse a score that this sampler cannot reckon with.
+
+        Raises:
+            InvalidInputError: says why.
+        """
+
+    def rater_of(self, item: int, epoch: int) -> int:
+        """Who scores this item and epoch."""
+        return 0
 
     # what drivers call
 
@@ -222,8 +262,12 @@ class Sampler(ABC):
 
         Raises:
             SamplerError: a reading answers a request that was never asked, or was told before.
+            InvalidInputError: a score cannot be reckoned with; none of the readings is taken in.
         """
-        for reading in readings:
+        told = tuple(readings)
+        for reading in told:
+            self.check(reading)
+        for reading in told:
             request = reading.request
             if self._pending.get(request.id) != request:
                 raise SamplerError(

@@ -9,8 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from evalbudget.cells import Stop, Wait
 from evalbudget.statistics._bounds import BoolArray, FloatArray, IntArray
 from evalbudget.statistics._judge_effects import judge_effects
+
+__all__ = ["QUORUM", "Index", "Note", "Readings", "Round", "Stop", "Wait"]
 
 QUORUM = 0.95
 """Of what was handed out, that must be in before what depends on it is planned."""
@@ -152,18 +155,6 @@ class Note(NamedTuple):
     begin: int = 0
     end: int = 0
     is_head: bool = False
-
-
-class Wait(NamedTuple):
-    """Ask again once so many readings came back."""
-
-    until: int
-
-
-class Stop(NamedTuple):
-    """Ask nothing more."""
-
-    reason: str
 
 
 class Round(NamedTuple):

@@ -15,7 +15,7 @@ from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, Executable, Row, create_engine, event, insert, text
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
-from sqlalchemy.pool import NullPool
+from sqlalchemy.pool import NullPool, StaticPool
 
 from evalbudget.errors import InvalidInputError, StoreDownError, reason
 from evalbudget.secrets import mode_in, without_known
@@ -101,6 +101,25 @@ class Database:
         except BaseException:
             db.close()
             raise
+        return db
+
+    @classmethod
+    def in_memory(
+        cls, layout: Layout, meta: Mapping[str, str], clock: Callable[[], float] = time.time
+    ) -> Database:
+        """A new store that goes with its process.
+
+        Args:
+            layout: its tables.
+            meta: what is known of it from the beginning.
+            clock: seconds since 1970.
+        """
+        engine = create_engine("sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False})
+        event.listen(engine, "connect", _set_up)
+        event.listen(engine, "begin", _begin)
+        db = cls(Address(path=Path(":memory:")), layout, engine, clock)
+        with db.write() as connection:
+            db._fill(connection, meta)
         return db
 
     @classmethod
@@ -261,6 +280,10 @@ class Database:
         if self._connection is None:
             self._connection = self._engine.connect()
             self.connections += 1
+            if self.layout.is_busy and self.address.url is None:
+                driver: Any = self._connection.connection.driver_connection
+                for pragma in ("journal_mode = WAL", "synchronous = NORMAL"):
+                    driver.execute(f"PRAGMA {pragma}")
         # a snapshot needs no lock, and on PostgreSQL all its queries must be of one moment
         level = {} if self.address.url is None else {"isolation_level": _LEVEL[writes]}
         connection = self._connection.execution_options(**{_WRITES: writes}, **level)

@@ -26,6 +26,8 @@ class Layout:
         grows_only: tables whose rows are never changed nor deleted; triggers see to it, whoever writes.
         also: further statements that make such a store, by the name of the dialect.
         error: what is raised about such stores.
+        is_busy: written many times a second; an SQLite file has its latest changes beside it while it is
+            open, and what a machine that loses power was about to write may be gone.
     """
 
     kind: str
@@ -35,6 +37,7 @@ class Layout:
     grows_only: tuple[str, ...]
     also: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     error: type[StoreError] = StoreError
+    is_busy: bool = False
 
     def make(self, connection: Connection) -> None:
         """All tables of a new store, and their triggers."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations, permutations, zip_longest
 from types import MappingProxyType
 from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
+from evalbudget.cells import Cells, Planned
 from evalbudget.design import Cell, Design, Reading
 from evalbudget.errors import Choice, InvalidInputError
 from evalbudget.pairwise._proof import beats, winner
@@ -118,6 +119,9 @@ class PairSampler(Sampler):
         self.batch = batch
         self.pairs = list(combinations(range(self.n_models), 2))
         self._pair_of = {pair: n for n, pair in enumerate(self.pairs)}
+        self._pair_number = np.zeros((self.n_models, self.n_models), np.int64)
+        for pair, n in self._pair_of.items():
+            self._pair_number[pair] = n
         self._number = {pair: n for n, pair in enumerate(permutations(range(self.n_models), 2))}
         order = np.random.default_rng([self.seed, 0]).permutation(design.n_items).tolist()
         self._sequence = [self._sequence_of(pair, order) for pair in range(len(self.pairs))]
@@ -131,6 +135,7 @@ class PairSampler(Sampler):
         self._round: list[Cell] = []  # that is under way
         self._note: Note | None = None  # that was given with it
         self._seen: Note | None = None  # the evidence as last looked at
+        self._looked = False  # it is of a book
         self._begun: IntArray = np.zeros(len(self.pairs), np.int64)
         self._rows: dict[Cell, int] = {}  # of what rounds asked for
         kinds = {"pair": np.int64, "item": np.int64, "a_first": np.bool_, "value": np.float64}
@@ -148,7 +153,9 @@ class PairSampler(Sampler):
     @property
     def proved(self) -> FloatArray:
         """1 where the row's model is proved to beat the column's, shape (n_models, n_models)."""
-        self._seen = (self._seen or Note.start(self.n_models)).after(self._table())
+        if not self._looked:
+            self._seen = (self._seen or Note.start(self.n_models)).after(self._table())
+        assert self._seen is not None
         return beats(self._seen.log, self.delta)
 
     @property
@@ -199,22 +206,60 @@ class PairSampler(Sampler):
         """How many comparisons a pair is given at a time."""
         return max(self.batch, int(table.begun[pair]) // _SHARE)
 
+    # what a book calls
+
+    note_kinds = (Note,)
+
+    def decide(self, cells: Cells, last: Note | None) -> Planned | Stop:
+        """The next comparisons; see :class:`~evalbudget.sampler.Sampler`."""
+        table = self._table_of(cells)
+        planned = self.plan(table, last)
+        if isinstance(planned, Stop):
+            return planned
+        rows = self._portions(planned, table.begun)
+        turns = [cell for turn in zip_longest(*rows) for cell in turn if cell is not None]
+        model, item = (np.array([cell[at] for cell in turns], np.int64) for at in (0, 1))
+        return Planned(model, item, cells.n_rounds, planned.note)
+
+    def look(self, cells: Cells, last: Note | None) -> None:
+        """For :attr:`proved` and :attr:`winner`."""
+        self._seen = (last or Note.start(self.n_models)).after(self._table_of(cells))
+        self._looked = True
+
+    def _table_of(self, cells: Cells) -> Table:
+        first, second = self._shown(cells.model)
+        pair = self._pair_number[np.minimum(first, second), np.maximum(first, second)]
+        a_first = first < second
+        return Table(
+            pairs=self.pairs,
+            pair=pair,
+            item=cells.item,
+            a_first=a_first,
+            value=np.where(a_first, cells.value, 1.0 - cells.value),
+            begun=np.bincount(pair, minlength=len(self.pairs)),
+            length=self._length,
+        )
+
+    def _shown(self, model: IntArray) -> tuple[IntArray, IntArray]:
+        a, b = np.divmod(model, self.n_models - 1)
+        return a, b + (b >= a)
+
+    def _portions(self, planned: Round, begun: IntArray) -> list[list[Cell]]:
+        return [self._sequence[p][begun[p] : begun[p] + n] for p, n in planned.portions.items()]
+
     # what a driver calls
 
-    def tell(self, readings: Iterable[Reading]) -> None:
-        """As :meth:`Sampler.tell`.
+    def check(self, reading: Reading) -> None:
+        """Refuse what is no preference.
 
         Raises:
-            InvalidInputError: a value is outside of 0 to 1; nothing of the readings is taken in.
+            InvalidInputError: the value is outside of 0 to 1.
         """
-        told = list(readings)
-        for reading in told:
-            if reading.value is not None and not 0.0 <= reading.value <= 1.0:
-                raise InvalidInputError(
-                    f"a preference of {reading.value:g} is outside of score_range, 0 to 1: give 1 where the "
-                    "first answer was better, 0 where the second was, 0.5 for a tie"
-                )
-        super().tell(told)
+        if reading.value is not None and not 0.0 <= reading.value <= 1.0:
+            raise InvalidInputError(
+                f"a preference of {reading.value:g} is outside of score_range, 0 to 1: give 1 where the "
+                "first answer was better, 0 where the second was, 0.5 for a tie"
+            )
 
     def _next(self, eligible: Eligible | None) -> Cell | None:
         while True:
@@ -234,7 +279,7 @@ class PairSampler(Sampler):
             self._begin(planned)
 
     def _begin(self, planned: Round) -> None:
-        rows = [self._sequence[p][self._begun[p] : self._begun[p] + n] for p, n in planned.portions.items()]
+        rows = self._portions(planned, self._begun)
         # the first comparison of every pair first
         self._round = [cell for cells in zip_longest(*rows) for cell in cells if cell is not None]
         self._begun = self._begun.copy()

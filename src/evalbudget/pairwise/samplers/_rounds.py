@@ -8,8 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from evalbudget.cells import Stop
 from evalbudget.pairwise._proof import PairEvidence
 from evalbudget.statistics._bounds import BoolArray, FloatArray, IntArray
+
+__all__ = ["Note", "Round", "Stop", "Table"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,9 +82,3 @@ class Round(NamedTuple):
 
     portions: Mapping[int, int]
     note: Note
-
-
-class Stop(NamedTuple):
-    """Ask nothing more."""
-
-    reason: str

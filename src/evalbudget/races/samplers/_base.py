@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar, Unpack
 
 import numpy as np
+from numpy.typing import NDArray
 
+from evalbudget import cells as cells_
+from evalbudget.cells import Planned
 from evalbudget.design import Cell, Design, Reading, Request
 from evalbudget.errors import InvalidInputError, SamplerError
 from evalbudget.missing import Missing, as_missing
 from evalbudget.outage import DOWN_AFTER
-from evalbudget.races._draws import ModelDraws
+from evalbudget.races._draws import Chances, ModelDraws
 from evalbudget.races.samplers._asked import Asked
 from evalbudget.races.samplers._passes import Passes
 from evalbudget.races.samplers._rounds import (
@@ -94,8 +97,8 @@ class RacingSampler(Sampler):
     kind = Kind.MODELS
     takes_one: ClassVar[bool] = False
     """Whether a single model is worth asking."""
-    notes: ClassVar[type[Note]] = Note
-    """What the author's plan hands to the next."""
+    note_kinds: ClassVar[tuple[type, ...]] = (Note, Chances)
+    """The author's own kind of note first, then what there is in it."""
     _common: ClassVar[Any] = BatchOptions
 
     def __init__(
@@ -141,6 +144,7 @@ class RacingSampler(Sampler):
         self._note: Any = None  # of the last round that was begun
         self._planned: Round | Stop | None = None  # what comes after it, as far as is known now
         self._resumed: Any = None  # the note, as far as is known now, while a round is under way
+        self._looked: tuple[Table, Any] | None = None  # of a book
         # the round that is under way
         self._round: Round | None = None
         self._rows = slice(0, 0)
@@ -163,7 +167,7 @@ class RacingSampler(Sampler):
     def start(self, **more: Any) -> Any:
         """The note of a race that has not begun; override it to give what else the note has."""
         m = self._n_models
-        return self.notes(left_at=np.full(m, -1), lost=np.zeros(m, dtype=bool), **more)
+        return self.note_kinds[0](left_at=np.full(m, -1), lost=np.zeros(m, dtype=bool), **more)
 
     def estimates(self, table: Table, note: Any) -> FloatArray:
         """What the leader is chosen by, shape (n_models,); the mean of all scores so far."""
@@ -292,6 +296,68 @@ class RacingSampler(Sampler):
         """The model's cells in draw order, for estimators."""
         return draws_of(*self._now(), model, cost=float(self._requests_of[model]))
 
+    # what a book calls
+
+    def decide(self, cells: cells_.Cells, last: Any) -> Planned | cells_.Stop:
+        """The next round; see :class:`~evalbudget.sampler.Sampler`."""
+        planned = self.plan(self._table_of(cells), last)
+        if isinstance(planned, Stop):
+            return cells_.Stop(planned.reason)
+        return Planned(planned.model, planned.item, cells.n_rounds, planned.note, planned.propensity)
+
+    def look(self, cells: cells_.Cells, last: Any) -> None:
+        """For everything that tells how the race stands."""
+        table = self._table_of(cells)
+        note = self.plan(table, last).note if table.is_finished else self.resumed(table, last)
+        self._looked = table, note
+        self._requests_of = np.bincount(cells.model, cells.tries, self._n_models).astype(np.int64)
+
+    def _table_of(self, cells: cells_.Cells) -> Table:
+        low, high = self.score_range
+        m, n = self._n_models, self._n_items
+        row: IntArray = np.full((m, n), -1, dtype=np.int32)
+        row[cells.model, cells.item] = np.arange(cells.model.size)
+        state = np.array([OPEN, ASKED, READ, CLOSED], np.int8)[cells.state]  # OPEN, TAKEN, CAME, CLOSED
+        value = np.clip((cells.value - low) / (high - low), 0.0, 1.0)
+        begin = int(np.searchsorted(cells.round, cells.n_rounds - 1)) if cells.n_rounds else 0
+        n_finished = cells.n_rounds - bool((state[begin:] < READ).any())
+        there = (cells.round < n_finished) & np.isfinite(value)
+        returned = cells.tries - cells.under_way
+        return Table(
+            model=cells.model,
+            item=cells.item,
+            round=cells.round,
+            value=value,
+            state=state,
+            cost=np.divide(cells.cost, returned, out=np.zeros(value.size), where=returned > 0)
+            if self.weighs_costs
+            else None,
+            row=row,
+            last=slice(begin, value.size),
+            n_finished=n_finished,
+            drawn=np.bincount(cells.model, minlength=m),
+            n_read=np.bincount(cells.model[there], minlength=m),
+            total=np.bincount(cells.model[there], value[there], m).astype(np.float64),
+            lost_at=self._found_down(cells, state, n_finished),
+            is_withdrawn=np.zeros(m, dtype=bool),
+            asked=cells.asked,
+        )
+
+    def _found_down(self, cells: cells_.Cells, state: NDArray[np.int8], n_finished: int) -> IntArray:
+        """Requests in all when the last cells of each model, or all of them, had failed for good; else -1."""
+        found = np.full(self._n_models, -1)
+        asked = np.cumsum(np.bincount(cells.round, cells.tries, n_finished + 1))
+        for model in np.unique(cells.model[state == CLOSED]).tolist():
+            own = np.flatnonzero((cells.model == model) & (cells.round < n_finished))
+            for number in np.unique(cells.round[own]).tolist():
+                upto = own[cells.round[own] <= number]
+                last = upto[-DOWN_AFTER:]
+                enough = last.size == DOWN_AFTER or upto.size == self._n_items
+                if enough and (state[last] == CLOSED).all():
+                    found[model] = int(asked[number])
+                    break
+        return found
+
     # the way in for whole rounds
 
     def next_cells(self, limit: int | None = None) -> Cells | None:
@@ -363,6 +429,8 @@ class RacingSampler(Sampler):
     # rounds
 
     def _table(self) -> Table:
+        if self._looked is not None:
+            return self._looked[0]
         column = self._cells.column
         return Table(
             **{name: column(name) for name in ("model", "item", "round", "value", "state")},
@@ -380,6 +448,8 @@ class RacingSampler(Sampler):
 
     def _now(self) -> tuple[Table, Any]:
         """What is known, and the note of the round under way, or else of the one that comes next."""
+        if self._looked is not None:
+            return self._looked
         self._settle()
         table = self._table()
         if self._round is None:
@@ -497,18 +567,14 @@ class RacingSampler(Sampler):
             self._lose(model)
         self._know_anew()
 
-    def tell(self, readings: Iterable[Reading]) -> None:
-        """Take readings in, in any order, at any time.
+    def check(self, reading: Reading) -> None:
+        """Refuse a score outside ``score_range``.
 
         Raises:
-            SamplerError: a reading answers a request that was never asked, or was told before.
-            InvalidInputError: a score is outside ``score_range``; none of the readings is taken in.
+            InvalidInputError: it is.
         """
-        told = tuple(readings)
-        for reading in told:
-            if reading.value is not None:
-                self._check_range(reading.value, reading.request.cell)
-        super().tell(told)
+        if reading.value is not None:
+            self._check_range(reading.value, reading.request.cell)
 
     def _next(self, eligible: Eligible | None) -> Cell | None:
         while (under_way := self._current()) is not None:

@@ -35,7 +35,7 @@ class FixedBudgetSampler(RacingSampler):
     """
 
     _common = RacingOptions
-    notes = Stage
+    note_kinds = (Stage,)
 
     def __init__(self, design: Design, *, budget: int | None = None, **common: Unpack[RacingOptions]) -> None:
         super().__init__(design, batch=1, options={"budget": budget}, **common)

@@ -49,7 +49,7 @@ class LUCB(RacingSampler):
     """
 
     name = "lucb"
-    notes = Duel
+    note_kinds = (Duel,)
 
     def __init__(
         self, design: Design, *, delta: float = 0.05, margin: float = 0.0, **common: Unpack[BatchOptions]

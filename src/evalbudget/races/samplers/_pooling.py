@@ -83,7 +83,7 @@ class PoolingSampler(RacingSampler):
             ``tau`` or ``t0`` below 1; see also RacingSampler.
     """
 
-    notes: ClassVar[type[Note]] = Pooled
+    note_kinds: ClassVar[tuple[type, ...]] = (Pooled,)
 
     def __init__(
         self,

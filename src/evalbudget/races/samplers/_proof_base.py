@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Unpack
 import numpy as np
 
 from evalbudget.design import Design
+from evalbudget.missing import Missing
 from evalbudget.races.samplers._base import RacingOptions, RacingSampler
 from evalbudget.races.samplers._rounds import Note, Round, Stop, Table
 from evalbudget.sampler import Option
@@ -52,7 +53,7 @@ class ProvingSampler(RacingSampler):
         InvalidInputError: delta is no probability; see also RacingSampler.
     """
 
-    notes: ClassVar[type[Note]] = Proving
+    note_kinds: ClassVar[tuple[type, ...]] = (Proving, BestProof, Missing)
 
     def __init__(
         self,

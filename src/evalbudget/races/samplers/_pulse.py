@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from evalbudget.design import Design
 from evalbudget.races.prediction._coefficient import Coefficient, clipped
 from evalbudget.races.prediction._corrections import corrected
 from evalbudget.races.samplers._pooling import Pooled, PoolingOptions, PoolingSampler
-from evalbudget.races.samplers._rounds import Note, Table, draws_of
+from evalbudget.races.samplers._rounds import Table, draws_of
 from evalbudget.statistics._bounds import BoolArray, FloatArray, IntArray
 
 
@@ -51,7 +51,7 @@ class Pulse(PoolingSampler):
     """
 
     name = "pulse"
-    notes: ClassVar[type[Note]] = Pulsed
+    note_kinds = (Pulsed,)
     _common = PoolingOptions
 
     def __init__(

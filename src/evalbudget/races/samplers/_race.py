@@ -11,6 +11,7 @@ import numpy as np
 from evalbudget.design import Design
 from evalbudget.errors import InvalidInputError
 from evalbudget.races.prediction import FactorModel, choose_anchors, match_items
+from evalbudget.races.prediction._calibration import Calibration
 from evalbudget.races.samplers._additive import AdditiveEffects
 from evalbudget.races.samplers._forecast import Forecast, losses
 from evalbudget.races.samplers._pooling import by_model, content_hash
@@ -123,7 +124,7 @@ class Race(ProvingSampler):
     """
 
     name = "race"
-    notes = Known
+    note_kinds = (Known, *ProvingSampler.note_kinds[1:], AdditiveEffects, Forecast, FactorModel, Calibration)
     _common = ProofOptions
 
     def __init__(

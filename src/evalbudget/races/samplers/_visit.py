@@ -79,7 +79,7 @@ class Visit(RacingSampler):
 
     name = "visit"
     takes_one = True
-    notes = Visits
+    note_kinds = (Visits, Chances, Outlook, FactorModel)
     _common = RacingOptions
 
     def __init__(

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from itertools import zip_longest
 from types import MappingProxyType
 from typing import Unpack
 
 import numpy as np
 
+from evalbudget.cells import Cells, Planned
 from evalbudget.design import Cell, Design, Request
 from evalbudget.errors import InvalidInputError, SamplerError
 from evalbudget.repeats._rounds import Note, Readings, Round, Stop, Wait
-from evalbudget.repeats.samplers._asked import Asked
+from evalbudget.repeats.samplers._asked import Asked, table_of
 from evalbudget.repeats.samplers._goal import Goal
 from evalbudget.repeats.samplers._queue import Queue
 from evalbudget.sampler import Allocation, Eligible, Option, Sampler, SamplerOptions
@@ -94,6 +96,38 @@ class RepeatSampler(Sampler):
     def warm_up(self) -> Round:
         """The first round of most samplers: ``warmup`` readings of each item, in phase 0."""
         return Round(np.tile(self.order, self.warmup), Note(0))
+
+    # what a book calls
+
+    note_kinds = (Note,)
+    waits_for_all = False
+
+    def decide(self, cells: Cells, last: Note | None) -> Planned | Wait | Stop:
+        """The next round; see :class:`~evalbudget.sampler.Sampler`."""
+        self._check_raters()
+        table = table_of(cells, self.design.n_items, self.left(cells), with_costs=self.weighs_costs)
+        if not table.is_open.any():
+            return Wait(table.settled + 1) if table.under_way.any() else Stop(ALL_CLOSED)
+        if self._goal is not None and last is not None and not last.is_head:
+            missing = table.missing_before(last.phase + 1)
+            if missing:
+                return Wait(table.settled + missing)
+            goal = self._goal.of(cells, last.phase)
+            if goal.is_reached(table.is_open.tolist()):
+                return Stop(goal.reason)
+            table = replace(table, is_known=np.array(goal.known))
+        planned = self.plan(table, last)
+        if not isinstance(planned, Round):
+            return planned
+        return Planned(np.zeros(planned.item.size, np.int64), planned.item, planned.note.phase, planned.note)
+
+    def rater_of(self, item: int, epoch: int) -> int:
+        """Whose turn it is."""
+        return 0 if self._judge_of is None else self._judge_of(item, epoch)
+
+    def left(self, cells: Cells) -> int | None:
+        """How many more readings are paid for, if known."""
+        return None
 
     # what drivers call
 

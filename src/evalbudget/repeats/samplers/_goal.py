@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from evalbudget.cells import Cells
 from evalbudget.statistics._anytime_betting import betting_intervals
 from evalbudget.statistics._bounds import Scale
 
@@ -30,6 +31,17 @@ class Goal:
         self._look_at = [0] * n_items  # readings from which on to look again
         self._changed: set[int] = set()
         self._first = 0  # items before it are known, or closed
+
+    def of(self, cells: Cells, phase: int) -> Goal:
+        """What is known of items by readings of this phase and those before it."""
+        goal = Goal(self.half_width, (self._bounds.low, self._bounds.high), len(self.known))
+        rows = np.flatnonzero((cells.phase <= phase) & np.isfinite(cells.value))
+        for item, epoch, value in zip(
+            cells.item[rows].tolist(), cells.epoch[rows].tolist(), cells.value[rows].tolist(), strict=True
+        ):
+            goal.learn(item, epoch, value)
+        goal.newly_known()
+        return goal
 
     @property
     def reason(self) -> str:

@@ -7,6 +7,7 @@ from typing import ClassVar, Unpack
 
 import numpy as np
 
+from evalbudget.cells import Cells
 from evalbudget.design import Cell, Design, Request
 from evalbudget.errors import InvalidInputError
 from evalbudget.repeats._objective import Objective
@@ -99,6 +100,14 @@ class PhasedSampler(RepeatSampler):
         self._next(None)
         self._phase = self._known_phase[cell]
         return self._hand_out(cell)
+
+    def left(self, cells: Cells) -> int | None:
+        """How many more readings are paid for, as far as costs so far tell."""
+        in_all = self._budget
+        if self._money is not None:
+            paid, returned = float(cells.cost.sum()), cells.asked - int(cells.under_way.sum())
+            in_all = int(min(self._money * returned / paid, 1e15) + 1e-6) if paid > 0.0 else None
+        return None if in_all is None else max(in_all - cells.asked, 0)
 
     def plan(self, table: Readings, last: Note | None) -> Round | Wait:
         """The next round of a phase; see :class:`~evalbudget.repeats.phases._plan.Phases`."""

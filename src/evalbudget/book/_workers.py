@@ -1,0 +1,131 @@
+"""Who works on a book, and who is gone: signs of life, and processes of this machine that ended."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from sqlalchemy import Connection, bindparam, func, insert, select, update
+
+from evalbudget.book._tables import LAYOUT, WORKERS
+from evalbudget.shown import shown_logger
+from evalbudget.store import Address, Database
+
+log = shown_logger(__name__)
+
+_SIGN = update(WORKERS).where(WORKERS.c.worker == bindparam("me")).values(until=bindparam("then"))
+_LIVING = select(WORKERS.c.worker, WORKERS.c.name, WORKERS.c.until).where(WORKERS.c.until > 0.0)
+
+
+class Workers:
+    """One worker among those of a book.
+
+    A thread of it gives signs of life, so that a long call is not taken for a dead worker.
+
+    Args:
+        db: of the book.
+        where: it is.
+        lease: seconds without a sign of life after which a worker is taken to be dead.
+        clock: seconds since 1970; of use for files only, a server has its own.
+
+    Attributes:
+        me: number of this worker, from 0.
+    """
+
+    def __init__(self, db: Database, where: Address, lease: float, clock: Callable[[], float]) -> None:
+        self._db, self._where, self._lease, self._clock = db, where, lease, clock
+        self._look_again = 0.0
+        self._watched = 0, 0.0  # this connection, since when
+        with db.write() as connection:
+            last = connection.scalar(select(func.max(WORKERS.c.worker)))
+            self.me = 0 if last is None else int(last) + 1
+            until = db.now(connection) + lease
+            connection.execute(insert(WORKERS), {"worker": self.me, "name": _name(), "until": until})
+        self._over = threading.Event()
+        self._heart: threading.Thread | None = None
+        if where.path != MEMORY:
+            self._heart = threading.Thread(target=self._beat, name="evalbudget lease", daemon=True)
+            self._heart.start()
+
+    def gone(self, connection: Connection) -> list[int]:
+        """Workers that are gone and have not signed off; looked up now and then, none in between."""
+        if time.monotonic() < self._look_again:
+            return []
+        self._look_again = time.monotonic() + min(1.0, self._lease / 6.0)
+        now = self._db.now(connection)
+        if self._watched[0] != self._db.connections:  # while the server was away nobody could give a sign
+            self._watched = self._db.connections, now
+        limit = now if now - self._watched[1] > self._lease else 0.0
+        others = [row for row in connection.execute(_LIVING).all() if row.worker != self.me]
+        return [row.worker for row in others if row.until < limit or _ended(str(row.name))]
+
+    def others(self, connection: Connection) -> bool:
+        """Whether anybody else is at work."""
+        now = self._db.now(connection)
+        rows = connection.execute(_LIVING).all()
+        return any(row.worker != self.me and row.until >= now and not _ended(str(row.name)) for row in rows)
+
+    def sign_off(self, connection: Connection, worker: int) -> None:
+        """This worker, or one that is gone, has nothing under way any more."""
+        connection.execute(_SIGN, {"me": worker, "then": 0.0})
+
+    def close(self) -> None:
+        """Give no more signs of life."""
+        self._over.set()
+        if self._heart is not None:
+            self._heart.join()
+
+    def _beat(self) -> None:
+        db: Database | None = None
+        while not self._over.wait(self._lease / 3.0):
+            try:
+                if db is None:
+                    db = Database.open(self._where, LAYOUT, self._clock)
+                    db.patience = 0.0
+                with db.write(waits=False) as connection:
+                    connection.execute(_SIGN, {"me": self.me, "then": db.now(connection) + self._lease})
+            except Exception as ex:  # whatever it is: the next one may work
+                log.info("no sign of life could be given: %s", ex)
+                if db is not None:
+                    db.close()
+                    db = None
+        if db is not None:
+            db.close()
+
+
+MEMORY = Path(":memory:")
+"""Where a book is that goes with its process."""
+
+
+def _name() -> str:
+    """By which others on this machine can tell whether the process is still there."""
+    return f"{_machine()}/{os.getpid()}/{_birth(os.getpid())}/{secrets.token_hex(4)}"
+
+
+def _ended(name: str) -> bool:
+    """Whether a worker's process was one of this machine, and is no more."""
+    machine, _, rest = name.partition("/")
+    process, _, rest = rest.partition("/")
+    birth = rest.partition("/")[0]
+    return machine == _machine() != "" and process.isdigit() and birth != _birth(int(process))
+
+
+def _machine() -> str:
+    """This start of this machine, and who can see each other's processes; empty where that is not told."""
+    with suppress(OSError):
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        return f"{boot}:{Path('/proc/self/ns/pid').stat().st_ino}"
+    return ""
+
+
+def _birth(process: int) -> str:
+    """When a process began; empty if there is none."""
+    with suppress(OSError, IndexError):
+        said = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
+        return said.rpartition(")")[2].split()[19]
+    return ""

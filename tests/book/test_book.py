@@ -1,0 +1,373 @@
+"""A book in memory, in a file and on a server: who has which cell, what it costs, what is planned when."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evalbudget import Budget, Cell, Design, Reading, Request, Sampler
+from evalbudget.book import LOST, Book
+from evalbudget.errors import BudgetError, SamplerError, StoreError
+from evalbudget.hooks._plugins import plugins
+from evalbudget.pairwise.samplers import duels
+from evalbudget.races.samplers import Race
+from evalbudget.repeats.samplers import EBBernstein, Uniform
+from evalbudget.sampler import Kind
+from evalbudget.store import Address
+from evalbudget.testing import gaussian, play
+
+DESIGN = Design.of_items(6)
+DESIGNS = {
+    Kind.REPEATS: DESIGN,
+    Kind.MODELS: Design(tuple(f"item {n}" for n in range(30)), ("a", "b", "c", "d")),
+    Kind.PAIRS: duels([f"item {n}" for n in range(12)], ("a", "b", "c"), "judge"),
+}
+NAMES = [
+    (kind, name)
+    for kind, table in (
+        (Kind.REPEATS, plugins().samplers),
+        (Kind.MODELS, plugins().racers),
+        (Kind.PAIRS, plugins().duelists),
+    )
+    for name in sorted(table)
+]
+IDS = [f"{kind.value}-{name}" for kind, name in NAMES]
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgresql"])
+def where(request: pytest.FixtureRequest, tmp_path: Path) -> Address | None:
+    if request.param == "memory":
+        return None
+    if request.param == "sqlite":
+        return Address(path=tmp_path / "book.db")
+    server = request.getfixturevalue("postgresql")
+    return Address.parse(f"{server.url}#b{random.getrandbits(48):x}")
+
+
+def made(name: tuple[Kind, str]) -> Sampler:
+    """One that can decide with the budget of these tests."""
+    cls = plugins().sampler(name[1], name[0])
+    own: dict[str, Any] = {"seed": 5}
+    parameters = cls.__signature__.parameters
+    own |= {key: value for key, value in {"t0": 2, "batch": 4, "pilot": 2}.items() if key in parameters}
+    needs_budget = "budget" in parameters and parameters["budget"].default is parameters["budget"].empty
+    return cls(DESIGNS[cls.kind], **own, **({"budget": 90} if needs_budget else {}))
+
+
+def score(cell: Cell) -> float:
+    return min(1.0, max(0.0, round(gaussian(cell) + 0.5)))
+
+
+def buy(
+    book: Book, n: int = 1, *, order: random.Random | None = None, fails: Callable[[Request], bool]
+) -> None:
+    """Trade with so many at once until nothing is left."""
+    flying: list[Request] = []
+    came: list[Reading] = []
+    while not book.finished or flying or came:
+        flying += book.trade(came, n - len(flying))
+        came = []
+        if flying:
+            request = flying.pop(order.randrange(len(flying)) if order else 0)
+            came = [reading(request, fails)]
+
+
+def reading(request: Request, fails: Callable[[Request], bool]) -> Reading:
+    return Reading(request, None, 1.0, "down") if fails(request) else Reading(request, score(request.cell))
+
+
+def never(request: Request) -> bool:
+    return False
+
+
+def at_random(request: Request) -> bool:
+    return random.Random(f"{request.cell} {request.id % 3}").random() < 0.2
+
+
+@contextmanager
+def opened(*given: Any, **named: Any) -> Iterator[Book]:
+    book = Book(*given, **named)
+    try:
+        yield book
+    finally:
+        book.close()
+
+
+def cells_of(book: Book) -> list[Cell]:
+    return [reading.request.cell for reading in book.readings()]
+
+
+@pytest.mark.parametrize("name", NAMES, ids=IDS)
+def test_one_at_a_time_it_decides_as_a_sampler_that_is_asked(name: tuple[Kind, str]) -> None:
+    with opened(made(name), Budget(90)) as book:
+        buy(book, fails=never)
+        expected = play(made(name), 90, score=score)
+        assert [reading.request for reading in book.readings()] == [r.request for r in expected.readings]
+        assert [reading.value for reading in book.readings()] == [r.value for r in expected.readings]
+
+
+@pytest.mark.parametrize("name", NAMES, ids=IDS)
+def test_the_same_wherever_it_is_kept_and_however_often_it_is_left(
+    name: tuple[Kind, str], where: Address | None
+) -> None:
+    with opened(made(name), Budget(90)) as book:
+        buy(book, fails=at_random)
+        expected = book.readings()
+    left = False
+    while not left:
+        with opened(made(name), Budget(90), where) as book:
+            for _ in range(
+                9 if where is not None and where.path else 90
+            ):  # nothing is under way when it is left
+                if where is None:
+                    book._restart()  # all columns are read again
+                book.trade([reading(request, at_random) for request in book.trade((), 1)], 0)
+            left = book.finished
+            assert not left or book.readings() == expected
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in NAMES if plugins().sampler(name[1], name[0]).waits_for_all]
+)
+def test_who_answers_first_decides_nothing_where_rounds_wait_for_all(name: tuple[Kind, str]) -> None:
+    def fails(request: Request) -> bool:  # by the cell and its try, not by when it is asked
+        tries[request.cell] = tries.get(request.cell, 0) + 1
+        return random.Random(f"{request.cell} {tries[request.cell]}").random() < 0.2
+
+    found = []
+    for seed in range(4):
+        tries: dict[Cell, int] = {}
+        with opened(made(name), Budget(400)) as book:
+            buy(book, 1 + 5 * seed, order=random.Random(seed), fails=fails)
+            known = book.cells()
+            found.append(
+                [known.model.tolist(), known.item.tolist(), known.tries.tolist(), known.state.tolist()]
+            )
+    assert found.count(found[0]) == len(found)
+
+
+@pytest.mark.parametrize("n", [1, 7])
+def test_nothing_is_asked_twice_or_above_the_budget(where: Address | None, n: int) -> None:
+    with opened(EBBernstein(DESIGN), Budget(80), where) as book:
+        buy(book, n, order=random.Random(1), fails=at_random)
+        readings = book.readings()
+        assert book.spent == len(readings) == 80
+        came = [r.request.cell for r in readings if r.value is not None]
+        assert len(set(came)) == len(came) < 80
+        assert len({r.request.id for r in readings}) == 80
+
+
+def test_several_workers_share_one_budget(store: str) -> None:
+    rng, where = random.Random(2), Address.parse(store)
+    crew = [Book(EBBernstein(DESIGN), Budget(100), where) for _ in range(4)]
+    flying: list[tuple[Book, Request]] = []
+    asked: list[int] = []
+    while not (all(worker.finished for worker in crew) and not flying):
+        worker = rng.choice(crew)
+        for request in worker.trade((), rng.randrange(3)):
+            flying.append((worker, request))
+            asked.append(request.id)
+        if flying and rng.random() < 0.7:
+            worker, request = flying.pop(rng.randrange(len(flying)))
+            worker.trade([Reading(request, score(request.cell))], 0)
+        elif not flying:
+            for each in crew:
+                each.trade((), 0)
+    assert len(asked) == len(set(asked)) == 100
+    assert {worker.spent for worker in crew} == {100.0}
+    assert crew[0].readings() == crew[3].readings()
+    for worker in crew:
+        worker.close()
+
+
+class Clock:
+    now = 1e9
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_who_is_silent_is_taken_for_dead_and_what_it_had_counts(tmp_path: Path, monkeypatch: Any) -> None:
+    clock, where = Clock(), Address(path=tmp_path / "book.db")
+    monkeypatch.setattr("time.monotonic", clock)
+    silent = Book(Uniform(DESIGN), Budget(20), where, lease=60, clock=clock)
+    had = silent.trade((), 3)
+    with opened(Uniform(DESIGN), Budget(20), where, lease=60, clock=clock) as book:
+        mine = book.trade((), 2)
+        assert {r.cell for r in mine}.isdisjoint(r.cell for r in had)
+        clock.now += 50
+        assert book.spent == 0
+        _sign(book, clock)
+        clock.now += 50
+        again = book.trade((), 3)
+        assert book.spent == 3
+        assert [r.cell for r in again] == [r.cell for r in had]
+        # the silent one comes back: two of its cells are with somebody else, one is not
+        book.trade([Reading(again[2], None, 1.0, "down")], 0)
+        silent.trade([Reading(request, 0.25) for request in had], 0)
+        assert silent.spent == 4
+        buy_rest = [Reading(request, 0.5) for request in (*mine, *again[:2])]
+        book.trade(buy_rest, 0)
+        kept = {r.request.id: (r.value, r.cost, r.error) for r in book.readings()}
+        assert kept[had[0].id] == (None, 1.0, LOST)
+        assert kept[again[0].id] == (0.5, 1.0, None)
+    silent.close()
+
+
+def _sign(book: Book, clock: Clock) -> None:
+    """As the thread does that gives signs of life."""
+    with book._db.write() as connection:
+        from evalbudget.book._workers import _SIGN
+
+        connection.execute(_SIGN, {"me": book._workers.me, "then": clock() + 60})
+
+
+def test_what_came_late_is_read_if_nobody_has_the_cell(tmp_path: Path, monkeypatch: Any) -> None:
+    clock, where = Clock(), Address(path=tmp_path / "book.db")
+    monkeypatch.setattr("time.monotonic", clock)
+    late = Book(Uniform(DESIGN), Budget(6), where, lease=60, clock=clock)
+    had = late.trade((), 2)
+    with opened(Uniform(DESIGN), Budget(6), where, lease=60, clock=clock) as book:
+        clock.now += 61
+        book.trade((), 0)
+        assert book.spent == 2
+        late.trade([Reading(had[0], 0.75, 0.5)], 0)
+        book.trade((), 0)
+        assert book.spent == 1.5
+        kept = {r.request.id: (r.value, r.cost, r.error) for r in book.readings()}
+        assert kept == {had[0].id: (0.75, 0.5, None), had[1].id: (None, 1.0, LOST)}
+    late.close()
+
+
+@pytest.mark.parametrize("committed", [False, True])
+def test_a_turn_whose_end_is_not_known_is_made_again(
+    store: str, monkeypatch: pytest.MonkeyPatch, committed: bool
+) -> None:
+    with opened(Uniform(DESIGN), Budget(20), Address.parse(store)) as book:
+        readings: list[Reading] = []
+        for n in (4, 3):
+            _break_the_next_turn(book, monkeypatch, committed=committed)
+            with pytest.raises(StoreError, match="went away"):
+                book.trade(readings, n)
+            assert book.untold == tuple(readings)
+            requests = book.trade((), n)
+            assert len({r.id for r in requests}) == n
+            assert book.untold == ()
+            readings = [Reading(r, 0.5) for r in requests]
+        book.trade(readings, 0)
+        assert book.spent == len(book.readings()) == 7
+        buy(book, fails=never)
+        assert book.spent == len(set(cells_of(book))) == 20
+
+
+def _break_the_next_turn(book: Book, monkeypatch: pytest.MonkeyPatch, *, committed: bool) -> None:
+    real = book._write
+
+    def write(connection: Any, before: Any) -> None:
+        monkeypatch.setattr(book, "_write", real)
+        real(connection, before)
+        if committed:
+            connection.commit()
+        raise StoreError("the database went away")
+
+    monkeypatch.setattr(book, "_write", write)
+
+
+def test_a_reading_of_what_was_not_asked_is_refused(where: Address | None) -> None:
+    with opened(Uniform(DESIGN), Budget(20), where) as book:
+        (request,) = book.trade((), 1)
+        with pytest.raises(SamplerError, match="request 7"):
+            book.trade([Reading(Request(7, request.cell), 0.5)], 0)
+        with pytest.raises(SamplerError, match="which this worker does not have"):
+            book.trade([Reading(Request(0, request.cell._replace(item=5, epoch=3)), 0.5)], 0)
+        book.trade([Reading(request, 0.5)], 0)
+        with pytest.raises(SamplerError, match="exactly once"):
+            book.trade([Reading(request, 0.5)], 0)
+        assert book.spent == 1
+
+
+def test_a_larger_budget_goes_on_and_others_at_work_must_have_the_same(store: str) -> None:
+    where = Address.parse(store)
+    with opened(Uniform(DESIGN), Budget(10), where) as book:
+        buy(book, fails=never)
+        with pytest.raises(StoreError, match="budget of 10 scores, and this one is 20 scores"):
+            Book(Uniform(DESIGN), Budget(20), where)
+    with opened(Uniform(DESIGN), Budget(20), where) as book:
+        buy(book, fails=never)
+        assert book.spent == 20
+    with opened(Uniform(DESIGN), Budget(10), where) as book:
+        assert book.trade((), 5) == []
+        assert (book.finished, book.spent) == (True, 20)
+
+
+def test_who_stops_stops_all_until_somebody_begins_again(store: str) -> None:
+    where = Address.parse(store)
+    with opened(Uniform(DESIGN), Budget(20), where) as one, opened(Uniform(DESIGN), Budget(20), where) as two:
+        (request,) = two.trade((), 1)
+        one.stop("the model is down")
+        assert two.trade((), 1) == []
+        assert not two.finished
+        two.trade([Reading(request, 0.5)], 0)
+        assert (two.finished, two.stop_reason) == (True, "the model is down")
+    with opened(Uniform(DESIGN), Budget(20), where) as book:
+        buy(book, fails=never)
+        assert book.spent == 20
+
+
+def test_another_task_seed_or_version_is_refused(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    where = Address.parse(store)
+    with opened(Uniform(DESIGN), Budget(20), where, about={"task": "one"}):
+        pass
+    for sampler, about, told in (
+        (Uniform(DESIGN, seed=1), {"task": "one"}, "seed"),
+        (Uniform(DESIGN), {"task": "two"}, "task"),
+        (Uniform(Design.of_items(7)), {"task": "one"}, "another design"),
+    ):
+        with pytest.raises(StoreError, match=told):
+            Book(sampler, Budget(20), where, about=about)
+    monkeypatch.setattr("evalbudget.book._book.__version__", "9.9")
+    with pytest.raises(StoreError, match=r"and this is 9\.9"):
+        Book(Uniform(DESIGN), Budget(20), where, about={"task": "one"})
+
+
+def test_a_budget_below_the_least_begins_nothing(tmp_path: Path) -> None:
+    where = Address(path=tmp_path / "book.db")
+    with pytest.raises(BudgetError, match="give 6 or more"):
+        Book(Uniform(DESIGN), Budget(5), where)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_model_that_is_down_is_not_paid_for_a_long_round() -> None:
+    design = Design(tuple(f"item {n}" for n in range(200)), ("up", "down", "falls"))
+    sampler = Race(design, seed=1)
+    tries: dict[int, int] = {}
+
+    def fails(request: Request) -> bool:
+        model = request.cell.model
+        tries[model] = tries.get(model, 0) + 1
+        return model == 1 or (model == 2 and tries[model] > 30)
+
+    with opened(sampler, Budget(600)) as book:
+        buy(book, 8, order=random.Random(0), fails=fails)
+        book.look()
+        failed = [r.request.cell.model for r in book.readings() if r.value is None]
+    assert sampler.lost == {1, 2}
+    assert sampler.leader() == 0
+    assert max(map(failed.count, (1, 2))) <= 60
+
+
+def test_columns_hold_what_is_asked_of_them() -> None:
+    with opened(Uniform(DESIGN), Budget(60)) as book:
+        requests = book.trade((), 4)
+        book.trade([Reading(requests[0], 1.0), Reading(requests[1], None, 1.0, "down")], 0)
+        cells = book.cells()
+        assert cells.asked == 4
+        assert cells.under_way.tolist()[:4] == [False, False, True, True]
+        assert cells.failures.tolist()[:4] == [0, 1, 0, 0]
+        assert np.isnan(cells.value[1:4]).all()
