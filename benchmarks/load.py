@@ -2,14 +2,14 @@
 
 Usage::
 
-    python benchmarks/load.py journal race
+    python benchmarks/load.py book race
     python benchmarks/load.py all --write-docs
     python benchmarks/load.py all --quick
 """
 
 from __future__ import annotations
 
-from load_sections.sizes import arms, concurrent, items, journal, race, slow
+from load_sections.sizes import arms, concurrent, items, book, race, slow
 from sections import Page, command
 
 PAGE = Page(
@@ -17,7 +17,7 @@ PAGE = Page(
     name="load",
     title="Load: time and memory at large sizes",
     sections={
-        "journal": journal,
+        "book": book,
         "concurrent": concurrent,
         "items": items,
         "race": race,

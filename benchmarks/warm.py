@@ -40,7 +40,7 @@ IMPORTED = {  # what a command would import bit by bit
     "inspect alone": ("inspect_ai._cli.main", "inspect_ai._eval.eval"),
     "none": (),
     "core": (
-        *("evalbudget.run._drive_shared", "evalbudget.repeats.samplers", "evalbudget.testing"),
+        *("evalbudget.book", "evalbudget.repeats.samplers", "evalbudget.testing"),
         *("sqlalchemy.dialects.sqlite.pysqlite", "sqlalchemy.dialects.postgresql.psycopg"),
         "anyio._backends._asyncio",
     ),

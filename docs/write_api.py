@@ -29,6 +29,7 @@ FACES = (
     "evalbudget.audits.policies",
     "evalbudget.audits.store",
     "evalbudget.prices",
+    "evalbudget.book",
     "evalbudget.run",
     "evalbudget.store",
     "evalbudget.backtest",
@@ -41,8 +42,8 @@ FACES = (
 """Packages whose names people may build on."""
 
 MODULES = (
-    *("budget", "closing", "design", "errors", "estimate", "exit_codes", "flags", "journal", "missing"),
-    *("outage", "untrusted", "yaml_text"),
+    *("budget", "cells", "closing", "design", "errors", "estimate", "exit_codes", "flags", "journal"),
+    *("missing", "outage", "untrusted", "yaml_text"),
     *("sampler", "scale", "scorer", "secrets", "shown", "tables", "until"),
     *("comparisons.flags", "pairwise.flags", "audits.flags", "judges.flags", "races.flags"),
     *("repeats.flags", "cli.flags"),

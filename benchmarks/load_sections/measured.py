@@ -16,17 +16,17 @@ import tempfile
 from array import array
 from collections.abc import Callable
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
 
-from evalbudget import Design, Sampler
+from evalbudget import Budget, Design, Sampler
+from evalbudget.book import Book, drive
 from evalbudget.design import Reading, Request
 from evalbudget.hooks import plugins
-from evalbudget.journal import Event, Header
-from evalbudget.run import JournalFile, drive
 from evalbudget.sampler import Kind
+from evalbudget.store import Address
 
 _UNIT = 1024**2 if sys.platform == "darwin" else 1024  # of ru_maxrss, to MiB
 
@@ -50,21 +50,20 @@ def told(seconds: array[float], whole: float) -> dict[str, float]:
     }
 
 
-def journal(readings: int) -> dict[str, float]:
-    """What it takes to record that a score is asked, and then what it is."""
-    design = Design.of_items(1000)
-    sampler = made("uniform", Kind.REPEATS, design)
-    requests = [sampler.ask()[0] for _ in range(readings)]
+def book(readings: int, at_once: int) -> dict[str, float]:
+    """What a reading costs in a book on disk: so many are taken in, and as many handed out, at a time."""
+    sampler = made("uniform", Kind.REPEATS, Design.of_items(1000))
     seconds = array("d")
     with tempfile.TemporaryDirectory() as folder:
-        with JournalFile.create(Path(folder) / "journal.jsonl", Header.of(sampler, "0")) as file:
-            begun = perf_counter()
-            for request in requests:
-                reading = Reading(request, 0.5)
-                start = perf_counter()
-                file.append(Event(request))
-                file.append(Event(request, reading))
-                seconds.append(perf_counter() - start)
+        kept = Book(sampler, Budget(readings), Address(path=Path(folder) / "book.db"))
+        begun = perf_counter()
+        came: list[Reading] = []
+        while not kept.finished:
+            start = process_time()
+            requests = kept.trade(came, at_once)
+            seconds.extend([(process_time() - start) / at_once] * len(requests))
+            came = [Reading(request, 0.5) for request in requests]
+        kept.close()
         return told(seconds, perf_counter() - begun)
 
 
@@ -105,25 +104,18 @@ def race(sampler: str, models: int, items: int, evaluations: int) -> dict[str, f
 
 
 def concurrent(sampler: str, at_once: int, items: int, readings: int, latency: float) -> dict[str, float]:
-    """So many calls under way in one process, of half to one and a half times the latency; with a journal."""
+    """So many calls under way in one process, of half to one and a half times the latency; with a book."""
     one = made(sampler, Kind.REPEATS, Design.of_items(items))
     seconds, waiting, most, draws = array("d"), 0, 0, random.Random(2)
-    spent: dict[int, float] = {}
-    ask, tell = one.ask, one.tell
+    decide = one.decide
 
-    def timed_ask(n: int = 1, **more: Any) -> tuple[Request, ...]:
+    def timed(*given: Any) -> Any:
         start = perf_counter()
-        requests = ask(n, **more)
-        for request in requests:
-            spent[request.id] = perf_counter() - start
-        return requests
+        planned = decide(*given)
+        seconds.append(perf_counter() - start)
+        return planned
 
-    def timed_tell(readings: Any) -> None:
-        readings, start = tuple(readings), perf_counter()
-        tell(readings)
-        seconds.append(perf_counter() - start + spent.pop(readings[0].request.id))
-
-    one.ask, one.tell = timed_ask, timed_tell  # type: ignore[method-assign]
+    one.decide = timed  # type: ignore[method-assign,assignment]
 
     async def answer(request: Request) -> float:
         nonlocal waiting, most
@@ -134,8 +126,8 @@ def concurrent(sampler: str, at_once: int, items: int, readings: int, latency: f
         return float(draws.randrange(5))
 
     with tempfile.TemporaryDirectory() as folder:
-        path, begun = Path(folder) / "journal.jsonl", perf_counter()
-        record = asyncio.run(drive(one, answer, budget=readings, concurrency=at_once, journal=path))
+        path, begun = Path(folder) / "book.db", perf_counter()
+        record = asyncio.run(drive(one, answer, budget=readings, concurrency=at_once, book=path))
         found = told(seconds, perf_counter() - begun)
     return found | {"most": float(most), "spent": record.spent}
 
@@ -155,7 +147,7 @@ def slow(**sizes: Any) -> dict[str, float]:
 
 
 MEASUREMENTS: dict[str, Callable[..., dict[str, float]]] = {
-    "journal": journal,
+    "book": book,
     "items": items,
     "race": race,
     "concurrent": concurrent,

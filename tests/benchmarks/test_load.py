@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.benchmarks.quick import check_table, warm_starts, written
 
-SECTIONS = ["journal", "concurrent", "items", "race", "arms", "slow"]
+SECTIONS = ["book", "concurrent", "items", "race", "arms", "slow"]
 
 
 def test_every_section_at_a_tiny_size(tmp_path: Path) -> None:

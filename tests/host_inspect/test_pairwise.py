@@ -97,7 +97,7 @@ def verdicts() -> type[ModelAPI]:
 def bought(logs: list[Path], folder: Path, answer: Any = verdict, **asked: Any) -> tuple[Any, Any, list[str]]:
     """A purchase through Python: what it found, its log, and what the judge was asked."""
     take_purchases()
-    asked = {"record": folder / "record.jsonl", **asked}
+    asked = {"record": folder / "record.db", **asked}
     judge = get_model("verdicts/judge", memoize=False, answer=answer)
     (log,) = run(pairwise(logs, **asked), judge, folder / "logs")
     found = take_purchases()
@@ -137,7 +137,7 @@ def test_every_comparison_has_a_mark_of_its_own_and_the_same_one_again(
 ) -> None:
     marks = []
     for name in ("one", "again"):
-        _, _, prompts = bought(logs[:2], tmp_path / name, budget=20, record=tmp_path / f"{name}.jsonl")
+        _, _, prompts = bought(logs[:2], tmp_path / name, budget=20, record=tmp_path / f"{name}.db")
         found = [re.findall(r"^\[(?:Answer [AB]|End of the answers) (\w{12})\]$", p, re.M) for p in prompts]
         assert all(len(each) == 3 and len(set(each)) == 1 for each in found)
         marks.append(sorted(each[0] for each in found))
@@ -180,9 +180,7 @@ def test_calls_that_fail_are_paid_and_never_exceed_the_budget(
 ) -> None:
     server.fail(None, times=2, after=3)  # computed, and the connection is cut
     server.fail(GARBLED, times=2, after=10)
-    result = ran(
-        *map(str, logs[:2]), "--judge", JUDGE, "--budget", "40", "--record", str(tmp_path / "r.jsonl")
-    )
+    result = ran(*map(str, logs[:2]), "--judge", JUDGE, "--budget", "40", "--record", str(tmp_path / "r.db"))
     assert "40 of 40 calls of the judge" in result.stdout, result.stderr
     assert 36 <= server.billed <= 40
 
@@ -191,7 +189,7 @@ def test_the_command_prints_and_saves(logs: list[Path], tmp_path: Path, server: 
     saved, told = tmp_path / "preferences.csv", tmp_path / "reading.json"
     asked = (
         *(str(logs[0]), str(logs[1]), "--judge", JUDGE, "--budget", "50", "--log-dir", str(tmp_path)),
-        *("--record", str(tmp_path / "r.jsonl"), "--save", str(saved), "--json", str(told)),
+        *("--record", str(tmp_path / "r.db"), "--save", str(saved), "--json", str(told)),
     )
     result = ran(*asked)
     assert result.returncode == 0, result.stderr
@@ -209,7 +207,7 @@ def test_killed_it_goes_on_and_the_calls_that_were_lost_count(
     logs: list[Path], tmp_path: Path, server: Server
 ) -> None:
     server.hold(20)
-    record = tmp_path / "record.jsonl"
+    record = tmp_path / "record.db"
     asked = (
         *(str(logs[0]), str(logs[1]), "--judge", JUDGE, "--budget", "60", "--max-connections", "4"),
         *("--log-dir", str(tmp_path / "logs"), "--record", str(record), "--display", "none"),
@@ -344,7 +342,7 @@ def test_questions_with_images_are_refused(logs: list[Path], tmp_path: Path) -> 
 
 
 def test_a_budget_below_both_orders_is_refused(logs: list[Path], tmp_path: Path, server: Server) -> None:
-    asked = ("--judge", JUDGE, "--budget", "5", "--record", str(tmp_path / "r.jsonl"))
+    asked = ("--judge", JUDGE, "--budget", "5", "--record", str(tmp_path / "r.db"))
     assert "below 6" in refused(*map(str, logs), *asked)
     assert server.calls() == 0
 

@@ -94,7 +94,7 @@ def test_the_better_model_wins_within_the_budget(logs: list[Path], server: Serve
     assert found.reading is not None
     assert found.reading.sentence == "long beats short, with 95% confidence."
     assert server.most_at_once > 1
-    assert len(list(logs[0].glob("pairwise-*.jsonl"))) == 1
+    assert len(list(logs[0].glob("pairwise-*.db"))) == 1
     again = pairwise(logs[:2], judge=server.judge("judge", num_concurrent=4), budget=60)
     assert (again.rows, server.billed) == (found.rows, 60), "nothing is paid twice"
 
@@ -118,7 +118,7 @@ def test_another_level_and_a_stop_go_on_from_what_was_bought(logs: list[Path], s
     assert stopped.stopped == "a winner is proved"
     assert stopped.calls == server.billed < 200
     assert pairwise(logs, judge=judge, budget=stopped.calls + 20).calls == server.billed == stopped.calls + 20
-    assert len(list(logs[0].glob("pairwise-*.jsonl"))) == 1
+    assert len(list(logs[0].glob("pairwise-*.db"))) == 1
 
 
 def test_replies_without_a_verdict_are_failures_that_cost(logs: list[Path], server: Server) -> None:
@@ -153,7 +153,7 @@ def test_the_command_prints_and_saves(logs: list[Path], tmp_path: Path, server: 
     saved, told = tmp_path / "preferences.jsonl", tmp_path / "reading.json"
     result = ran(
         *(str(logs[0]), str(logs[1]), "--judge", server.judge("judge"), "--budget", "50"),
-        *("--record", str(tmp_path / "r.jsonl"), "--save", str(saved), "--json", str(told)),
+        *("--record", str(tmp_path / "r.db"), "--save", str(saved), "--json", str(told)),
     )
     assert result.returncode == 0, result.stderr
     assert "long beats short, with 95% confidence." in result.stdout
@@ -166,7 +166,7 @@ def test_killed_it_goes_on_and_the_calls_that_were_lost_count(
     logs: list[Path], tmp_path: Path, server: Server
 ) -> None:
     server.hold(20)
-    record = tmp_path / "record.jsonl"
+    record = tmp_path / "record.db"
     asked = (
         *(str(logs[0]), str(logs[1]), "--judge", server.judge("judge", num_concurrent=4)),
         *("--budget", "60", "--record", str(record)),

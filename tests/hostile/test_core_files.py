@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import random
 import sqlite3
 import subprocess
 import sys
@@ -27,6 +28,7 @@ from evalbudget.audits.store import AuditStore
 from evalbudget.audits.store._run import go_on
 from evalbudget.audits.store.exchange import export, import_labels
 from evalbudget.backtest import RecordedScores
+from evalbudget.book import Book
 from evalbudget.budget import Unit
 from evalbudget.design import Reading
 from evalbudget.errors import EvalbudgetError, InvalidInputError
@@ -42,6 +44,7 @@ from evalbudget.repeats.samplers import EBBernstein
 from evalbudget.run import Bill, JournalFile, read_journal
 from evalbudget.run._bill import spent_on
 from evalbudget.run._shared_purchase import SharedPurchase
+from evalbudget.store import Address
 
 CSV = b"model,item,rater,repeat,score\na,x,r,0,1.5\na,y,r,0,2\na,y,r,1,\nb,x,r,0,3\n"
 BOUGHT_CSV = (
@@ -392,6 +395,67 @@ def test_a_journal_after_any_damage(tmp_path: Path) -> None:
         again.ask(20)
 
     check_damage(path.read_bytes(), reader(damaged, go_on), damaged, examples=200)
+
+
+@pytest.mark.claim
+def test_a_book_after_any_damage(tmp_path: Path) -> None:
+    path, damaged = tmp_path / "whole.db", tmp_path / "book.db"
+    rng = random.Random(1)
+
+    def fill(where: Path, n: int) -> None:
+        book = Book(sampler(), Budget(60), Address(path=where))
+        try:
+            for _ in range(n):
+                for request in book.trade((), 2):
+                    value = rng.choice((None, 0.0, 0.5, 1.0))
+                    book.trade([Reading(request, value, 1.0, None if value is not None else "refused")], 0)
+            assert 0.0 <= book.spent <= 60.0
+            book.readings()
+        finally:
+            book.close()
+
+    fill(path, 20)
+    check_damage(path.read_bytes(), reader(damaged, lambda where: fill(where, 4)), damaged, examples=60)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE cells SET state = 7",
+        "UPDATE cells SET state = 'x'",
+        "UPDATE cells SET cell = cell + 1000",
+        "UPDATE cells SET value = NULL",
+        "UPDATE cells SET tries = 0",
+        "UPDATE rounds SET planned = '[]'",
+        'UPDATE rounds SET planned = \'{"record": ["Path", {}]}\'',
+        'UPDATE rounds SET planned = \'{"array": ["|O", [1], "AAAA"]}\'',
+        "UPDATE about SET changes = 1e9",
+        "DELETE FROM rounds",
+        "DELETE FROM about",
+        "UPDATE meta SET value = '{}'",
+        "DROP TABLE calls",
+    ],
+)
+def test_a_book_that_something_else_wrote_into_is_refused(tmp_path: Path, change: str) -> None:
+    path = tmp_path / "book.db"
+    book = Book(sampler(), Budget(60), Address(path=path))
+    book.trade([Reading(request, 0.5) for request in book.trade((), 8)], 3)
+    book.close()
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript("DROP TRIGGER meta_no_update; " + change)
+        db.commit()
+
+    def go_on() -> None:
+        again = Book(sampler(), Budget(60), Address(path=path))
+        try:
+            again.trade((), 5)
+        finally:
+            again.close()
+
+    if "changes = 1e9" in change:
+        go_on()  # nothing is read twice for it
+    else:
+        assert "book.db" in refusal(go_on, path)
 
 
 @pytest.mark.claim

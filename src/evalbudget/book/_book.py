@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from typing import Any
+from collections.abc import Callable, Container, Mapping, Sequence
+from contextlib import closing, suppress
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, bindparam, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
@@ -20,10 +20,12 @@ from evalbudget.book._workers import MEMORY, Workers
 from evalbudget.budget import Budget, Unit, shown_amount
 from evalbudget.cells import CAME, CLOSED, OPEN, TAKEN, Cells, Planned, Stop, Wait
 from evalbudget.design import Cell, Reading, Request
-from evalbudget.errors import BudgetError, EvalbudgetError, SamplerError, StoreError
+from evalbudget.errors import BudgetError, EvalbudgetError, SamplerError, StoreDownError, StoreError
 from evalbudget.sampler import Allocation, Sampler
 from evalbudget.shown import shown_logger
 from evalbudget.store import Address, Database, Terms
+
+T = TypeVar("T")
 
 log = shown_logger(__name__)
 
@@ -110,7 +112,7 @@ class Book:
         self._stop: str | None = None
         self._is_too_dear = False  # the cell that comes next
         self._restart()
-        terms = Terms(__version__, sampler.design.fingerprint, {**sampler.config, **(about or {})})
+        terms = _terms(sampler, about or {})
         self._db = self._opened(terms, clock)
         try:
             self._workers = self._joined(terms, lease, clock)
@@ -153,10 +155,13 @@ class Book:
 
     def _take_turn(self, found: dict[int, tuple[int, float]], n: int) -> int:
         """Tell what is untold, and claim what is missing of n; how many rounds there are."""
-        with self._turn() as connection:
+
+        def act(connection: Connection) -> dict[int, tuple[int, float]]:
             for reading in self._untold:
                 self._take_in(connection, reading)
-            claimed = {} if self._about["stopped"] else self._claim(connection, n - len(found), found)
+            return {} if self._about["stopped"] else self._claim(connection, n - len(found), found)
+
+        claimed = self._turn(act)
         for reading in self._untold:
             self._mine.pop(reading.request.id, None)
         self._untold.clear()
@@ -165,8 +170,7 @@ class Book:
 
     def stop(self, reason: str) -> None:
         """Hand out nothing more, to whichever worker; what is under way may still come back."""
-        with self._turn():
-            self._about["stopped"] = reason
+        self._turn(lambda _: self._about.update(stopped=reason))
 
     def close(self, *, patience: float | None = None) -> None:
         """Leave; what this worker has under way counts at its highest cost, and may be asked by others.
@@ -179,8 +183,7 @@ class Book:
                 self._db.patience = patience
             self._workers.close()
             try:
-                with self._turn() as connection:
-                    self._bury(connection, [self._workers.me])
+                self._turn(lambda connection: self._bury(connection, [self._workers.me]))
             except EvalbudgetError as ex:  # others find out
                 log.warning("a worker could not sign off: %s", ex)
             finally:
@@ -240,20 +243,28 @@ class Book:
 
     # a turn
 
-    @contextmanager
-    def _turn(self) -> Iterator[Connection]:
-        """The book's lock, with what others did since; all or nothing is written when it ends."""
+    def _turn(self, act: Callable[[Connection], T]) -> T:
+        """Do something under the book's lock, knowing what others did; written in whole or not at all."""
         with self._guard:
-            try:
-                with self._db.write() as connection:
-                    before = self._look(connection)
-                    self._bury(connection, self._workers.gone(connection))
-                    yield connection
-                    self._write(connection, before)
-            except BaseException:
-                self._restart()  # nobody knows how far it got
-                self._is_sure = False
-                raise
+            while True:
+                entered = False
+                try:
+                    with self._db.write() as connection:
+                        entered = True
+                        before = self._look(connection)
+                        self._bury(connection, self._workers.gone(connection))
+                        found = act(connection)
+                        self._write(connection, before)
+                    return found
+                except StoreDownError:  # gone in the middle: begin anew, and look how far it got
+                    self._restart()
+                    self._is_sure = False
+                    if not entered:
+                        raise
+                except BaseException:
+                    self._restart()
+                    self._is_sure = False
+                    raise
 
     def _restart(self) -> None:
         self._known = Known(self.sampler)
@@ -379,12 +390,15 @@ class Book:
                 raise SamplerError(
                     f"sampler {self.sampler.name!r} planned an empty round twice; it must wait or stop"
                 )
-            with self._turn() as connection:
-                if self._about["rounds"] == rounds:
-                    text = packed(tuple(planned), self.sampler.note_kinds)
+            text = packed(tuple(planned), self.sampler.note_kinds)
+
+            def begin(connection: Connection) -> None:
+                if self._about["rounds"] == rounds:  # nobody else has
                     connection.execute(insert(ROUNDS), {"round": rounds, "planned": text})
                     self._about["rounds"] += 1
                     self._known.begin(planned)
+
+            self._turn(begin)
             return True
         if isinstance(planned, Wait) and not known.under_way:
             raise SamplerError(
@@ -480,23 +494,50 @@ class Book:
                 connection.execute(insert(ABOUT), {"id": 1, "cap": self.budget.amount, **_NOTHING})
         workers = self._workers = Workers(self._db, self._where, lease, clock)
         try:
-            with self._turn() as connection:
-                cap = self._about["cap"]
-                if cap != self.budget.amount and workers.others(connection):
-                    raise StoreError(
-                        f"{self._where} is being filled with a budget of "
-                        f"{shown_amount(cap, self.budget.unit)}, and this one is {self.budget}; give every "
-                        "worker the same, or wait until those have ended"
-                    )
-                self._about |= {"cap": self.budget.amount}
-                if not workers.others(connection):
-                    self._about["stopped"] = None  # whoever goes on asks again
+            self._turn(self._agree)
         except BaseException:
             workers.close()
             with suppress(EvalbudgetError), self._db.write() as connection:
                 workers.sign_off(connection, workers.me)
             raise
         return workers
+
+    def _agree(self, connection: Connection) -> None:
+        """Others at work must have the same budget; where there are none, this one counts."""
+        cap, others = self._about["cap"], self._workers.others(connection)
+        if others and cap != self.budget.amount:
+            raise StoreError(
+                f"{self._where} is being filled with a budget of {shown_amount(cap, self.budget.unit)}, and "
+                f"this one is {self.budget}; give every worker the same, or wait until those have ended"
+            )
+        self._about["cap"] = self.budget.amount
+        if not others:
+            self._about["stopped"] = None  # whoever goes on asks again
+
+
+def spent_in(sampler: Sampler, where: Address, about: Mapping[str, Any] | None = None) -> float:
+    """What the calls of a book cost, those under way at their highest cost; nothing is written.
+
+    Args:
+        sampler: that plans.
+        where: the book is; nothing need be there.
+        about: as whoever fills it says.
+
+    Raises:
+        StoreError: it is none, or of another purchase.
+        StoreDownError: it cannot be reached.
+    """
+    if not Database.exists(where, LAYOUT):
+        return 0.0
+    with closing(Database.open(where, LAYOUT)) as db, db.read() as connection:
+        kept = connection.scalar(select(META.c.value).where(META.c.key == "terms")) or ""
+        _terms(sampler, about or {}).check(kept, where)
+        found = connection.execute(select(ABOUT.c.spent, ABOUT.c.held)).one_or_none()
+        return 0.0 if found is None else float(found.spent + found.held)
+
+
+def _terms(sampler: Sampler, about: Mapping[str, Any]) -> Terms:
+    return Terms(__version__, sampler.design.fingerprint, {**sampler.config, **about})
 
 
 _NOTHING = {"spent": 0.0, "held": 0.0, "rounds": 0, "calls": 0, "changes": 0, "stopped": None}

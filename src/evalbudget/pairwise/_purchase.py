@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evalbudget._version import __version__
+from evalbudget.book import USED_UP, Bought, drive, spent_in
 from evalbudget.budget import Budget
 from evalbudget.design import Reading, Request
 from evalbudget.errors import BudgetError
 from evalbudget.exit_codes import ExitCode
-from evalbudget.journal import Event, Header, Journal, resume
 from evalbudget.outage import DOWN_AFTER
 from evalbudget.pairwise._answers import Answers
 from evalbudget.pairwise._config import PairwiseConfig
@@ -21,8 +20,9 @@ from evalbudget.pairwise._preferences import Preference, Preferences
 from evalbudget.pairwise._prompt import parse_verdict, prompt_of
 from evalbudget.pairwise._reading import PairwiseReading, read_preferences
 from evalbudget.pairwise.samplers import PairSampler, duels
-from evalbudget.run import UNANSWERED, JournalFile, Tally, drive, read_journal
+from evalbudget.run import Tally
 from evalbudget.statistics._bounds import check_level
+from evalbudget.store import Address
 
 Ask = Callable[[str], Awaitable[str]]
 """Has the judge reply to a prompt: one call. Whatever it raises is a call that failed."""
@@ -107,7 +107,7 @@ def record_name(config: PairwiseConfig, answers: Answers, judge: str) -> str:
     """The name of the file in which the same purchase, and no other, finds what it bought."""
     sampler = sampler_of(config, answers, judge)
     told = f"{sampler.design.fingerprint}{sorted(sampler.config.items())}"
-    return f"pairwise-{hashlib.sha256(told.encode()).hexdigest()[:12]}.jsonl"
+    return f"pairwise-{hashlib.sha256(told.encode()).hexdigest()[:12]}.db"
 
 
 def foreseen(config: PairwiseConfig, answers: Answers, judge: str, record: Path) -> str:
@@ -121,7 +121,7 @@ def foreseen(config: PairwiseConfig, answers: Answers, judge: str, record: Path)
 
     Raises:
         BudgetError: the budget is below one comparison of every pair in both orders.
-        JournalError: the record is of another purchase, or cannot be read.
+        StoreError: the record is of another purchase, or cannot be read.
     """
     sampler = sampler_of(config, answers, judge)
     budget = config.resolve_budget(len(answers.items), len(answers.models))
@@ -135,19 +135,12 @@ def foreseen(config: PairwiseConfig, answers: Answers, judge: str, record: Path)
         f"never more than {budget.amount:,.0f} in all.",
     ]
     if record.exists():
-        had = _paid(record, sampler)
+        had = round(spent_in(sampler, Address.parse(record)))
         told.append(
             f"{record} has {had:,} calls already, which count: at most {max(int(budget.amount) - had, 0):,} "
             "more would be made."
         )
     return "\n".join([*told, "No call was made."])
-
-
-def _paid(record: Path, sampler: PairSampler) -> int:
-    """Calls that a record has, those that were cut off included."""
-    journal = read_journal(record)
-    Header.check(journal.header or Header.of(sampler, __version__), sampler)
-    return round(journal.spent) + len(journal.pending)
 
 
 def check_least(sampler: PairSampler, budget: Budget) -> None:
@@ -188,7 +181,7 @@ async def buy_preferences(
 
     Raises:
         BudgetError: the budget is below one comparison of every pair in both orders.
-        JournalError: the record is of another purchase, or cannot be written.
+        StoreError: the record is of another purchase, or cannot be written.
     """
     sampler = sampler_of(config, answers, judge)
     budget = config.resolve_budget(len(answers.items), len(answers.models))
@@ -199,10 +192,11 @@ async def buy_preferences(
     def told(value: float | None) -> None:
         nonlocal in_vain
         in_vain = 0 if value is not None else in_vain + 1
-        if in_vain >= _DOWN:  # those under way still come back
-            sampler.stop_reason = (
-                f"the judge gave no verdict in {_DOWN} calls in a row; the same command goes on from here"
-            )
+
+    def down() -> str | None:
+        if in_vain < _DOWN:
+            return None
+        return f"the judge gave no verdict in {_DOWN} calls in a row; the same command goes on from here"
 
     async def answer(request: Request) -> Reading:
         first, second = sampler.shown(request.cell)
@@ -226,28 +220,8 @@ async def buy_preferences(
         ends = " ".join(reply.split())[-_SHOWN:]
         return Reading(request, None, 1.0, f"no verdict in the reply: {ends!r}")
 
-    if record.exists():
-        with JournalFile.open(record) as file:
-            _go_on(file, sampler, record)
-            journal = await drive(
-                sampler, answer, budget=budget.amount, concurrency=concurrency, journal=file
-            )
-    else:
-        journal = await drive(sampler, answer, budget=budget.amount, concurrency=concurrency, journal=record)
-    return _bought(config, answers, judge, sampler, journal, budget)
-
-
-def _go_on(file: JournalFile, sampler: PairSampler, record: Path) -> None:
-    """Bring a sampler that was not asked yet to where its record ends; whether to stop is decided afterwards.
-
-    Calls that a killed process had under way count: they may be billed, and their replies are gone.
-    """
-    Header.check(file.journal.header or Header.of(sampler, __version__), sampler)
-    for request in file.journal.pending:
-        file.append(Event(request, Reading(request, None, 1.0, UNANSWERED)))
-    stops, sampler.until_proved = sampler.until_proved, False
-    resume(sampler, file.journal, path=record)
-    sampler.until_proved = stops
+    bought = await drive(sampler, answer, budget=budget, concurrency=concurrency, book=record, until=down)
+    return _told(config, answers, judge, sampler, bought, budget)
 
 
 def _token(seed: int, answers: Answers, item: int, first: int, second: int) -> str:
@@ -256,18 +230,18 @@ def _token(seed: int, answers: Answers, item: int, first: int, second: int) -> s
     return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
-def _bought(
+def _told(
     config: PairwiseConfig,
     answers: Answers,
     judge: str,
     sampler: PairSampler,
-    journal: Journal,
+    bought: Bought,
     budget: Budget,
 ) -> PairwisePurchase:
     rows = []
     tally = Tally()
     # along the sequences of the pairs, as the sampler looks at them, also where a call was repeated
-    for reading in sorted(journal.readings, key=lambda each: sampler.place(each.request.cell)):
+    for reading in sorted(bought.readings, key=lambda each: sampler.place(each.request.cell)):
         tally.count(reading)
         if reading.value is not None:
             first, second = sampler.shown(reading.request.cell)
@@ -282,9 +256,9 @@ def _bought(
         tuple(rows),
         found,
         budget,
-        round(journal.spent),
+        round(bought.spent),
         tally.failures,
-        sampler.stop_reason or "the budget is used up",
+        "the budget is used up" if bought.stopped == USED_UP else bought.stopped,
         answers.left_out,
         config.until_proved,
     )

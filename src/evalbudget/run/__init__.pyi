@@ -2,8 +2,6 @@ from ._bill import Bill as Bill
 from ._bill import BillRow as BillRow
 from ._bill import Hold as Hold
 from ._bill import spent_on as spent_on
-from ._drive import Answer as Answer
-from ._drive import drive as drive
 from ._forecast import Forecast as Forecast
 from ._forecast import at_most as at_most
 from ._journal_file import JournalFile as JournalFile

@@ -114,8 +114,7 @@ def record_beside(log: str, config: PairwiseConfig, answers: Answers, judge: str
 def _folder(log: str) -> Path:
     if "://" in log:
         raise InvalidInputError(
-            f"what is bought would be kept beside {log}, and a record is a local file; give --record "
-            "FILE.jsonl"
+            f"what is bought would be kept beside {log}, and a record is a local file; give --record FILE.db"
         )
     path = Path(log).resolve()
     return path if path.is_dir() else path.parent
