@@ -13,6 +13,8 @@ import pytest
 
 from evalbudget import Budget, Cell, Design, Reading, Request, Sampler
 from evalbudget.book import LOST, Book
+from evalbudget.book._copy import Copy
+from evalbudget.book._statements import TOO_LATE
 from evalbudget.errors import BudgetError, SamplerError, StoreError
 from evalbudget.hooks._plugins import plugins
 from evalbudget.pairwise.samplers import duels
@@ -126,7 +128,7 @@ def test_the_same_wherever_it_is_kept_and_however_often_it_is_left(
                 9 if where is not None and where.path else 90
             ):  # nothing is under way when it is left
                 if where is None:
-                    book._restart()  # all columns are read again
+                    book._copy = Copy(book.sampler, book._where)  # all columns are read again
                 book.trade([reading(request, at_random) for request in book.trade((), 1)], 0)
             left = book.finished
             assert not left or book.readings() == expected
@@ -210,12 +212,12 @@ def test_who_is_silent_is_taken_for_dead_and_what_it_had_counts(tmp_path: Path, 
         assert [r.cell for r in again] == [r.cell for r in had]
         # the silent one comes back: two of its cells are with somebody else, one is not
         book.trade([Reading(again[2], None, 1.0, "down")], 0)
-        silent.trade([Reading(request, 0.25) for request in had], 0)
-        assert silent.spent == 4
+        silent.trade([Reading(request, 0.25, 0.5) for request in had], 0)
+        assert silent.spent == 3 * 0.5 + 1
         buy_rest = [Reading(request, 0.5) for request in (*mine, *again[:2])]
         book.trade(buy_rest, 0)
         kept = {r.request.id: (r.value, r.cost, r.error) for r in book.readings()}
-        assert kept[had[0].id] == (None, 1.0, LOST)
+        assert {kept[request.id] for request in had} == {(None, 0.5, TOO_LATE)}
         assert kept[again[0].id] == (0.5, 1.0, None)
     silent.close()
 
@@ -267,16 +269,15 @@ def test_a_turn_whose_end_is_not_known_is_made_again(
 
 
 def _break_the_next_turn(book: Book, monkeypatch: pytest.MonkeyPatch, *, committed: bool) -> None:
-    real = book._write
+    real = book._copy.write
 
-    def write(connection: Any, before: Any) -> None:
-        monkeypatch.setattr(book, "_write", real)
-        real(connection, before)
+    def write(connection: Any) -> None:
+        real(connection)
         if committed:
             connection.commit()
         raise StoreError("the database went away")
 
-    monkeypatch.setattr(book, "_write", write)
+    monkeypatch.setattr(book._copy, "write", write)
 
 
 def test_a_reading_of_what_was_not_asked_is_refused(where: Address | None) -> None:
@@ -331,7 +332,7 @@ def test_another_task_seed_or_version_is_refused(store: str, monkeypatch: pytest
     ):
         with pytest.raises(StoreError, match=told):
             Book(sampler, Budget(20), where, about=about)
-    monkeypatch.setattr("evalbudget.book._book.__version__", "9.9")
+    monkeypatch.setattr("evalbudget.book._opening.__version__", "9.9")
     with pytest.raises(StoreError, match=r"and this is 9\.9"):
         Book(Uniform(DESIGN), Budget(20), where, about={"task": "one"})
 

@@ -6,64 +6,32 @@ import math
 import threading
 import time
 from collections.abc import Callable, Container, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, bindparam, insert, select, update
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import Connection, select
 
-from evalbudget._version import __version__
+from evalbudget.book._copy import Copy
 from evalbudget.book._known import Known
-from evalbudget.book._notes import packed, unpacked
-from evalbudget.book._tables import ABOUT, CALLS, CELLS, LAYOUT, META, ROUNDS
+from evalbudget.book._opening import opened, terms_of
+from evalbudget.book._statements import IS_TOLD, LOST, TAKEN_BY, TOO_LATE
+from evalbudget.book._tables import CALLS, CELLS
 from evalbudget.book._workers import MEMORY, Workers
-from evalbudget.budget import Budget, Unit, shown_amount
+from evalbudget.budget import Budget, shown_amount
 from evalbudget.cells import CAME, CLOSED, OPEN, TAKEN, Cells, Planned, Stop, Wait
 from evalbudget.design import Cell, Reading, Request
-from evalbudget.errors import BudgetError, EvalbudgetError, SamplerError, StoreDownError, StoreError
+from evalbudget.errors import EvalbudgetError, SamplerError, StoreDownError, StoreError
 from evalbudget.sampler import Allocation, Sampler
 from evalbudget.shown import shown_logger
-from evalbudget.store import Address, Database, Terms
+from evalbudget.store import Address
 
 T = TypeVar("T")
 
 log = shown_logger(__name__)
 
-LOST = "cut off: its process ended"
-"""Why a call has no reply whose worker is gone."""
 USED_UP = "budget used up"
 """Why nothing more is asked, where nothing else ended it."""
 _SLACK = 1e-9
-
-_ROUNDS = select(ROUNDS).where(ROUNDS.c.round >= bindparam("after")).order_by(ROUNDS.c.round)
-_CHANGED = select(CELLS).where(CELLS.c.changed > bindparam("after")).order_by(CELLS.c.changed)
-_TAKEN = (
-    select(CELLS.c.cell, CELLS.c.call, CALLS.c.most, CALLS.c.cost)
-    .join_from(CELLS, CALLS, CELLS.c.call == CALLS.c.call)
-    .where(CELLS.c.state == TAKEN, CELLS.c.worker == bindparam("whose"))
-)
-_IS_TOLD = select(CALLS.c.cost).where(
-    CALLS.c.call == bindparam("which"), CALLS.c.error.is_distinct_from(LOST)
-)
-_SETTLE = (
-    update(CALLS)
-    .where(CALLS.c.call == bindparam("which"))
-    .values(cost=bindparam("paid"), error=bindparam("why"))
-)
-_ABOUT = ("cap", "spent", "held", "rounds", "calls", "changes", "stopped")
-_KEEP = update(ABOUT).values({name: bindparam(f"new_{name}") for name in _ABOUT})
-
-
-_COLUMNS = [column.name for column in CELLS.columns]
-
-
-def _upsert(insert_into: Any) -> Any:
-    rows = insert_into(CELLS)
-    changed = {name: rows.excluded[name] for name in _COLUMNS if name != "cell"}
-    return rows.on_conflict_do_update(index_elements=["cell"], set_=changed)
-
-
-_UPSERT = {"sqlite": _upsert(sqlite.insert), "postgresql": _upsert(postgresql.insert)}
 
 
 class Book:
@@ -111,11 +79,10 @@ class Book:
         self._planned_at = -1, -1  # rounds and settled tries when nothing could be planned
         self._stop: str | None = None
         self._is_too_dear = False  # the cell that comes next
-        self._restart()
-        terms = _terms(sampler, about or {})
-        self._db = self._opened(terms, clock)
+        self._copy = Copy(sampler, self._where)
+        self._db = opened(self._where, sampler, budget, terms_of(sampler, about or {}), clock)
         try:
-            self._workers = self._joined(terms, lease, clock)
+            self._workers = self._joined(lease, clock)
         except BaseException:
             self._db.close()
             raise
@@ -251,79 +218,23 @@ class Book:
                 try:
                     with self._db.write() as connection:
                         entered = True
-                        before = self._look(connection)
+                        self._copy.look(connection)
                         self._bury(connection, self._workers.gone(connection))
                         found = act(connection)
-                        self._write(connection, before)
+                        self._copy.write(connection)
                     return found
-                except StoreDownError:  # gone in the middle: begin anew, and look how far it got
-                    self._restart()
-                    self._is_sure = False
-                    if not entered:
+                except BaseException as ex:  # nobody knows how far it got: begin anew, and look
+                    self._copy, self._is_sure = Copy(self.sampler, self._where), False
+                    if not entered or not isinstance(ex, StoreDownError):
                         raise
-                except BaseException:
-                    self._restart()
-                    self._is_sure = False
-                    raise
 
-    def _restart(self) -> None:
-        self._known = Known(self.sampler)
-        self._about: dict[str, Any] = {**dict.fromkeys(_ABOUT, 0), "stopped": None, "changes": 0}
-        self._cells: dict[int, dict[str, Any]] = {}  # rows to be written at the end of a turn
-        self._calls: list[dict[str, Any]] = []
-        self._settled: list[dict[str, Any]] = []
+    @property
+    def _known(self) -> Known:
+        return self._copy.known
 
-    def _write(self, connection: Connection, before: Mapping[str, Any]) -> None:
-        if self._calls:
-            connection.execute(insert(CALLS), self._calls)
-        if self._settled:
-            connection.execute(_SETTLE, self._settled)
-        if self._cells:
-            connection.execute(_UPSERT[connection.dialect.name], list(self._cells.values()))
-        if self._about != before:
-            connection.execute(_KEEP, {f"new_{name}": value for name, value in self._about.items()})
-        self._calls, self._settled, self._cells = [], [], {}
-
-    def _look(self, connection: Connection) -> dict[str, Any]:
-        """What others did, as columns; returns the numbers that are kept."""
-        about = connection.execute(select(ABOUT)).one()
-        try:
-            if about.rounds > len(self._known.notes):
-                for row in connection.execute(_ROUNDS, {"after": len(self._known.notes)}):
-                    self._known.begin(Planned(*unpacked(row.planned, self.sampler.note_kinds)))
-            if about.changes > self._about["changes"]:
-                for row in connection.execute(_CHANGED, {"after": self._about["changes"]}):
-                    self._set(row.cell, row.state, row.value, row.tries, row.cost, row.call)
-        except (LookupError, TypeError, ValueError, AttributeError) as ex:
-            raise StoreError(f"{self._where} is damaged: {ex}; restore a copy, or begin a new one") from ex
-        self._about = {name: getattr(about, name) for name in _ABOUT}
-        return dict(self._about)
-
-    def _set(self, cell: int, state: int, value: float | None, tries: int, cost: float, call: int) -> None:
-        if not (0 <= cell < len(self._known) and state in range(4) and tries >= (state != CLOSED)):
-            raise ValueError(f"cell {cell} is in state {state} after {tries} tries")
-        if (state == CAME) != (value is not None and math.isfinite(value)):
-            raise ValueError(f"cell {cell} is in state {state} with the score {value}")
-        self._known.set(cell, state, value, tries, cost, call)
-
-    def _change(
-        self, cell: int, state: int, call: int, *, value: float | None = None, paid: float = 0.0
-    ) -> None:
-        """Change a cell, here and at the end of the turn in the book."""
-        self._about["changes"] += 1
-        tries = self._known.of("tries", cell) + (state == TAKEN)
-        cost = self._known.of("cost", cell) + paid
-        self._known.set(cell, state, value, tries, cost, call)
-        self._cells[cell] = {
-            "cell": cell,
-            "state": state,
-            "worker": self._workers.me,
-            "call": call,
-            "tries": tries,
-            "value": value,
-            "cost": cost,
-            "changed": self._about["changes"],
-        }
+    @property
+    def _about(self) -> dict[str, Any]:
+        return self._copy.about
 
     # claiming
 
@@ -342,7 +253,7 @@ class Book:
         """Cells and highest costs of up to n calls, by their numbers; ``had`` are those of this trade."""
         found: dict[int, tuple[int, float]] = {}
         if not self._is_sure:  # handed out in a turn whose end was not known
-            rows = connection.execute(_TAKEN, {"whose": self._workers.me}).all()
+            rows = connection.execute(TAKEN_BY, {"whose": self._workers.me}).all()
             found = {
                 row.call: (row.cell, row.most)
                 for row in rows
@@ -350,18 +261,14 @@ class Book:
             }
             self._is_sure = True
         for hopeless in self._known.hopeless():
-            self._change(hopeless, CLOSED, self._known.of("call", hopeless))
+            self._copy.change(hopeless, CLOSED, self._workers.me, self._known.of("call", hopeless))
         while len(found) < n:
             cell = self._known.take(lambda number: self._cost(number) <= self._free + _SLACK)
             self._is_too_dear = cell is None and self._known.waits
             if cell is None:
                 break
-            call, most = self._about["calls"], self._cost(cell)
-            self._about["calls"] += 1
-            self._about["held"] += most
-            self._calls.append({"call": call, "cell": cell, "worker": self._workers.me, "most": most})
-            self._change(cell, TAKEN, call)
-            found[call] = cell, most
+            most = self._cost(cell)
+            found[self._copy.call(cell, self._workers.me, most)] = cell, most
         return found
 
     def _request(self, call: int, cell: int) -> Request:
@@ -390,13 +297,11 @@ class Book:
                 raise SamplerError(
                     f"sampler {self.sampler.name!r} planned an empty round twice; it must wait or stop"
                 )
-            text = packed(tuple(planned), self.sampler.note_kinds)
+            text = self._copy.text_of(planned)
 
             def begin(connection: Connection) -> None:
                 if self._about["rounds"] == rounds:  # nobody else has
-                    connection.execute(insert(ROUNDS), {"round": rounds, "planned": text})
-                    self._about["rounds"] += 1
-                    self._known.begin(planned)
+                    self._copy.begin(connection, planned, text)
 
             self._turn(begin)
             return True
@@ -421,9 +326,11 @@ class Book:
     def _take_in(self, connection: Connection, reading: Reading) -> None:
         call = reading.request.id
         cell, most = self._mine[call]
-        if self._known.of("call", cell) != call:
-            return  # this worker was taken for dead, and somebody else asked the cell again
-        if not self._is_sure and connection.scalar(_IS_TOLD, {"which": call}) is not None:
+        if not self._is_sure and connection.scalar(IS_TOLD, {"which": call}) is not None:
+            return
+        if self._known.of("call", cell) != call:  # it was taken for dead, and somebody else has the cell
+            self._about["spent"] += reading.cost - most
+            self._copy.settle(call, reading.cost, TOO_LATE)
             return
         if self._known.of("state", cell) == TAKEN:
             self._about["held"] -= most
@@ -445,15 +352,16 @@ class Book:
     ) -> None:
         """A call came back, or never will; ``before`` is what was counted for it already."""
         self._about["spent"] += cost
-        self._settled.append({"which": call, "paid": cost, "why": error and self._db.storable(error)})
-        self._change(cell, OPEN if value is None else CAME, call, value=value, paid=cost - before)
+        self._copy.settle(call, cost, error and self._db.storable(error))
+        state = OPEN if value is None else CAME
+        self._copy.change(cell, state, self._workers.me, call, value=value, paid=cost - before)
         if not self._known.under_way:
             self._about["held"] = 0.0  # what rounding left
 
     def _bury(self, connection: Connection, workers: Sequence[int]) -> None:
         """What these have under way counts at its highest cost, and is asked again."""
         for worker in workers:
-            lost = connection.execute(_TAKEN, {"whose": worker}).all()
+            lost = connection.execute(TAKEN_BY, {"whose": worker}).all()
             if lost and worker != self._workers.me:
                 log.warning(
                     "a worker is gone; %d calls that it had count as spent, and are asked again", len(lost)
@@ -465,33 +373,8 @@ class Book:
 
     # opening
 
-    def _opened(self, terms: Terms, clock: Callable[[], float]) -> Database:
-        """The book, begun if nothing is there."""
-        meta = {"terms": terms.as_json()}
-        in_memory = self._where.path == MEMORY
-        if in_memory or not Database.exists(self._where, LAYOUT):
-            least = self.sampler.minimum_readings
-            if self.budget.unit is Unit.SCORES and self.budget.amount < least:
-                raise BudgetError(
-                    f"budget of {self.budget} is below the {least} that {self.sampler.name} needs before it "
-                    f"can choose; give {least} or more"
-                )
-            if in_memory:
-                return Database.in_memory(LAYOUT, meta, clock)
-            try:
-                return Database.create(self._where, LAYOUT, meta, clock)
-            except FileExistsError:  # somebody else was quicker
-                pass
-        return Database.open(self._where, LAYOUT, clock)
-
-    def _joined(self, terms: Terms, lease: float, clock: Callable[[], float]) -> Workers:
-        """As one more worker, on the terms of those that are there."""
-        with self._db.write() as connection:
-            kept = connection.scalar(select(META.c.value).where(META.c.key == "terms")) or ""
-            terms.check(kept, self._where)
-            about = connection.execute(select(ABOUT)).one_or_none()
-            if about is None:
-                connection.execute(insert(ABOUT), {"id": 1, "cap": self.budget.amount, **_NOTHING})
+    def _joined(self, lease: float, clock: Callable[[], float]) -> Workers:
+        """As one more worker, with the budget of those that are there."""
         workers = self._workers = Workers(self._db, self._where, lease, clock)
         try:
             self._turn(self._agree)
@@ -513,31 +396,3 @@ class Book:
         self._about["cap"] = self.budget.amount
         if not others:
             self._about["stopped"] = None  # whoever goes on asks again
-
-
-def spent_in(sampler: Sampler, where: Address, about: Mapping[str, Any] | None = None) -> float:
-    """What the calls of a book cost, those under way at their highest cost; nothing is written.
-
-    Args:
-        sampler: that plans.
-        where: the book is; nothing need be there.
-        about: as whoever fills it says.
-
-    Raises:
-        StoreError: it is none, or of another purchase.
-        StoreDownError: it cannot be reached.
-    """
-    if not Database.exists(where, LAYOUT):
-        return 0.0
-    with closing(Database.open(where, LAYOUT)) as db, db.read() as connection:
-        kept = connection.scalar(select(META.c.value).where(META.c.key == "terms")) or ""
-        _terms(sampler, about or {}).check(kept, where)
-        found = connection.execute(select(ABOUT.c.spent, ABOUT.c.held)).one_or_none()
-        return 0.0 if found is None else float(found.spent + found.held)
-
-
-def _terms(sampler: Sampler, about: Mapping[str, Any]) -> Terms:
-    return Terms(__version__, sampler.design.fingerprint, {**sampler.config, **about})
-
-
-_NOTHING = {"spent": 0.0, "held": 0.0, "rounds": 0, "calls": 0, "changes": 0, "stopped": None}

@@ -1,0 +1,92 @@
+"""Where a book is: begun, opened, or looked into."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from typing import Any
+
+from sqlalchemy import Connection, insert, select
+
+from evalbudget._version import __version__
+from evalbudget.book._tables import ABOUT, LAYOUT, META
+from evalbudget.book._workers import MEMORY
+from evalbudget.budget import Budget, Unit
+from evalbudget.errors import BudgetError
+from evalbudget.sampler import Sampler
+from evalbudget.store import Address, Database, Terms
+
+_NOTHING = {"spent": 0.0, "held": 0.0, "rounds": 0, "calls": 0, "changes": 0, "stopped": None}
+
+
+def opened(
+    where: Address, sampler: Sampler, budget: Budget, terms: Terms, clock: Callable[[], float] = time.time
+) -> Database:
+    """A book, begun if nothing is there.
+
+    Raises:
+        BudgetError: nothing is there, and the budget is below what the sampler needs.
+        StoreError: something else is there, or it is of another purchase.
+        StoreDownError: it cannot be reached.
+    """
+    db = _begun_or_found(where, sampler, budget, terms, clock)
+    try:
+        with db.write() as connection:
+            _check(connection, terms, where)
+            if connection.execute(select(ABOUT)).one_or_none() is None:
+                connection.execute(insert(ABOUT), {"id": 1, "cap": budget.amount, **_NOTHING})
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _begun_or_found(
+    where: Address, sampler: Sampler, budget: Budget, terms: Terms, clock: Callable[[], float]
+) -> Database:
+    meta = {"terms": terms.as_json()}
+    in_memory = where.path == MEMORY
+    if in_memory or not Database.exists(where, LAYOUT):
+        least = sampler.minimum_readings
+        if budget.unit is Unit.SCORES and budget.amount < least:
+            raise BudgetError(
+                f"budget of {budget} is below the {least} that {sampler.name} needs before it can choose; "
+                f"give {least} or more"
+            )
+        if in_memory:
+            return Database.in_memory(LAYOUT, meta, clock)
+        try:
+            return Database.create(where, LAYOUT, meta, clock)
+        except FileExistsError:  # somebody else was quicker
+            pass
+    return Database.open(where, LAYOUT, clock)
+
+
+def _check(connection: Connection, terms: Terms, where: Address) -> None:
+    terms.check(connection.scalar(select(META.c.value).where(META.c.key == "terms")) or "", where)
+
+
+def terms_of(sampler: Sampler, about: Mapping[str, Any]) -> Terms:
+    """What all who fill a book have in common."""
+    return Terms(__version__, sampler.design.fingerprint, {**sampler.config, **about})
+
+
+def spent_in(sampler: Sampler, where: Address, about: Mapping[str, Any] | None = None) -> float:
+    """What the calls of a book cost, those under way at their highest cost; nothing is written.
+
+    Args:
+        sampler: that plans.
+        where: the book is; nothing need be there.
+        about: as whoever fills it says.
+
+    Raises:
+        StoreError: it is none, or of another purchase.
+        StoreDownError: it cannot be reached.
+    """
+    if not Database.exists(where, LAYOUT):
+        return 0.0
+    with closing(Database.open(where, LAYOUT)) as db, db.read() as connection:
+        _check(connection, terms_of(sampler, about or {}), where)
+        found = connection.execute(select(ABOUT.c.spent, ABOUT.c.held)).one_or_none()
+        return 0.0 if found is None else float(found.spent + found.held)

@@ -1,0 +1,44 @@
+"""What a book is asked and told, in SQL."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import bindparam, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from evalbudget.book._tables import ABOUT, CALLS, CELLS, ROUNDS
+from evalbudget.cells import TAKEN
+
+LOST = "cut off: its process ended"
+"""Why a call has no reply whose worker is gone."""
+TOO_LATE = "came back when another had its cell: paid, and not read"
+"""Why a reply of a worker that was taken for dead is no score."""
+
+MISSED_ROUNDS = select(ROUNDS).where(ROUNDS.c.round >= bindparam("after")).order_by(ROUNDS.c.round)
+CHANGED = select(CELLS).where(CELLS.c.changed > bindparam("after")).order_by(CELLS.c.changed)
+TAKEN_BY = (
+    select(CELLS.c.cell, CELLS.c.call, CALLS.c.most, CALLS.c.cost)
+    .join_from(CELLS, CALLS, CELLS.c.call == CALLS.c.call)
+    .where(CELLS.c.state == TAKEN, CELLS.c.worker == bindparam("whose"))
+)
+IS_TOLD = select(CALLS.c.cost).where(CALLS.c.call == bindparam("which"), CALLS.c.error.is_distinct_from(LOST))
+SETTLE = (
+    update(CALLS)
+    .where(CALLS.c.call == bindparam("which"))
+    .values(cost=bindparam("paid"), error=bindparam("why"))
+)
+NUMBERS = ("cap", "spent", "held", "rounds", "calls", "changes", "stopped")
+KEEP = update(ABOUT).values({name: bindparam(f"new_{name}") for name in NUMBERS})
+
+
+_COLUMNS = [column.name for column in CELLS.columns]
+
+
+def _upsert(insert_into: Any) -> Any:
+    rows = insert_into(CELLS)
+    changed = {name: rows.excluded[name] for name in _COLUMNS if name != "cell"}
+    return rows.on_conflict_do_update(index_elements=["cell"], set_=changed)
+
+
+UPSERT = {"sqlite": _upsert(sqlite.insert), "postgresql": _upsert(postgresql.insert)}
