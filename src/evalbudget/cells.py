@@ -29,6 +29,7 @@ class Cells:
         state: ``OPEN``, ``TAKEN``, ``CAME`` or ``CLOSED``, same shape. An open one may have failed before.
         value: its score, same shape; nan if it has none.
         tries: how often it was handed out, same shape.
+        lost: how many of these were lost, with whoever made the call, same shape: that is no failure.
         cost: of its tries that came back, with or without a score, in units of the budget, same shape.
         given_up: what is not asked for now, since it fails, where rounds do not wait for all; as
             :meth:`~evalbudget.sampler.Sampler.closes_as` names it.
@@ -44,6 +45,7 @@ class Cells:
     state: NDArray[np.int8]
     value: FloatArray
     tries: IntArray
+    lost: IntArray
     cost: FloatArray
     given_up: frozenset[Cell]
     n_rounds: int
@@ -56,7 +58,12 @@ class Cells:
     @property
     def failures(self) -> IntArray:
         """How many tries of each cell came back without a score, shape (k,)."""
-        return np.asarray(self.tries - ((self.state == TAKEN) | (self.state == CAME)))
+        return np.asarray(self.tries - self.lost - ((self.state == TAKEN) | (self.state == CAME)))
+
+    @property
+    def returned(self) -> IntArray:
+        """How many tries of each cell came back, with or without a score, or were lost, shape (k,)."""
+        return np.asarray(self.tries - self.under_way)
 
     @property
     def under_way(self) -> BoolArray:

@@ -14,6 +14,7 @@ from evalbudget.design import Cell, Design, Reading, Request
 from evalbudget.errors import InvalidInputError, SamplerError
 
 if TYPE_CHECKING:  # numpy takes longer to import than samplers do
+    from evalbudget._passes import Pass
     from evalbudget.cells import Cells, Planned, Stop, Wait
 
 Eligible = Callable[[Cell], bool]
@@ -121,6 +122,12 @@ class Sampler(ABC):
             SamplerError: this sampler does not plan.
         """
         raise SamplerError(f"sampler {self.name!r} plans no rounds; write it as one that does")
+
+    def next_pass(self, cells: Cells) -> Pass:
+        """What of the last round is asked next, once nothing is under way; where rounds wait for all."""
+        from evalbudget._passes import next_pass
+
+        return next_pass(cells, self.design.n_items, breaks=self.kind is Kind.MODELS)
 
     def look(self, cells: Cells, last: Any) -> None:  # noqa: B027
         """Take in what became of the cells, for whoever asks this sampler what they prove.

@@ -7,20 +7,21 @@ import threading
 import time
 from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import Connection, select
 
 from evalbudget.book._copy import Copy
 from evalbudget.book._known import Known
 from evalbudget.book._opening import opened, terms_of
-from evalbudget.book._statements import IS_TOLD, LOST, TAKEN_BY, TOO_LATE
-from evalbudget.book._tables import CALLS, CELLS
+from evalbudget.book._statements import IS_TOLD, LOST, NEVER_SENT, TAKEN_BY, TOO_LATE
+from evalbudget.book._tables import CALLS
 from evalbudget.book._workers import MEMORY, Workers
 from evalbudget.budget import Budget, shown_amount
 from evalbudget.cells import CAME, CLOSED, OPEN, TAKEN, Cells, Planned, Stop, Wait
 from evalbudget.design import Cell, Reading, Request
-from evalbudget.errors import EvalbudgetError, SamplerError, StoreDownError, StoreError
+from evalbudget.errors import BudgetError, EvalbudgetError, SamplerError, StoreDownError, StoreError
 from evalbudget.sampler import Allocation, Sampler
 from evalbudget.shown import shown_logger
 from evalbudget.store import Address
@@ -32,6 +33,14 @@ log = shown_logger(__name__)
 USED_UP = "budget used up"
 """Why nothing more is asked, where nothing else ended it."""
 _SLACK = 1e-9
+
+
+class _Claim(NamedTuple):
+    """A call that this worker was given: its cell's number, its highest cost, and what is asked."""
+
+    cell: int
+    most: float
+    request: Request
 
 
 class Book:
@@ -71,13 +80,18 @@ class Book:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.sampler, self.budget, self._most = sampler, budget, most
+        if not callable(most) and not (math.isfinite(most) and most > 0.0):
+            raise BudgetError(f"the highest cost of a call is {most:g}; give a finite cost above zero")
         self._where = where or Address(path=MEMORY)
         self._guard = threading.RLock()
         self._untold: list[Reading] = []
-        self._mine: dict[int, tuple[int, float]] = {}  # cell and highest cost of calls that this worker has
+        self._mine: dict[int, _Claim] = {}  # calls that this worker has
         self._is_sure = True  # whether what was written last is known to be written, or not to be
-        self._planned_at = -1, -1  # rounds and settled tries when nothing could be planned
+        self._is_stale = False  # the copy has what may not be in the book
+        self._planned_at = -1, -1  # rounds and passes when nothing could be planned
+        self._until = 0  # tries that must have come back before it is worth planning again
         self._stop: str | None = None
+        self._spent = 0.0
         self._is_too_dear = False  # the cell that comes next
         self._copy = Copy(sampler, self._where)
         self._db = opened(self._where, sampler, budget, terms_of(sampler, about or {}), clock)
@@ -105,39 +119,40 @@ class Book:
                 plans nor stops.
         """
         with self._guard:
-            for reading in came:
-                self._check(reading)
+            self._check(came)
             self._untold.extend(came)
-            found: dict[int, tuple[int, float]] = {}
+            found: dict[int, _Claim] = {}
             try:
                 while True:
-                    rounds = self._take_turn(found, n)
-                    if len(found) >= n or not self._plan(rounds):
+                    self._take_turn(found, n)
+                    if len(found) >= n or not self._plan():
                         break
             except BaseException:
                 self._is_sure = False  # what was claimed before is handed out by the next one
                 raise
             self._mine |= found
-            return [self._request(call, cell) for call, (cell, _) in found.items()]
+            return [claim.request for claim in found.values()]
 
-    def _take_turn(self, found: dict[int, tuple[int, float]], n: int) -> int:
-        """Tell what is untold, and claim what is missing of n; how many rounds there are."""
+    def _take_turn(self, found: dict[int, _Claim], n: int) -> None:
+        """Tell what is untold, and claim what is missing of n."""
 
-        def act(connection: Connection) -> dict[int, tuple[int, float]]:
+        def act(connection: Connection) -> dict[int, _Claim]:
             for reading in self._untold:
                 self._take_in(connection, reading)
-            return {} if self._about["stopped"] else self._claim(connection, n - len(found), found)
+            claimed = {} if self._is_sure or not n else self._unsent(connection, found)
+            if self._about["stopped"] is None:
+                self._claim(claimed, n - len(found))
+            return claimed
 
-        claimed = self._turn(act)
+        found |= self._turn(act)
+        self._is_sure = self._is_sure or n > 0
         for reading in self._untold:
             self._mine.pop(reading.request.id, None)
         self._untold.clear()
-        found |= claimed
-        return len(self._known.notes)
 
     def stop(self, reason: str) -> None:
         """Hand out nothing more, to whichever worker; what is under way may still come back."""
-        self._turn(lambda _: self._about.update(stopped=reason))
+        self._turn(lambda _: self._about.update(stopped=self._db.storable(reason)))
 
     def close(self, *, patience: float | None = None) -> None:
         """Leave; what this worker has under way counts at its highest cost, and may be asked by others.
@@ -150,7 +165,7 @@ class Book:
                 self._db.patience = patience
             self._workers.close()
             try:
-                self._turn(lambda connection: self._bury(connection, [self._workers.me]))
+                self._turn(self._leave)
             except EvalbudgetError as ex:  # others find out
                 log.warning("a worker could not sign off: %s", ex)
             finally:
@@ -161,12 +176,12 @@ class Book:
     @property
     def spent(self) -> float:
         """By calls that came back, and those that were lost, at their highest cost."""
-        return float(self._about["spent"])
+        return self._spent
 
     @property
     def finished(self) -> bool:
         """Nothing is under way, and nothing more will be asked."""
-        if self._known.under_way:
+        if self._is_stale or self._known.under_way or self._untold:
             return False
         return bool(self._about["stopped"] or self._stop) or not self._affords_any or self._is_too_dear
 
@@ -177,7 +192,7 @@ class Book:
 
     def held(self, request: Request) -> float:
         """The highest cost that is held for a call of this worker."""
-        return self._mine[request.id][1]
+        return self._mine[request.id].most
 
     @property
     def untold(self) -> Sequence[Reading]:
@@ -195,18 +210,19 @@ class Book:
 
     def readings(self) -> tuple[Reading, ...]:
         """Every call that came back or was lost, with a score or without, in the order of asking."""
-        with self._guard, self._db.read() as connection:
-            rows = connection.execute(
-                select(CALLS).where(CALLS.c.cost.is_not(None)).order_by(CALLS.c.call)
-            ).all()
-            last = dict(
-                connection.execute(select(CELLS.c.cell, CELLS.c.call).where(CELLS.c.state == CAME)).all()
-            )
-        found = []
-        for row in rows:
-            value = self._known.of("value", row.cell) if last.get(row.cell) == row.call else None
-            found.append(Reading(self._request(row.call, row.cell), value, row.cost, row.error))
-        return tuple(found)
+        with self._guard:
+            self._turn(lambda _: None)
+            with self._db.read() as connection:
+                self._copy.look(connection)
+                rows = connection.execute(
+                    select(CALLS).where(CALLS.c.cost.is_not(None)).order_by(CALLS.c.call)
+                ).all()
+            found = []
+            for row in rows:
+                of = partial(self._known.of, number=row.cell)
+                value = of("value") if of("state") == CAME and of("call") == row.call else None
+                found.append(Reading(self._request(row.call, row.cell), value, row.cost, row.error))
+            return tuple(found)
 
     # a turn
 
@@ -216,17 +232,29 @@ class Book:
             while True:
                 entered = False
                 try:
+                    if self._is_stale or not self._known.notes:
+                        self._look_anew()
                     with self._db.write() as connection:
                         entered = True
+                        self._is_stale = True  # until all of it is written
                         self._copy.look(connection)
                         self._bury(connection, self._workers.gone(connection))
                         found = act(connection)
                         self._copy.write(connection)
-                    return found
-                except BaseException as ex:  # nobody knows how far it got: begin anew, and look
-                    self._copy, self._is_sure = Copy(self.sampler, self._where), False
+                except BaseException as ex:
+                    self._is_sure = self._is_sure and not entered
                     if not entered or not isinstance(ex, StoreDownError):
                         raise
+                else:
+                    self._is_stale, self._spent = False, float(self._about["spent"])
+                    return found
+
+    def _look_anew(self) -> None:
+        """Nobody knows how far the last turn got: read the book again, while others may write."""
+        fresh = Copy(self.sampler, self._where)
+        with self._db.read() as connection:
+            fresh.look(connection)
+        self._copy = fresh
 
     @property
     def _known(self) -> Known:
@@ -249,27 +277,25 @@ class Book:
     def _cost(self, cell: int) -> float:
         return self._most(self._known.cell(cell)) if callable(self._most) else self._most
 
-    def _claim(self, connection: Connection, n: int, had: Container[int]) -> dict[int, tuple[int, float]]:
-        """Cells and highest costs of up to n calls, by their numbers; ``had`` are those of this trade."""
-        found: dict[int, tuple[int, float]] = {}
-        if not self._is_sure:  # handed out in a turn whose end was not known
-            rows = connection.execute(TAKEN_BY, {"whose": self._workers.me}).all()
-            found = {
-                row.call: (row.cell, row.most)
-                for row in rows
-                if row.call not in self._mine and row.call not in had
-            }
-            self._is_sure = True
-        for hopeless in self._known.hopeless():
-            self._copy.change(hopeless, CLOSED, self._workers.me, self._known.of("call", hopeless))
+    def _unsent(self, connection: Connection, had: Container[int]) -> dict[int, _Claim]:
+        """Calls that were handed out in a turn whose end was not known; ``had`` are those of this trade."""
+        rows = connection.execute(TAKEN_BY, {"whose": self._workers.me}).all()
+        return {
+            row.call: _Claim(row.cell, row.most, self._request(row.call, row.cell))
+            for row in rows
+            if row.call not in self._mine and row.call not in had
+        }
+
+    def _claim(self, found: dict[int, _Claim], n: int) -> None:
+        """Add calls until there are n."""
         while len(found) < n:
             cell = self._known.take(lambda number: self._cost(number) <= self._free + _SLACK)
             self._is_too_dear = cell is None and self._known.waits
             if cell is None:
                 break
             most = self._cost(cell)
-            found[self._copy.call(cell, self._workers.me, most)] = cell, most
-        return found
+            call = self._copy.call(cell, self._workers.me, most)
+            found[call] = _Claim(cell, most, self._request(call, cell))
 
     def _request(self, call: int, cell: int) -> Request:
         drawn = self._known.of("propensity", cell)
@@ -280,96 +306,132 @@ class Book:
             self._known.of("phase", cell) if self.sampler.allocation is Allocation.PHASED else None,
         )
 
-    def _plan(self, rounds: int) -> bool:
-        """Plan the next round, outside of the lock; whether there is one now, by whomever."""
-        known = self._known
+    def _plan(self) -> bool:
+        """Plan what comes next, outside of the lock; whether there is something now, by whomever."""
+        known, at = self._known, (self._about["rounds"], self._about["passes"])
         if known.waits or not self._affords_any or self._about["stopped"] is not None:
             return False
-        if self.sampler.waits_for_all and known.under_way:
+        if self._planned_at == at and known.settled < self._until:
             return False
-        if self._planned_at == (rounds, known.settled):
-            return False  # nothing is new since it said to wait, or to stop
+        if self.sampler.waits_for_all and (known.under_way or (known.notes and self._begin_pass(at[1]))):
+            return not known.under_way
         last = known.notes[-1] if known.notes else None
         planned = self.sampler.decide(self.cells(), last)
         self._stop = planned.reason if isinstance(planned, Stop) else None
         if isinstance(planned, Planned):
-            if not planned.item.size and planned.note == last:
-                raise SamplerError(
-                    f"sampler {self.sampler.name!r} planned an empty round twice; it must wait or stop"
-                )
-            text = self._copy.text_of(planned)
-
-            def begin(connection: Connection) -> None:
-                if self._about["rounds"] == rounds:  # nobody else has
-                    self._copy.begin(connection, planned, text)
-
-            self._turn(begin)
+            self._begin(planned, last, at[0])
             return True
         if isinstance(planned, Wait) and not known.under_way:
             raise SamplerError(
                 f"sampler {self.sampler.name!r} waits with nothing under way; it must plan or stop"
             )
-        self._planned_at = rounds, known.settled
+        self._planned_at = at
+        self._until = max(planned.until if isinstance(planned, Wait) else 0, known.settled + 1)
         return False
+
+    def _begin(self, planned: Planned, last: Any, rounds: int) -> None:
+        if not planned.item.size and planned.note == last:
+            raise SamplerError(
+                f"sampler {self.sampler.name!r} planned an empty round twice; it must wait or stop"
+            )
+        text = self._copy.text_of(planned)
+
+        def begin(connection: Connection) -> None:
+            if self._about["rounds"] == rounds:  # nobody else has
+                self._copy.begin(connection, planned, text)
+
+        self._turn(begin)
+
+    def _begin_pass(self, passes: int) -> bool:
+        """Put the next pass of the round together; whether there is one."""
+        close, ask = self.sampler.next_pass(self.cells())
+        if not close.size and not ask.size:
+            return False
+
+        def begin(connection: Connection) -> None:
+            if self._about["passes"] == passes:  # nobody else has
+                for cell in close.tolist():
+                    self._copy.change(cell, self._workers.me, state=CLOSED)
+                self._copy.begin_pass(connection, ask)
+
+        self._turn(begin)
+        return True
 
     # what comes back
 
-    def _check(self, reading: Reading) -> None:
-        self.sampler.check(reading)
-        call = reading.request.id
-        if call not in self._mine or self._known.cell(self._mine[call][0]) != reading.request.cell:
-            raise SamplerError(
-                f"a reading of request {call} ({reading.request.cell}), which this worker does not have; "
-                "tell each request that trade() returned exactly once"
-            )
+    def _check(self, came: Sequence[Reading]) -> None:
+        told = {reading.request.id for reading in self._untold}
+        for reading in came:
+            self.sampler.check(reading)
+            call = reading.request.id
+            if call in told or call not in self._mine or self._mine[call].request != reading.request:
+                raise SamplerError(
+                    f"a reading of request {call} ({reading.request.cell}), which this worker does not have; "
+                    "tell each request that trade() returned exactly once"
+                )
+            told.add(call)
 
     def _take_in(self, connection: Connection, reading: Reading) -> None:
         call = reading.request.id
-        cell, most = self._mine[call]
+        cell, most, _ = self._mine[call]
+        of = partial(self._known.of, number=cell)
         if not self._is_sure and connection.scalar(IS_TOLD, {"which": call}) is not None:
             return
-        if self._known.of("call", cell) != call:  # it was taken for dead, and somebody else has the cell
+        if of("call") != call or of("state") in (CAME, CLOSED):  # taken for dead, and others have gone on
             self._about["spent"] += reading.cost - most
             self._copy.settle(call, reading.cost, TOO_LATE)
-            return
-        if self._known.of("state", cell) == TAKEN:
+        elif of("state") == TAKEN:
             self._about["held"] -= most
-            paid = 0.0
-        else:  # it was taken for dead, and counted at the most
-            paid = most
-        self._about["spent"] -= paid
-        self._settle(cell, call, reading.cost, reading.value, reading.error, before=paid)
+            self._settle(cell, call, reading)
+        else:  # taken for dead, and counted at the most
+            self._about["spent"] -= most
+            self._copy.change(cell, self._workers.me, lost=of("lost") - 1, cost=of("cost") - most)
+            self._settle(cell, call, reading)
 
-    def _settle(
-        self,
-        cell: int,
-        call: int,
-        cost: float,
-        value: float | None,
-        error: str | None,
-        *,
-        before: float = 0.0,
-    ) -> None:
-        """A call came back, or never will; ``before`` is what was counted for it already."""
-        self._about["spent"] += cost
-        self._copy.settle(call, cost, error and self._db.storable(error))
-        state = OPEN if value is None else CAME
-        self._copy.change(cell, state, self._workers.me, call, value=value, paid=cost - before)
+    def _settle(self, cell: int, call: int, reading: Reading) -> None:
+        """A call came back."""
+        self._about["spent"] += reading.cost
+        self._copy.settle(call, reading.cost, reading.error and self._db.storable(reading.error))
+        self._copy.change(
+            cell,
+            self._workers.me,
+            state=OPEN if reading.value is None else CAME,
+            value=reading.value,
+            cost=self._known.of("cost", cell) + reading.cost,
+            passed=self._about["passes"],
+        )
         if not self._known.under_way:
             self._about["held"] = 0.0  # what rounding left
+
+    def _lose(self, cell: int, call: int, most: float, cost: float) -> None:
+        """A call is lost with whoever made it: no failure, and the cell is asked again."""
+        self._about["held"] -= most
+        self._about["spent"] += cost
+        self._copy.settle(call, cost, LOST if cost else NEVER_SENT)
+        of = partial(self._known.of, number=cell)
+        self._copy.change(cell, self._workers.me, state=OPEN, lost=of("lost") + 1, cost=of("cost") + cost)
 
     def _bury(self, connection: Connection, workers: Sequence[int]) -> None:
         """What these have under way counts at its highest cost, and is asked again."""
         for worker in workers:
             lost = connection.execute(TAKEN_BY, {"whose": worker}).all()
-            if lost and worker != self._workers.me:
+            if lost:
                 log.warning(
                     "a worker is gone; %d calls that it had count as spent, and are asked again", len(lost)
                 )
             for row in lost:
-                self._about["held"] -= row.most
-                self._settle(row.cell, row.call, row.most, None, LOST)
+                self._lose(row.cell, row.call, row.most, row.most)
             self._workers.sign_off(connection, worker)
+
+    def _leave(self, connection: Connection) -> None:
+        """Tell what is untold, and let go of what is under way."""
+        for reading in self._untold:
+            self._take_in(connection, reading)
+        told = {reading.request.id for reading in self._untold}
+        for row in connection.execute(TAKEN_BY, {"whose": self._workers.me}).all():
+            if row.call not in told:
+                self._lose(row.cell, row.call, row.most, row.most if row.call in self._mine else 0.0)
+        self._workers.sign_off(connection, self._workers.me)
 
     # opening
 

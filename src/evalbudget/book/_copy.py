@@ -9,12 +9,16 @@ from sqlalchemy import Connection, insert, select
 
 from evalbudget.book._known import Known
 from evalbudget.book._notes import packed, unpacked
-from evalbudget.book._statements import CHANGED, KEEP, MISSED_ROUNDS, NUMBERS, SETTLE, UPSERT
-from evalbudget.book._tables import ABOUT, CALLS, ROUNDS
+from evalbudget.book._statements import CHANGED, KEEP, MISSED_PASSES, MISSED_ROUNDS, NUMBERS, SETTLE, UPSERT
+from evalbudget.book._tables import ABOUT, CALLS, PASSES, ROUNDS
 from evalbudget.cells import CAME, CLOSED, TAKEN, Planned
 from evalbudget.errors import StoreError
 from evalbudget.sampler import Sampler
+from evalbudget.statistics._bounds import IntArray
 from evalbudget.store import Address
+
+_KEPT = ("state", "tries", "lost", "value", "cost", "call", "passed")
+"""Of a cell, in the book and here."""
 
 
 class Copy:
@@ -48,25 +52,31 @@ class Copy:
         try:
             if about is None:
                 raise ValueError("its numbers are gone")
-            if about.rounds > len(self.known.notes):
-                for row in connection.execute(MISSED_ROUNDS, {"after": len(self.known.notes)}):
-                    self.known.begin(Planned(*unpacked(row.planned, self._sampler.note_kinds)))
+            known = self.known
+            if about.rounds > len(known.notes):
+                for row in connection.execute(MISSED_ROUNDS, {"after": len(known.notes)}):
+                    known.begin(Planned(*unpacked(row.planned, self._sampler.note_kinds)))
+            if about.passes > known.n_passes:
+                for row in connection.execute(MISSED_PASSES, {"after": known.n_passes}):
+                    known.begin_pass(unpacked(row.cells, ()))
             if about.changes > self.about["changes"]:
                 for row in connection.execute(CHANGED, {"after": self.about["changes"]}):
-                    self._set(row.cell, row.state, row.value, row.tries, row.cost, row.call)
-            if about.rounds != len(self.known.notes):
-                raise ValueError(f"of {about.rounds} rounds {len(self.known.notes)} are there")
+                    self._set(row.cell, {name: getattr(row, name) for name in _KEPT})
+            if (about.rounds, about.passes) != (len(known.notes), known.n_passes):
+                raise ValueError("rounds or passes of it are gone")
         except (LookupError, TypeError, ValueError, AttributeError) as ex:
             raise StoreError(f"{self._where} is damaged: {ex}; restore a copy, or begin a new one") from ex
         self.about = {name: getattr(about, name) for name in NUMBERS}
         self._before = dict(self.about)
 
-    def _set(self, cell: int, state: int, value: float | None, tries: int, cost: float, call: int) -> None:
-        if not (0 <= cell < len(self.known) and state in range(4) and tries >= (state != CLOSED)):
+    def _set(self, cell: int, row: dict[str, Any]) -> None:
+        state, tries, value = row["state"], row["tries"], row["value"]
+        fits = 0 <= cell < len(self.known) and state in range(4) and 0 <= row["lost"] <= tries
+        if not fits or tries < (state != CLOSED):
             raise ValueError(f"cell {cell} is in state {state} after {tries} tries")
         if (state == CAME) != (value is not None and math.isfinite(value)):
             raise ValueError(f"cell {cell} is in state {state} with the score {value}")
-        self.known.set(cell, state, value, tries, cost, call)
+        self.known.set(cell, row)
 
     # what this turn does
 
@@ -86,38 +96,27 @@ class Copy:
         self.about["calls"] += 1
         self.about["held"] += most
         self._calls.append({"call": number, "cell": cell, "worker": worker, "most": most})
-        self.change(cell, TAKEN, worker, number)
+        self.change(cell, worker, state=TAKEN, call=number, tries=self.known.of("tries", cell) + 1)
         return number
 
     def settle(self, call: int, cost: float, error: str | None) -> None:
         """What a call cost."""
         self._settled.append({"which": call, "paid": cost, "why": error})
 
-    def change(
-        self,
-        cell: int,
-        state: int,
-        worker: int,
-        call: int,
-        *,
-        value: float | None = None,
-        paid: float = 0.0,
-    ) -> None:
+    def begin_pass(self, connection: Connection, ask: IntArray) -> None:
+        """Cells that are handed out next."""
+        connection.execute(insert(PASSES), {"pass": self.about["passes"], "cells": packed(ask, ())})
+        self.about["passes"] += 1
+        self.known.begin_pass(ask)
+
+    def change(self, cell: int, worker: int, **new: Any) -> None:
         """Change a cell, here and at the end of the turn in the book."""
         self.about["changes"] += 1
-        tries = self.known.of("tries", cell) + (state == TAKEN)
-        cost = self.known.of("cost", cell) + paid
-        self.known.set(cell, state, value, tries, cost, call)
-        self._cells[cell] = {
-            "cell": cell,
-            "state": state,
-            "worker": worker,
-            "call": call,
-            "tries": tries,
-            "value": value,
-            "cost": cost,
-            "changed": self.about["changes"],
-        }
+        row = {name: self.known.of(name, cell) for name in _KEPT} | new
+        if row["state"] != CAME:
+            row["value"] = None
+        self.known.set(cell, row)
+        self._cells[cell] = {**row, "cell": cell, "worker": worker, "changed": self.about["changes"]}
 
     def write(self, connection: Connection) -> None:
         """All of it, at once."""

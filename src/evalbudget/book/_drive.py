@@ -165,8 +165,11 @@ class _Worker:
     def _turn(self, n: int) -> Sequence[Request]:
         if (reason := self._until()) is not None:
             self._book.stop(reason)
-        # taken in the thread: a host that is cancelled may never come so far
-        return self._book.trade([self._arrived.popleft() for _ in range(len(self._arrived))], n)
+        return self._book.trade(self._taken(), n)
+
+    def _taken(self) -> list[Reading]:
+        """What has arrived; taken in the thread, since a host that is cancelled may never come so far."""
+        return [self._arrived.popleft() for _ in range(len(self._arrived))]
 
     def found(self) -> Bought:
         self._book.look()
@@ -177,7 +180,7 @@ class _Worker:
         error = self._error
         try:
             if not isinstance(error, StoreDownError):
-                self._turn(0)
+                self._book.trade(self._taken(), 0)
         except StoreDownError as ex:
             error = ex
             raise

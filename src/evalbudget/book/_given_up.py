@@ -46,7 +46,9 @@ class GivenUp:
     def _of(self, model: int) -> Failures:
         self._changed.add(model)
         if model not in self._failures:
-            self._failures[model] = Failures(len(self._everything(model)))
+            d = self._design
+            keys = {self._closes_as(Cell(rater=rater)) for rater in range(d.n_raters)}
+            self._failures[model] = Failures(d.n_items * len(keys))
         return self._failures[model]
 
     def _everything(self, model: int) -> set[Cell]:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import heapq
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from evalbudget.book._breaker import Breaker
-from evalbudget.book._given_up import GivenUp
-from evalbudget.cells import CAME, CLOSED, OPEN, TAKEN, Cells, Planned
+from evalbudget.book._waiting import OneByOne, Passes
+from evalbudget.cells import CAME, OPEN, TAKEN, Cells, Planned
 from evalbudget.design import Cell
-from evalbudget.outage import DOWN_AFTER
-from evalbudget.sampler import Kind, Sampler
+from evalbudget.sampler import Sampler
+from evalbudget.statistics._bounds import IntArray
 
 _COLUMNS: dict[str, tuple[type, Any]] = {
     "model": (np.int64, 0),
@@ -26,14 +24,14 @@ _COLUMNS: dict[str, tuple[type, Any]] = {
     "state": (np.int8, OPEN),
     "value": (np.float64, np.nan),
     "tries": (np.int64, 0),
+    "lost": (np.int64, 0),
     "cost": (np.float64, 0.0),
     "propensity": (np.float64, np.nan),
     "call": (np.int64, -1),
+    "passed": (np.int64, -1),
 }
-_NOT_FAILED = (TAKEN, CAME)
-"""States of a cell whose last try did not fail."""
-_OURS = ("propensity", "call")
-"""Of the columns, those that plans do not see."""
+_OURS = ("propensity", "call", "passed")
+"""Of the columns, those that plans do not see; the last says in which pass a cell came back last."""
 
 
 class Known:
@@ -44,8 +42,9 @@ class Known:
 
     Attributes:
         notes: of every round.
-        settled: how many tries came back.
-        under_way: how many may still.
+        n_passes: that rounds were handed out in, where they wait for all.
+        settled: how many tries came back, or were lost.
+        under_way: how many may still come.
     """
 
     def __init__(self, sampler: Sampler) -> None:
@@ -53,19 +52,10 @@ class Known:
         self._n = 0
         self._of: dict[str, Any] = {name: np.full(64, fill, kind) for name, (kind, fill) in _COLUMNS.items()}
         self._epochs: Counter[tuple[int, int]] = Counter()  # of each model and item
-        self._number: dict[tuple[int, int], int] = {}  # the last cell of each
-        # where rounds wait for all, failures must not decide by when they come: what failed is asked again,
-        # and given up for good, once nothing is under way
-        self._in_waves = sampler.waits_for_all
-        self._given_up = GivenUp(sampler.design, sampler.closes_as)
-        self._breaker = Breaker(self._has_failed, self._is_closed) if sampler.kind is Kind.MODELS else None
-        self._later: list[int] = []  # of the next wave
-        self._closed: frozenset[Cell] = frozenset()  # for now, where rounds do not wait for all
-        self._parked: dict[Cell, list[int]] = {}  # what waits for something closed to open again
-        self._back: list[int] = []  # a heap of those that came back without a score
-        self._next = 0  # those from here on had no turn yet
+        self._waiting: OneByOne | Passes
+        self._waiting = Passes(self.of) if sampler.waits_for_all else OneByOne(sampler, self.of, self.cell)
         self.notes: list[Any] = []
-        self.settled = self.under_way = 0
+        self.n_passes = self.settled = self.under_way = 0
 
     def __len__(self) -> int:
         return self._n
@@ -73,7 +63,7 @@ class Known:
     def cells(self) -> Cells:
         """All of them, as they are now; the columns must not be kept."""
         columns = {name: self._of[name][: self._n] for name in _COLUMNS if name not in _OURS}
-        return Cells(**columns, given_up=self._closed, n_rounds=len(self.notes))
+        return Cells(**columns, given_up=self._waiting.given_up, n_rounds=len(self.notes))
 
     def cell(self, number: int) -> Cell:
         """One of them."""
@@ -84,7 +74,12 @@ class Known:
         return self._of[name][number].item()
 
     def begin(self, planned: Planned) -> None:
-        """A round was planned."""
+        """A round was planned.
+
+        Raises:
+            ValueError: it is not of this design.
+        """
+        self._check(planned)
         n = self._n + planned.item.size
         while n > self._of["item"].size:
             for name, (kind, fill) in _COLUMNS.items():
@@ -97,102 +92,62 @@ class Known:
         for number, where in enumerate(zip(planned.model.tolist(), planned.item.tolist(), strict=True)):
             epoch = self._epochs[where]
             self._epochs[where] += 1
-            self._number[where] = self._n + number
             self._of["epoch"][self._n + number] = epoch
             self._of["rater"][self._n + number] = self._sampler.rater_of(where[1], epoch)
+        self._waiting.add(rows.start, n)
         self._n = n
         self.notes.append(planned.note)
 
-    def set(self, number: int, state: int, value: float | None, tries: int, cost: float, call: int) -> None:
+    def _check(self, planned: Planned) -> None:
+        d = self._sampler.design
+        for part, size in ((planned.model, d.n_models), (planned.item, d.n_items)):
+            fits = part.dtype.kind == "i" and part.ndim == 1 and part.shape == planned.item.shape
+            if not fits or (part.size and not (part.min() >= 0 and part.max() < size)):
+                raise ValueError(f"round {len(self.notes)} is of another design")
+
+    def begin_pass(self, ask: IntArray) -> None:
+        """These are handed out next.
+
+        Raises:
+            ValueError: there are no such cells.
+        """
+        if (
+            ask.dtype.kind != "i"
+            or ask.ndim != 1
+            or (ask.size and not (ask.min() >= 0 and ask.max() < self._n))
+        ):
+            raise ValueError(f"pass {self.n_passes} has cells that are not there")
+        self.n_passes += 1
+        self._waiting.begin(ask.tolist(), self.n_passes)
+
+    def set(self, number: int, row: dict[str, Any]) -> None:
         """What is known of a cell now; of what happened in between only the end."""
-        was = {name: self._of[name][number] for name in ("state", "tries")}
-        had_failed = int(was["tries"] - (was["state"] in _NOT_FAILED))
-        has_failed = tries - (state in _NOT_FAILED)
-        cell = self.cell(number)
-        for _ in range(has_failed - had_failed):
-            self._given_up.failed(cell)
-        if state == CAME != was["state"]:
-            self._given_up.read(cell)
-        if self._breaker is not None and tries and not was["tries"]:
-            self._breaker.tried(cell.model, number, self.of("round", number))
-        if self._breaker is not None and state in (CAME, CLOSED):
-            self._release(self._breaker.settled(cell.model, number, answered=state == CAME))
-        flew, flies = was["state"] == TAKEN, state == TAKEN
-        self.settled += (tries - flies) - int(was["tries"] - flew)
+        was = {name: self.of(name, number) for name in ("state", "tries", "lost")}
+        for name, value in row.items():
+            self._of[name][number] = np.nan if value is None else value
+        flew, flies = was["state"] == TAKEN, row["state"] == TAKEN
+        self.settled += (row["tries"] - flies) - (was["tries"] - flew)
         self.under_way += int(flies) - int(flew)
-        self._of["state"][number], self._of["tries"][number], self._of["call"][number] = state, tries, call
-        self._of["value"][number], self._of["cost"][number] = np.nan if value is None else value, cost
-        if state == OPEN:
-            heapq.heappush(self._later if self._in_waves else self._back, number)
+        failed = _failed(row) - _failed(was)
+        self._waiting.changed(number, row["state"], failed=failed, read=row["state"] == CAME != was["state"])
 
     def take(self, may: Callable[[int], bool]) -> int | None:
-        """The first cell that may be asked, in the order of the rounds; those that failed are before others.
+        """The first cell that may be asked; None if there is none, or it cannot be paid.
 
         Args:
             may: whether a cell can be paid; where it cannot, it stays the first.
         """
-        self._begin_wave()
-        while self._back or self._next < self._n:
-            number = self._back[0] if self._back else self._next
-            # what failed comes back by the heap alone
-            is_due = bool(self._back) or not self._of["tries"][number]
-            if is_due and self._of["state"][number] == OPEN and not self._is_held(number):
-                if not may(number):
-                    return None
-                self._drop(number)
-                return number
-            self._drop(number)
-        return None
-
-    def _is_held(self, number: int) -> bool:
-        """Whether a cell must wait: it is given up for now, or its model seems to be down."""
-        key = self._sampler.closes_as(self.cell(number))
-        if key in self._closed:
-            self._parked.setdefault(key, []).append(number)
-            return True
-        fresh = not self._of["tries"][number]
-        return self._breaker is not None and self._breaker.holds(key.model, number, fresh=fresh)
-
-    def hopeless(self) -> list[int]:
-        """Cells to close for good, where rounds wait for all, once nothing is under way."""
-        if not self._in_waves or self.under_way:
-            return []
-        keys = {(key.model, key.item) for key in self._given_up.now()}
-        numbers = {number for key in keys if (number := self._number.get(key)) is not None}
-        for model, last in {} if self._breaker is None else self._breaker.down().items():
-            whole = np.flatnonzero(self._of["model"][: self._n] == model).tolist()
-            numbers.update(whole if len(last) == DOWN_AFTER else last)
-        return sorted(number for number in numbers if self._of["state"][number] == OPEN)
-
-    def _is_closed(self, number: int) -> bool:
-        return bool(self._of["state"][number] == CLOSED)
-
-    def _has_failed(self, number: int) -> int:
-        return int(self._of["tries"][number]) if self._of["state"][number] == OPEN else 0
+        number = self._waiting.first()
+        if number is None or not may(number):
+            return None
+        self._waiting.drop(number)
+        return number
 
     @property
     def waits(self) -> bool:
         """Whether there is a cell that may be asked."""
-        return self.take(lambda number: False) is None and bool(self._back or self._next < self._n)
+        return self._waiting.first() is not None
 
-    def _drop(self, number: int) -> None:
-        if self._back and self._back[0] == number:
-            heapq.heappop(self._back)
-        else:
-            self._next = number + 1
 
-    def _begin_wave(self) -> None:
-        if self._in_waves:
-            if not self.under_way:
-                later, self._later = self._later, []
-                self._release(later)
-            return
-        now = self._given_up.now()
-        for key in self._closed - now:
-            self._release(self._parked.pop(key, []))
-        self._closed = now
-
-    def _release(self, cells: list[int]) -> None:
-        """They may be asked again."""
-        for number in cells:
-            heapq.heappush(self._back, number)
+def _failed(row: dict[str, Any]) -> int:
+    return int(row["tries"] - row["lost"] - (row["state"] in (TAKEN, CAME)))

@@ -17,7 +17,8 @@ from evalbudget.errors import BudgetError
 from evalbudget.sampler import Sampler
 from evalbudget.store import Address, Database, Terms
 
-_NOTHING = {"spent": 0.0, "held": 0.0, "rounds": 0, "calls": 0, "changes": 0, "stopped": None}
+_COUNTS = dict.fromkeys(("rounds", "passes", "calls", "changes"), 0)
+_NOTHING = {"spent": 0.0, "held": 0.0, **_COUNTS, "stopped": None}
 
 
 def opened(

@@ -7,28 +7,35 @@ from typing import Any
 from sqlalchemy import bindparam, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-from evalbudget.book._tables import ABOUT, CALLS, CELLS, ROUNDS
+from evalbudget.book._tables import ABOUT, CALLS, CELLS, PASSES, ROUNDS
 from evalbudget.cells import TAKEN
 
 LOST = "cut off: its process ended"
 """Why a call has no reply whose worker is gone."""
+NEVER_SENT = "never sent"
+"""Why a call cost nothing that was handed out when its worker had gone."""
 TOO_LATE = "came back when another had its cell: paid, and not read"
 """Why a reply of a worker that was taken for dead is no score."""
 
 MISSED_ROUNDS = select(ROUNDS).where(ROUNDS.c.round >= bindparam("after")).order_by(ROUNDS.c.round)
+MISSED_PASSES = (
+    select(PASSES.c.cells).where(PASSES.c["pass"] >= bindparam("after")).order_by(PASSES.c["pass"])
+)
 CHANGED = select(CELLS).where(CELLS.c.changed > bindparam("after")).order_by(CELLS.c.changed)
 TAKEN_BY = (
     select(CELLS.c.cell, CELLS.c.call, CALLS.c.most, CALLS.c.cost)
     .join_from(CELLS, CALLS, CELLS.c.call == CALLS.c.call)
     .where(CELLS.c.state == TAKEN, CELLS.c.worker == bindparam("whose"))
 )
-IS_TOLD = select(CALLS.c.cost).where(CALLS.c.call == bindparam("which"), CALLS.c.error.is_distinct_from(LOST))
+IS_TOLD = select(CALLS.c.cost).where(
+    CALLS.c.call == bindparam("which"), CALLS.c.cost.is_not(None), CALLS.c.error.is_distinct_from(LOST)
+)
 SETTLE = (
     update(CALLS)
     .where(CALLS.c.call == bindparam("which"))
     .values(cost=bindparam("paid"), error=bindparam("why"))
 )
-NUMBERS = ("cap", "spent", "held", "rounds", "calls", "changes", "stopped")
+NUMBERS = ("cap", "spent", "held", "rounds", "passes", "calls", "changes", "stopped")
 KEEP = update(ABOUT).values({name: bindparam(f"new_{name}") for name in NUMBERS})
 
 

@@ -18,6 +18,7 @@ ABOUT = Table(
     Column("spent", Float, nullable=False),
     Column("held", Float, nullable=False),
     Column("rounds", Integer, nullable=False),
+    Column("passes", Integer, nullable=False),
     Column("calls", Integer, nullable=False),
     Column("changes", Integer, nullable=False),
     Column("stopped", Text),
@@ -39,6 +40,14 @@ ROUNDS = Table(
     Column("planned", Text, nullable=False),
 )
 
+PASSES = Table(
+    "passes",
+    _TABLES,
+    Column("pass", Integer, primary_key=True, autoincrement=False),
+    Column("cells", Text, nullable=False),
+)
+"""Of rounds that wait for all: cells that were handed out once all of the pass before had come back."""
+
 CELLS = Table(
     "cells",
     _TABLES,
@@ -47,13 +56,16 @@ CELLS = Table(
     Column("worker", Integer, nullable=False),
     Column("call", Integer, nullable=False),
     Column("tries", Integer, nullable=False),
+    Column("lost", Integer, nullable=False),
+    Column("passed", Integer, nullable=False),
     Column("value", Float),
     Column("cost", Float, nullable=False),
     Column("changed", Integer, nullable=False),
     Index("cells_by_change", "changed"),
     Index("cells_by_state", "state", "worker"),
 )
-"""``call`` is that of the last try, ``changed`` a number given under the lock."""
+"""``call`` is that of the last try, ``passed`` the pass in which a try came back, ``changed`` a number given
+under the lock."""
 
 CALLS = Table(
     "calls",

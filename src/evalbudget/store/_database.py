@@ -71,6 +71,7 @@ class Database:
         self._lock = threading.RLock()
         self._connection: Connection | None = None
         self._gone_since: float | None = None
+        self._is_quick = False  # the connection, for a file that is written often
 
     @classmethod
     def create(
@@ -280,10 +281,11 @@ class Database:
         if self._connection is None:
             self._connection = self._engine.connect()
             self.connections += 1
-            if self.layout.is_busy and self.address.url is None:
-                driver: Any = self._connection.connection.driver_connection
-                for pragma in ("journal_mode = WAL", "synchronous = NORMAL"):
-                    driver.execute(f"PRAGMA {pragma}")
+        if writes and self.layout.is_busy and self.address.url is None and not self._is_quick:
+            driver: Any = self._connection.connection.driver_connection
+            for pragma in ("journal_mode = WAL", "synchronous = NORMAL"):
+                driver.execute(f"PRAGMA {pragma}")
+            self._is_quick = True
         # a snapshot needs no lock, and on PostgreSQL all its queries must be of one moment
         level = {} if self.address.url is None else {"isolation_level": _LEVEL[writes]}
         connection = self._connection.execution_options(**{_WRITES: writes}, **level)
@@ -306,7 +308,7 @@ class Database:
         if self._connection is not None:
             self._connection.invalidate()
             self._connection.close()
-            self._connection = None
+            self._connection, self._is_quick = None, False
 
     def _enter(self, connection: Connection, *, alone: bool) -> None:
         """Take the store's schema for this transaction; where alone, wait until nobody else writes."""

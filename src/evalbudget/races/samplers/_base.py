@@ -322,7 +322,7 @@ class RacingSampler(Sampler):
         begin = int(np.searchsorted(cells.round, cells.n_rounds - 1)) if cells.n_rounds else 0
         n_finished = cells.n_rounds - bool((state[begin:] < READ).any())
         there = (cells.round < n_finished) & np.isfinite(value)
-        returned = cells.tries - cells.under_way
+        returned = cells.returned
         return Table(
             model=cells.model,
             item=cells.item,

@@ -99,7 +99,7 @@ def table_of(cells: Cells, n_items: int, left: int | None, *, with_costs: bool) 
     handed = np.flatnonzero(cells.state != OPEN)
     failed = np.repeat(np.arange(cells.item.size), cells.failures)
     row = np.concatenate([handed, failed])
-    returned = cells.tries - cells.under_way
+    returned = cells.returned
     each = np.divide(cells.cost, returned, out=np.zeros(cells.cost.size), where=returned > 0)
     under_way = np.concatenate([cells.under_way[handed], np.zeros(failed.size, np.bool_)])
     is_open = np.ones(n_items, np.bool_)

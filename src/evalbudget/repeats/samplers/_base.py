@@ -108,12 +108,12 @@ class RepeatSampler(Sampler):
         table = table_of(cells, self.design.n_items, self.left(cells), with_costs=self.weighs_costs)
         if not table.is_open.any():
             return Wait(table.settled + 1) if table.under_way.any() else Stop(ALL_CLOSED)
-        if self._goal is not None and last is not None and not last.is_head:
-            missing = table.missing_before(last.phase + 1)
+        if self._goal is not None and last is not None:
+            missing = 0 if last.is_head else table.missing_before(last.phase + 1)
             if missing:
                 return Wait(table.settled + missing)
-            goal = self._goal.of(cells, last.phase)
-            if goal.is_reached(table.is_open.tolist()):
+            goal = self._goal.of(cells, last.phase - last.is_head)  # a head is planned without its own phase
+            if not last.is_head and goal.is_reached(table.is_open.tolist()):
                 return Stop(goal.reason)
             table = replace(table, is_known=np.array(goal.known))
         planned = self.plan(table, last)

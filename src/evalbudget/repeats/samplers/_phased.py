@@ -105,7 +105,7 @@ class PhasedSampler(RepeatSampler):
         """How many more readings are paid for, as far as costs so far tell."""
         in_all = self._budget
         if self._money is not None:
-            paid, returned = float(cells.cost.sum()), cells.asked - int(cells.under_way.sum())
+            paid, returned = float(cells.cost.sum()), int(cells.returned.sum())
             in_all = int(min(self._money * returned / paid, 1e15) + 1e-6) if paid > 0.0 else None
         return None if in_all is None else max(in_all - cells.asked, 0)
 

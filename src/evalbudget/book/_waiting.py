@@ -1,0 +1,141 @@
+"""Which cells may be asked now, in which order: one by one as planned, or pass by pass."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from evalbudget.book._given_up import GivenUp
+from evalbudget.cells import OPEN
+from evalbudget.design import Cell
+from evalbudget.sampler import Sampler
+
+Of = Callable[[str, int], Any]
+"""An entry of a column."""
+
+
+class OneByOne:
+    """Cells in the order of the rounds; one without a score is asked again before any other.
+
+    What is planned of an item that is given up waits for the day it opens again.
+
+    Args:
+        sampler: says what closes together.
+        of: of a column's name and a cell's number, the entry.
+        cell: of a number.
+
+    Attributes:
+        given_up: what is not asked for now.
+    """
+
+    def __init__(self, sampler: Sampler, of: Of, cell: Callable[[int], Cell]) -> None:
+        self._of, self._cell, self._closes_as = of, cell, sampler.closes_as
+        self._failures = GivenUp(sampler.design, sampler.closes_as)
+        self._parked: dict[Cell, list[int]] = {}  # what waits for something closed to open again
+        self._back: list[int] = []  # a heap of those that came back without a score, or opened again
+        self._next = self._n = 0  # those from here on had no turn yet
+        self.given_up: frozenset[Cell] = frozenset()
+
+    def add(self, begin: int, end: int) -> None:
+        """Cells of a new round."""
+        self._n = end
+
+    def begin(self, ask: Sequence[int], number: int) -> None:
+        """There are no passes here.
+
+        Raises:
+            ValueError: always.
+        """
+        raise ValueError("a pass where cells are handed out one by one")
+
+    def changed(self, number: int, state: int, *, failed: int, read: bool) -> None:
+        """Something became of a cell."""
+        cell = self._cell(number) if failed or read else None
+        for _ in range(failed):
+            assert cell is not None
+            self._failures.failed(cell)
+        if read:
+            assert cell is not None
+            self._failures.read(cell)
+        if state == OPEN:
+            heapq.heappush(self._back, number)
+
+    def first(self) -> int | None:
+        """The cell that comes next."""
+        self._reopen()
+        while self._back or self._next < self._n:
+            number = self._back[0] if self._back else self._next
+            # what was tried before comes back by the heap alone
+            is_due = self._of("state", number) == OPEN and (self._back or not self._of("tries", number))
+            if is_due:
+                key = self._closes_as(self._cell(number))
+                if key not in self.given_up:
+                    return number
+                self._parked.setdefault(key, []).append(number)
+            self.drop(number)
+        return None
+
+    def drop(self, number: int) -> None:
+        """It had its turn."""
+        if self._back and self._back[0] == number:
+            heapq.heappop(self._back)
+        else:
+            self._next = number + 1
+
+    def _reopen(self) -> None:
+        now = self._failures.now()
+        for key in self.given_up - now:
+            for number in self._parked.pop(key, []):
+                heapq.heappush(self._back, number)
+        self.given_up = now
+
+
+class Passes:
+    """Cells of the pass that is under way, in its order, until each has come back in it.
+
+    Args:
+        of: of a column's name and a cell's number, the entry.
+
+    Attributes:
+        given_up: nothing: cells are closed for good here.
+    """
+
+    given_up: frozenset[Cell] = frozenset()
+
+    def __init__(self, of: Of) -> None:
+        self._of = of
+        self._cells: Sequence[int] = ()
+        self._place: dict[int, int] = {}
+        self._next = self._number = 0
+        self._back: list[int] = []  # a heap of places of those whose call was lost
+
+    def add(self, begin: int, end: int) -> None:
+        """Cells of a new round: a pass will bring them."""
+
+    def begin(self, ask: Sequence[int], number: int) -> None:
+        """A pass was put together."""
+        self._cells, self._number, self._next, self._back = ask, number, 0, []
+        self._place = {cell: place for place, cell in enumerate(ask)}
+
+    def changed(self, number: int, state: int, *, failed: int, read: bool) -> None:
+        """Something became of a cell."""
+        place = self._place.get(number, -1)
+        if state == OPEN and 0 <= place < self._next:
+            heapq.heappush(self._back, place)
+
+    def first(self) -> int | None:
+        """The cell that comes next."""
+        while self._back or self._next < len(self._cells):
+            number = self._cells[self._back[0] if self._back else self._next]
+            if self._of("state", number) == OPEN and self._of("passed", number) < self._number:
+                return number
+            self.drop(number)
+        return None
+
+    def drop(self, number: int) -> None:
+        """It had its turn."""
+        if self._back and self._cells[self._back[0]] == number:
+            heapq.heappop(self._back)
+        else:
+            self._next += 1
