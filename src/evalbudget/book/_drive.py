@@ -112,7 +112,7 @@ async def drive(
         sampler.weigh_costs(total.amount)
     where = None if book is None else Address.parse(book)
     opened = await to_thread.run_sync(partial(Book, sampler, total, where, most=cost, lease=lease))
-    run = _Worker(opened, lambda request: _bought(answer, request, cost), until)
+    run = _Worker(opened, partial(_bought, answer), until)
     try:
         await run.until_done(concurrency)
         return await to_thread.run_sync(run.found)
@@ -125,7 +125,7 @@ class _Worker:
     """One process's part of the work."""
 
     def __init__(
-        self, book: Book, buy: Callable[[Request], Awaitable[Reading]], until: Callable[[], str | None]
+        self, book: Book, buy: Callable[[Request, float], Awaitable[Reading]], until: Callable[[], str | None]
     ) -> None:
         self._arrived: deque[Reading] = deque()
         self._book, self._buy, self._until = book, buy, until
@@ -192,9 +192,9 @@ class _Worker:
     async def _answer(self, request: Request) -> None:
         try:
             # no await between the reply and here: what came back is told, also when the run is cancelled
-            reading = await self._buy(request)
-            self._arrived.append(reading)
             held = self._book.held(request)
+            reading = await self._buy(request, held)
+            self._arrived.append(reading)
             if reading.cost > held + 1e-9:
                 raise BudgetError(
                     f"request {request.id} cost {reading.cost:g}, but at most {held:g} was held for it; give "
@@ -207,9 +207,8 @@ class _Worker:
             self._changed.set()
 
 
-async def _bought(answer: Answer, request: Request, cost: Cost) -> Reading:
-    """What came back, with or without a score."""
-    held = cost(request.cell) if callable(cost) else cost
+async def _bought(answer: Answer, request: Request, held: float) -> Reading:
+    """What came back, with or without a score; a failure costs what was held for it."""
     try:
         return _as_reading(request, await _awaitable(answer(request)), held)
     except EvalbudgetError:

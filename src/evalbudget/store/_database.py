@@ -23,6 +23,7 @@ from evalbudget.shown import shown_logger
 from evalbudget.store._address import Address
 from evalbudget.store._layout import Layout
 
+_MEMORY = Path(":memory:")
 _PATIENCE = 30.0
 """Seconds to wait for another process to finish writing; writes take milliseconds."""
 
@@ -118,7 +119,7 @@ class Database:
         engine = create_engine("sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False})
         event.listen(engine, "connect", _set_up)
         event.listen(engine, "begin", _begin)
-        db = cls(Address(path=Path(":memory:")), layout, engine, clock)
+        db = cls(Address(path=_MEMORY), layout, engine, clock)
         with db.write() as connection:
             db._fill(connection, meta)
         return db
@@ -305,7 +306,9 @@ class Database:
         return now - self._gone_since > self.patience
 
     def _drop(self) -> None:
-        if self._connection is not None:
+        if self._connection is not None and self.address.path == _MEMORY:  # it is the database
+            self._connection.rollback()
+        elif self._connection is not None:
             self._connection.invalidate()
             self._connection.close()
             self._connection, self._is_quick = None, False
