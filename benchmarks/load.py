@@ -9,7 +9,7 @@ Usage::
 
 from __future__ import annotations
 
-from load_sections.sizes import arms, concurrent, items, book, race, slow
+from load_sections.sizes import arms, book, concurrent, items, race, slow
 from sections import Page, command
 
 PAGE = Page(

@@ -39,6 +39,7 @@ NAMES = [
     )
     for name in sorted(table)
 ]
+OF_EACH_KIND = ("auto", "race", "duel")
 IDS = [f"{kind.value}-{name}" for kind, name in NAMES]
 
 
@@ -114,7 +115,15 @@ def test_one_at_a_time_it_decides_as_a_sampler_that_is_asked(name: tuple[Kind, s
         assert [reading.value for reading in book.readings()] == [r.value for r in expected.readings]
 
 
-@pytest.mark.parametrize("name", NAMES, ids=IDS)
+@pytest.mark.parametrize(
+    ("where", "name"),
+    [
+        *(("memory", name) for name in NAMES),
+        *((kept, name) for kept in ("sqlite", "postgresql") for name in NAMES if name[1] in OF_EACH_KIND),
+    ],
+    indirect=["where"],
+    ids=str,
+)
 def test_the_same_wherever_it_is_kept_and_however_often_it_is_left(
     name: tuple[Kind, str], where: Address | None
 ) -> None:
@@ -134,9 +143,13 @@ def test_the_same_wherever_it_is_kept_and_however_often_it_is_left(
             assert not left or book.readings() == expected
 
 
-@pytest.mark.parametrize("how", ["some", "most", "down"])
 @pytest.mark.parametrize(
-    "name", [name for name in NAMES if plugins().sampler(name[1], name[0]).waits_for_all], ids=str
+    ("name", "how"),
+    [
+        *((name, "some") for name in NAMES if plugins().sampler(name[1], name[0]).waits_for_all),
+        *((name, how) for name in NAMES if name[1] in OF_EACH_KIND[1:] for how in ("most", "down")),
+    ],
+    ids=str,
 )
 def test_who_answers_first_decides_nothing_where_rounds_wait_for_all(
     name: tuple[Kind, str], how: str, tmp_path: Path
@@ -150,11 +163,11 @@ def test_who_answers_first_decides_nothing_where_rounds_wait_for_all(
         )
 
     found = []
-    for seed in range(4):
+    for seed in range(3):
         tries: dict[Cell, int] = {}
-        where = Address(path=tmp_path / "shared.db") if seed == 3 else None
-        with opened(made(name), Budget(700), where) as book:
-            crew = [book] if where is None else [book, Book(made(name), Budget(700), where)]
+        where = Address(path=tmp_path / "shared.db") if seed == 2 else None
+        with opened(made(name), Budget(300), where) as book:
+            crew = [book] if where is None else [book, Book(made(name), Budget(300), where)]
             buy_by(crew, 1 + 5 * seed, random.Random(seed), fails)
             known = book.cells()
             found.append(
