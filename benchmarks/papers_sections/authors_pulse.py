@@ -32,7 +32,7 @@ class AuthorsPulse(Pulse):
 
     name = "pulse-authors-code"
 
-    notes = Forgetful
+    note_kinds = (Forgetful,)
 
     def start(self, **more: Any) -> Any:
         """Nothing is left out."""
