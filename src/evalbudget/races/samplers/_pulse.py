@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Unpack
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
@@ -51,7 +51,7 @@ class Pulse(PoolingSampler):
     """
 
     name = "pulse"
-    note_kinds = (Pulsed,)
+    note_kinds: ClassVar[tuple[type, ...]] = (Pulsed,)
     _common = PoolingOptions
 
     def __init__(
