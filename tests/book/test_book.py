@@ -347,6 +347,29 @@ def test_a_larger_budget_goes_on_and_others_at_work_must_have_the_same(store: st
         assert (book.finished, book.spent) == (True, 20)
 
 
+def test_answers_that_come_as_one_leaves_are_told(store: str) -> None:
+    where = Address.parse(store)
+    book = Book(Uniform(DESIGN), Budget(10), where)
+    one, two, _ = book.trade((), 3)
+    book.close([Reading(one, 0.5), Reading(two, 0.25)])
+    assert book.untold == ()
+    with opened(Uniform(DESIGN), Budget(10), where) as book:
+        assert [(r.value, r.error) for r in book.readings()] == [(0.5, None), (0.25, None), (None, LOST)]
+
+
+def test_who_was_taken_for_dead_keeps_to_the_budget_of_those_who_came_later(
+    tmp_path: Path, monkeypatch: Any
+) -> None:
+    clock, where = Clock(), Address(path=tmp_path / "book.db")
+    monkeypatch.setattr("time.monotonic", clock)
+    first = Book(Uniform(DESIGN), Budget(12), where, lease=60, clock=clock)
+    first.trade((), 1)
+    clock.now += 61
+    with opened(Uniform(DESIGN), Budget(8), where, lease=60, clock=clock):
+        assert len(first.trade((), 20)) == 7
+    first.close()
+
+
 def test_who_stops_stops_all_until_somebody_begins_again(store: str) -> None:
     where = Address.parse(store)
     with opened(Uniform(DESIGN), Budget(20), where) as one, opened(Uniform(DESIGN), Budget(20), where) as two:

@@ -17,6 +17,7 @@ import pytest
 from evalbudget import Cell, Design, Reading, Request, Sampler
 from evalbudget.book import LOST, Bought, drive
 from evalbudget.errors import BudgetError, InvalidInputError, SamplerError, StoreError
+from evalbudget.pairwise.samplers import UniformPairs, duels
 from evalbudget.repeats.estimates import ItemReadings
 from evalbudget.repeats.samplers import Auto, EBBernstein, Uniform
 from evalbudget.sampler import Eligible
@@ -168,9 +169,34 @@ def test_stops_when_the_caller_says_so(run: Run[Bought], tmp_path: Path) -> None
 
     bought = run(lambda: drive(Uniform(DESIGN), host, budget=100, until=until, book=book, concurrency=4))
     assert bought.stopped == "enough"
+    assert run(lambda: drive(Uniform(DESIGN), host, budget=100, until=lambda: "")).spent == 0
     assert 30 <= bought.spent == len(host.asked) <= 34
     bought = run(lambda: drive(Uniform(DESIGN), host, budget=100, book=book))
     assert (bought.spent, bought.stopped) == (100, "budget used up")
+
+
+def test_a_score_that_cannot_be_is_kept_as_a_failure_and_loses_no_other(
+    run: Run[Bought], tmp_path: Path
+) -> None:
+    def made() -> UniformPairs:
+        return UniformPairs(duels([f"item {n}" for n in range(8)], ("a", "b"), "judge"))
+
+    async def answer(request: Request) -> float:
+        return 7.0 if request.id == 3 else 1.0
+
+    with pytest.raises(InvalidInputError, match="preference of 7"):
+        run(lambda: drive(made(), answer, budget=8, concurrency=8, book=tmp_path / "run.db"))
+    bought = run(lambda: drive(made(), answer, budget=8, book=tmp_path / "run.db"))
+    assert bought.spent == 8
+    assert [r.request.id for r in bought.readings if r.value is None] == [3]
+    assert "preference of 7" in str(bought.readings[3].error)
+
+
+@pytest.mark.parametrize("cost", [-1.0, 0.0, float("nan"), float("inf")])
+def test_a_highest_cost_that_is_none_is_refused(run: Run[Bought], cost: float) -> None:
+    for most in (cost, lambda cell: cost):
+        with pytest.raises(BudgetError, match="finite cost above zero"):
+            run(lambda most=most: drive(Uniform(DESIGN), Host(), budget="$12", cost=most))
 
 
 class Asks(Sampler):

@@ -154,18 +154,22 @@ class Book:
         """Hand out nothing more, to whichever worker; what is under way may still come back."""
         self._turn(lambda _: self._about.update(stopped=self._db.storable(reason)))
 
-    def close(self, *, patience: float | None = None) -> None:
+    def close(self, came: Sequence[Reading] = (), *, patience: float | None = None) -> None:
         """Leave; what this worker has under way counts at its highest cost, and may be asked by others.
 
         Args:
+            came: answers that were not told yet.
             patience: seconds to wait for a book that cannot be reached; None as long as ever.
         """
         with self._guard:
+            self._check(came)
+            self._untold.extend(came)
             if patience is not None:
                 self._db.patience = patience
             self._workers.close()
             try:
                 self._turn(self._leave)
+                self._untold.clear()
             except EvalbudgetError as ex:  # others find out
                 log.warning("a worker could not sign off: %s", ex)
             finally:
@@ -183,7 +187,8 @@ class Book:
         """Nothing is under way, and nothing more will be asked."""
         if self._is_stale or self._known.under_way or self._untold:
             return False
-        return bool(self._about["stopped"] or self._stop) or not self._affords_any or self._is_too_dear
+        stopped = self._about["stopped"] is not None or self._stop is not None
+        return stopped or not self._affords_any or self._is_too_dear
 
     @property
     def stop_reason(self) -> str:
@@ -214,6 +219,7 @@ class Book:
             self._turn(lambda _: None)
             with self._db.read() as connection:
                 self._copy.look(connection)
+                self._spent = float(self._about["spent"])
                 rows = connection.execute(
                     select(CALLS).where(CALLS.c.cost.is_not(None)).order_by(CALLS.c.call)
                 ).all()
@@ -268,14 +274,18 @@ class Book:
 
     @property
     def _free(self) -> float:
-        return float(self.budget.amount - self._about["spent"] - self._about["held"])
+        cap = min(self.budget.amount, self._about["cap"])  # whoever came later may have less
+        return float(cap - self._about["spent"] - self._about["held"])
 
     @property
     def _affords_any(self) -> bool:
         return (0.0 if callable(self._most) else self._most) <= self._free + _SLACK and self._free > _SLACK
 
     def _cost(self, cell: int) -> float:
-        return self._most(self._known.cell(cell)) if callable(self._most) else self._most
+        most = self._most(self._known.cell(cell)) if callable(self._most) else self._most
+        if not (math.isfinite(most) and most > 0.0):
+            raise BudgetError(f"the highest cost of a call is {most:g}; give a finite cost above zero")
+        return most
 
     def _unsent(self, connection: Connection, had: Container[int]) -> dict[int, _Claim]:
         """Calls that were handed out in a turn whose end was not known; ``had`` are those of this trade."""
@@ -288,6 +298,7 @@ class Book:
 
     def _claim(self, found: dict[int, _Claim], n: int) -> None:
         """Add calls until there are n."""
+        self._is_too_dear = False
         while len(found) < n:
             cell = self._known.take(lambda number: self._cost(number) <= self._free + _SLACK)
             self._is_too_dear = cell is None and self._known.waits

@@ -66,7 +66,8 @@ async def drive(
         bought = await drive(sampler, judge, budget="20x", book="run.db")
 
     A call is made only when a slot is free and its highest cost can be held, so that the budget is never
-    exceeded, calls under way included.
+    exceeded, calls under way included. Cells are asked in the sampler's order: where the next one is too dear
+    for what is left, the run ends.
 
     An exception from ``answer`` is a failed reading that costs what was held, and is asked again. An
     EvalbudgetError is a mistake of the caller and ends the run. However a run ends (cancelled, killed, an
@@ -177,23 +178,30 @@ class _Worker:
 
     def leave(self) -> None:
         """Tell what is left to tell, and leave."""
-        error = self._error
-        try:
-            if not isinstance(error, StoreDownError):
-                self._book.trade(self._taken(), 0)
-        except StoreDownError as ex:
-            error = ex
-            raise
-        finally:
-            if isinstance(error, StoreDownError):
-                error.readings = (*self._book.untold, *self._arrived)
-            self._book.close(patience=0.0 if isinstance(error, StoreDownError) else None)
+        is_away = isinstance(self._error, StoreDownError)
+        self._book.close(self._taken(), patience=0.0 if is_away else None)
+        if untold := self._book.untold:
+            away = (
+                self._error
+                if isinstance(self._error, StoreDownError)
+                else StoreDownError(
+                    "the book could not be reached; what came back and is not in it is in ``readings``"
+                )
+            )
+            away.readings = tuple(untold)
+            if away is not self._error:
+                raise away
 
     async def _answer(self, request: Request) -> None:
         try:
             # no await between the reply and here: what came back is told, also when the run is cancelled
             held = self._book.held(request)
             reading = await self._buy(request, held)
+            try:
+                self._book.sampler.check(reading)
+            except EvalbudgetError as ex:  # it is paid all the same
+                self._arrived.append(Reading(request, None, reading.cost, str(ex)))
+                raise
             self._arrived.append(reading)
             if reading.cost > held + 1e-9:
                 raise BudgetError(

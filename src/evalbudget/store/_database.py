@@ -283,9 +283,8 @@ class Database:
             self._connection = self._engine.connect()
             self.connections += 1
         if writes and self.layout.is_busy and self.address.url is None and not self._is_quick:
-            driver: Any = self._connection.connection.driver_connection
             for pragma in ("journal_mode = WAL", "synchronous = NORMAL"):
-                driver.execute(f"PRAGMA {pragma}")
+                self._outside(pragma)
             self._is_quick = True
         # a snapshot needs no lock, and on PostgreSQL all its queries must be of one moment
         level = {} if self.address.url is None else {"isolation_level": _LEVEL[writes]}
@@ -294,6 +293,15 @@ class Database:
         if self.address.url is not None and enters:
             self._enter(connection, alone=writes and waits)
         return connection
+
+    def _outside(self, pragma: str) -> None:
+        """Set what cannot be set within a transaction."""
+        assert self._connection is not None
+        driver: Any = self._connection.connection.driver_connection
+        try:
+            driver.execute(f"PRAGMA {pragma}")
+        except sqlite3.Error as ex:
+            raise OperationalError(pragma, None, ex) from ex
 
     def _is_patience_over(self, ex: DBAPIError) -> bool:
         now = time.monotonic()
