@@ -62,7 +62,7 @@ def next_pass(cells: Cells, n_items: int, *, breaks: bool) -> Pass:
     if failed.any():
         ask = failed
     elif fresh.any():
-        place = _place(model)
+        place = place_of(model)
         answered = np.bincount(cells.model[cells.state == CAME], minlength=int(cells.model.max()) + 1)
         reach = int(place[tried].max(initial=-1)) + 1 + max(_FIRST, int(answered[model[fresh]].min()))
         ask = fresh & (place < max(reach, int(place[fresh].min()) + 1))
@@ -121,7 +121,7 @@ def _answers_nothing(cells: Cells, model: int, n_items: int) -> bool:
     )
 
 
-def _place(model: IntArray) -> IntArray:
+def place_of(model: IntArray) -> IntArray:
     """Of each cell, how many cells of its model come before it, shape (k,)."""
     order = np.argsort(model, kind="stable")
     ordered = model[order]

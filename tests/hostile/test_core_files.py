@@ -32,7 +32,7 @@ from evalbudget.book import Book
 from evalbudget.budget import Unit
 from evalbudget.design import Reading
 from evalbudget.errors import EvalbudgetError, InvalidInputError
-from evalbudget.journal import Event, Header
+from evalbudget.journal import Event, Header, Journal
 from evalbudget.prices import Price, Tariff, Usage
 from evalbudget.races import RaceConfig
 from evalbudget.races._shared_race import Entry, SharedRace
@@ -41,7 +41,7 @@ from evalbudget.races.prediction._files import load_factors, save_factors
 from evalbudget.recorded._files import open_scores
 from evalbudget.recorded._parquet_pages import _sizes
 from evalbudget.repeats.samplers import EBBernstein
-from evalbudget.run import Bill, JournalFile, read_journal
+from evalbudget.run import Bill, JournalFile, JournalReader, LinesFile, read_line, whole_lines
 from evalbudget.run._bill import spent_on
 from evalbudget.run._shared_purchase import SharedPurchase
 from evalbudget.store import Address
@@ -379,7 +379,8 @@ def sampler() -> EBBernstein:
 def test_a_journal_after_any_damage(tmp_path: Path) -> None:
     path, damaged = tmp_path / "whole.jsonl", tmp_path / "journal.jsonl"
     asked = sampler()
-    with JournalFile.create(path, Header.of(asked, "1")) as file:
+    with closing(LinesFile.create(path)) as lines:
+        file = JournalFile(Journal(), lines)
         for value in (0.5, None, 0.25, 1.0, 0.0, 0.75, 0.5, 0.5, 1.0, 0.25, 0.0, 0.5, 1.0):  # two phases
             (request,) = asked.ask()
             reading = Reading(request, value, 1.0, None if value is not None else "refused")
@@ -388,7 +389,10 @@ def test_a_journal_after_any_damage(tmp_path: Path) -> None:
             file.append(Event(request, reading))
 
     def go_on(path: Path) -> None:
-        journal = read_journal(path)
+        reader = JournalReader(Header.of(sampler(), "1"))
+        for number, line in enumerate(whole_lines(path.read_bytes(), path)[0], start=1):
+            read_line(line, f"{path}, line {number}", reader.take)
+        journal = reader.journal
         assert journal.spent >= 0.0
         again = sampler()
         resume(again, journal, path=path)
@@ -636,14 +640,14 @@ def test_labels_after_any_damage(store_bytes: bytes, tmp_path: Path, kind: str) 
         check_damage(text[:3000].encode(), read, path)
 
 
-@pytest.mark.parametrize("name", ["scores.npz", "scores.csv", "factors.npz", "journal.jsonl", "a.sqlite"])
+@pytest.mark.parametrize("name", ["scores.npz", "scores.csv", "factors.npz", "a.bill", "a.sqlite"])
 def test_a_folder_in_place_of_a_file(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.mkdir()
     readers: dict[str, Callable[[Path], object]] = {
         "scores.npz": RecordedScores.load,
         "factors.npz": load_factors,
-        "journal.jsonl": JournalFile.open,
+        "a.bill": lambda path: Bill.on_file(path, Budget(9.0, Unit.TOKENS), Tariff(Unit.TOKENS, {})),
         "a.sqlite": AuditStore.open,
     }
     read = readers.get(name)

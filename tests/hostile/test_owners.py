@@ -15,11 +15,8 @@ from click.testing import CliRunner
 from tests.audits.store.audits import audit
 
 from evalbudget.cli.main import cli
-from evalbudget.design import Design
 from evalbudget.errors import EvalbudgetError
-from evalbudget.journal import Header
-from evalbudget.repeats.samplers import EBBernstein
-from evalbudget.run import JournalFile
+from evalbudget.run import LinesFile
 
 NOBODY = 65534
 
@@ -32,7 +29,7 @@ def theirs() -> Iterator[Path]:
     (folder := above / "theirs").mkdir()
     audit(folder / "a.sqlite").close()
     (folder / "table.csv").write_text("item,score\na,1\nb,0\n")
-    JournalFile.create(folder / "j.jsonl", Header.of(EBBernstein(Design.of_items(5)), "1")).close()
+    LinesFile.create(folder / "j.jsonl").close()
     said("audit", "export", folder / "a.sqlite", "--format", "csv", "-o", above / "exported.csv")
     with (above / "exported.csv").open() as file, (above / "labels.csv").open("w") as labels:
         rows = csv.DictReader(file)
@@ -51,10 +48,10 @@ def said(*words: object) -> str:
 
 
 def uses(folder: Path) -> Iterator[str]:
-    """What is said where an audit gets a label, a journal goes on, and a table is read and one written."""
+    """What is said where an audit gets a label, a record goes on, and a table is read and one written."""
     yield said("audit", "import", folder / "a.sqlite", folder.parent / "labels.csv", "--by", "ann")
     try:
-        JournalFile.open(folder / "j.jsonl").close()
+        LinesFile.open(folder / "j.jsonl", lambda data, path: (None, len(data)))[0].close()
         yield ""
     except (EvalbudgetError, PermissionError) as ex:
         yield str(ex)

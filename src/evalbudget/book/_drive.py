@@ -20,9 +20,12 @@ from evalbudget.design import Cell, Reading, Request
 from evalbudget.errors import BudgetError, EvalbudgetError, InvalidInputError, StoreDownError
 from evalbudget.sampler import Sampler
 from evalbudget.secrets import said_by
+from evalbudget.shown import shown_logger
 from evalbudget.store import Address
 
 T = TypeVar("T")
+
+log = shown_logger(__name__)
 
 Answer: TypeAlias = Callable[[Request], Awaitable[Reading | float | None]]
 """Buys one score: a Reading, a number (which costs what was held for it), or None for a failure."""
@@ -178,19 +181,13 @@ class _Worker:
 
     def leave(self) -> None:
         """Tell what is left to tell, and leave."""
-        is_away = isinstance(self._error, StoreDownError)
-        self._book.close(self._taken(), patience=0.0 if is_away else None)
-        if untold := self._book.untold:
-            away = (
-                self._error
-                if isinstance(self._error, StoreDownError)
-                else StoreDownError(
-                    "the book could not be reached; what came back and is not in it is in ``readings``"
-                )
-            )
-            away.readings = tuple(untold)
-            if away is not self._error:
-                raise away
+        error = self._error
+        self._book.close(self._taken(), patience=0.0 if isinstance(error, StoreDownError) else None)
+        untold = tuple(self._book.untold)
+        if isinstance(error, StoreDownError):
+            error.readings = untold
+        elif untold:
+            log.warning("%d answers came back and are not in the book; they count as lost", len(untold))
 
     async def _answer(self, request: Request) -> None:
         try:

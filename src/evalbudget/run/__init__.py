@@ -1,4 +1,4 @@
-"""Buying scores: a sampler with its budget and journal, and the way in for those without a host."""
+"""Buying scores on a host: a sampler with its budget and journal."""
 
 import lazy_loader
 

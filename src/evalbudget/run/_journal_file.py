@@ -1,63 +1,37 @@
-r"""A journal as a file: one JSON object per line, appended and flushed as things happen.
+r"""A journal's lines in a file: one JSON object each, appended and flushed as things happen.
 
 ::
 
-    {"evalbudget": "journal", "format": 1, "version": "0.1.0", "design": "9f...", "config": {...}}
     {"ask": 0, "cell": [0, 7, 0, 0]}
     {"tell": 0, "value": 0.5, "cost": 1.0}
 
-A process that is killed leaves at most one line without its ``\n``; that line is dropped on reading. Every
-other flaw is an error that names file and line.
+They stand among lines of a host's own, which say whose they are.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from evalbudget.design import Cell, Reading, Request
-from evalbudget.errors import InvalidInputError, JournalError, reason
-from evalbudget.journal import FORMAT, Event, Header, Journal
-from evalbudget.run._json_lines import LinesFile, read_line, whole_lines
+from evalbudget.errors import InvalidInputError, JournalError
+from evalbudget.journal import Event, Header, Journal
+from evalbudget.run._json_lines import LinesFile
 from evalbudget.secrets import without_secrets
 
 
 class JournalFile:
     """A journal that is written to a file event by event.
 
-    Use :meth:`create` or :meth:`open`. One process at a time: a second one is refused.
     Events survive the process being killed; what the system had not written when it lost power does not.
 
-    Attributes:
-        path: of the file.
-        journal: everything in the file.
+    Args:
+        journal: everything in the file so far.
+        lines: of the file.
     """
 
     def __init__(self, journal: Journal, lines: LinesFile) -> None:
-        self.path = lines.path
         self.journal = journal
         self._lines = lines
-
-    @classmethod
-    def create(cls, path: str | Path, header: Header) -> JournalFile:
-        """Begin a journal.
-
-        Raises:
-            JournalError: the file exists, or cannot be written.
-        """
-        file = cls(Journal(header), LinesFile.create(Path(path)))
-        file._write(_header_to_dict(header))
-        return file
-
-    @classmethod
-    def open(cls, path: str | Path) -> JournalFile:
-        """Continue a journal; a last line that was cut off is removed from the file.
-
-        Raises:
-            JournalError: the file cannot be read, is not a journal, or another process writes it.
-        """
-        lines, journal = LinesFile.open(Path(path), _parse)
-        return cls(journal, lines)
 
     def append(self, event: Event) -> None:
         """Record what happened; it is in the file when this returns.
@@ -65,48 +39,8 @@ class JournalFile:
         Raises:
             JournalError: the file cannot be written.
         """
-        self._write(_event_to_dict(event))
+        self._lines.append(_event_to_dict(event), _plain)
         self.journal.append(event)
-
-    def close(self) -> None:
-        """Let the file go."""
-        self._lines.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def _write(self, entry: dict[str, Any]) -> None:
-        self._lines.append(entry, _plain)
-
-
-def read_journal(path: str | Path) -> Journal:
-    """Read a journal without opening it for writing.
-
-    A last line that was cut off is dropped, with a warning in the log.
-
-    Raises:
-        JournalError: the file cannot be read, is not a journal, or is damaged; names file and line.
-    """
-    path = Path(path)
-    try:
-        data = path.read_bytes()
-    except OSError as ex:
-        raise JournalError(f"{path} cannot be read: {reason(ex)}") from ex
-    return _parse(data, path)[0]
-
-
-def _parse(data: bytes, path: Path) -> tuple[Journal, int]:
-    """The journal, and how many bytes of the file are whole lines."""
-    lines, whole = whole_lines(data, path)
-    if not lines:
-        raise JournalError(f"{path} is not an evalbudget journal: it has no header line. Start a new one")
-    reader = JournalReader(read_line(lines[0], f"{path}, line 1", _header_from_dict))
-    for number, line in enumerate(lines[1:], start=2):
-        read_line(line, f"{path}, line {number}", reader.take)
-    return reader.journal, whole
 
 
 class JournalReader:
@@ -185,29 +119,6 @@ def _event_to_dict(event: Event) -> dict[str, Any]:
         if getattr(event, flag):
             entry[flag] = True
     return entry
-
-
-def _header_to_dict(header: Header) -> dict[str, Any]:
-    return {
-        "evalbudget": "journal",
-        "format": header.format,
-        "version": header.version,
-        "design": header.design,
-        "config": header.config,
-    }
-
-
-def _header_from_dict(entry: dict[str, Any]) -> Header:
-    if entry.get("evalbudget") != "journal":
-        raise JournalError("this is not an evalbudget journal")
-    if entry["format"] != FORMAT:
-        raise JournalError(
-            f"the journal has format {entry['format']!r} (evalbudget {entry.get('version')}); this version "
-            f"reads format {FORMAT}. Install the version that wrote it, or start a new journal"
-        )
-    if not isinstance(entry["config"], dict):
-        raise TypeError("config is not a JSON object")
-    return Header(entry["config"], str(entry["design"]), str(entry["version"]), FORMAT)
 
 
 def _plain(value: object) -> object:

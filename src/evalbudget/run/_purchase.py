@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from evalbudget._version import __version__
 from evalbudget.budget import Budget, Ledger, Unit
 from evalbudget.design import Cell, Reading, Request
-from evalbudget.errors import BudgetError
 from evalbudget.journal import Event, Header, Journal
 from evalbudget.run._journal_file import JournalFile
 from evalbudget.sampler import Eligible, Sampler
@@ -298,17 +297,3 @@ class Purchase:
         """Why nothing more is asked."""
         reason = self.stopped or self.sampler.stop_reason
         return reason or (USED_UP if self.finished else "not finished")
-
-
-def check_promise(reading: Reading, promised: float) -> None:
-    """Refuse a reading that cost more than was promised for it, which no budget survives.
-
-    Raises:
-        BudgetError: it did.
-    """
-    if reading.cost > promised + 1e-9:
-        raise BudgetError(
-            f"request {reading.request.id} cost {reading.cost:g}, but at most {promised:g} was "
-            "promised for it; "
-            "give drive() the highest cost of one request"
-        )

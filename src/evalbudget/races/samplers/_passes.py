@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from evalbudget._failures import Failures
+from evalbudget._passes import place_of
 from evalbudget.design import Cell
 from evalbudget.outage import DOWN_AFTER
 from evalbudget.statistics._bounds import BoolArray, IntArray
@@ -35,7 +36,7 @@ class Passes:
 
     def __init__(self, model: IntArray, item: IntArray, settled: BoolArray) -> None:
         self._model, self._item = model, item
-        self._place = _place(model)  # among the cells of its model
+        self._place = place_of(model)  # among the cells of its model
         self._tried = settled.copy()
         self._reach = 0  # cells of a model, from the first of the round, that passes have come to
         self._suspects: list[int] = []
@@ -109,12 +110,3 @@ class Passes:
         self._tried[index] = True
         self.cells = dict.fromkeys(index[~in_flight[index]].tolist())
         return True
-
-
-def _place(model: IntArray) -> IntArray:
-    """Of each cell, how many cells of its model come before it, shape (k,)."""
-    order = np.argsort(model, kind="stable")
-    ordered = model[order]
-    place = np.empty(model.size, dtype=np.int64)
-    place[order] = np.arange(model.size) - np.searchsorted(ordered, ordered)
-    return place
