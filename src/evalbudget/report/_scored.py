@@ -169,6 +169,16 @@ class Scored:
         Raises:
             InvalidInferenceError: no reading may count, or none is there.
         """
+        if model not in self._known_means:
+            self._known_means[model] = self._mean(model)
+        return self._known_means[model]
+
+    @cached_property
+    def _known_means(self) -> dict[int, Estimate]:
+        """What :meth:`mean` has found."""
+        return {}
+
+    def _mean(self, model: int) -> Estimate:
         purchase = self.purchase(model)
         scores = self.scores(model)
         if not scores.value.size:

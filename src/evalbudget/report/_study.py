@@ -300,13 +300,8 @@ class Study(Scored):
                 },
                 level=level,
             )
-        total, scores, purchase = self.mean(model), self.scores(model), self.purchase(model)
-        given = mean_over_fixed_items(
-            judge_corrected_generations(scores) if self.is_panel else readings_of(scores),
-            allocation=purchase.allocation,
-            fixed_repeats=max(purchase.fixed_repeats, 1),
-            bounds=None if self.is_panel else self.bounds,
-        )
+        total = self.mean(model)
+        given, ends = self._given_and_ends(model)
         found = mean_rows(
             total,
             given,
@@ -316,9 +311,26 @@ class Study(Scored):
             bounds=self.bounds,
             level=level,
         )
-        if not (self.shares[model] > 0.0).any():
-            return found
-        return with_ends(found, self._ends_of(model), level)
+        return with_ends(found, ends, level) if ends else found
+
+    def _given_and_ends(self, model: int) -> tuple[Estimate, list[Estimate]]:
+        """A model's mean with the items given, and what missing scores could make of it, if there are any."""
+        if model not in self._known_ends:
+            scores, purchase = self.scores(model), self.purchase(model)
+            given = mean_over_fixed_items(
+                judge_corrected_generations(scores) if self.is_panel else readings_of(scores),
+                allocation=purchase.allocation,
+                fixed_repeats=max(purchase.fixed_repeats, 1),
+                bounds=None if self.is_panel else self.bounds,
+            )
+            lacking = (self.shares[model] > 0.0).any()
+            self._known_ends[model] = given, self._ends_of(model) if lacking else []
+        return self._known_ends[model]
+
+    @cached_property
+    def _known_ends(self) -> dict[int, tuple[Estimate, list[Estimate]]]:
+        """What :meth:`_given_and_ends` has found, of which several levels are asked."""
+        return {}
 
     def _ends_of(self, model: int) -> list[Estimate]:
         """Of a model's mean, if every missing score were the lowest, and if every one were the highest."""
