@@ -10,7 +10,9 @@ from tests.report.worlds import recorded
 from evalbudget import Allocation
 from evalbudget.backtest import HowBought
 from evalbudget.comparisons import Verdicts
+from evalbudget.missing import Missing
 from evalbudget.report import report
+from evalbudget.report._categories import Categories
 from evalbudget.report._leaderboard import Leaderboard
 
 SECTIONS = [Leaderboard, Verdicts]
@@ -71,3 +73,31 @@ def test_adaptive_repeats_counted_as_bought_leave_no_bias() -> None:
     assert abs(np.mean(ours)) < 4 * error
     assert abs(np.mean(naive)) > 10 * float(np.std(naive)) / np.sqrt(trials)
     binomial_claim(missed, trials, at_most=0.07)
+
+
+@pytest.mark.claim
+def test_categories_hold_where_what_is_wrong_fails_more_often() -> None:
+    """Half of the wrong answers on hard items crash: the mean of the others is .67 in place of .5."""
+    truth = {"easy": 0.8, "hard": 0.5}
+    labels = tuple(name for name in truth for _ in range(60))
+    alone = at_once = left_out = 0
+    trials = replications(200, 3000)
+    for seed in range(trials):
+        rng = np.random.default_rng(seed)
+        scores = (rng.random((1, 120)) < [truth[label] for label in labels]) * 1.0
+        scores[(scores == 0.0) & (rng.random(120) < 0.5) & (np.array(labels) == "hard")] = np.nan
+        failed = np.isnan(scores).astype(np.int64)[..., None]
+        table = recorded(scores[..., None, None], raters=("r",), categories=labels, failed=failed)
+        (found,) = report(table, sections=[Categories]).sections
+        assert isinstance(found, Categories)
+        _, hard = found.rows
+        alone += not hard.low <= truth["hard"] <= hard.high
+        at_once += any(not row.all_low <= truth[row.category] <= row.all_high for row in found.rows)
+        (dropped,) = report(table, sections=[Categories], missing=Missing.DROP).sections
+        assert isinstance(dropped, Categories)
+        left_out += not dropped.rows[1].low <= truth["hard"] <= dropped.rows[1].high
+    binomial_claim(alone, trials, at_most=0.05)
+    binomial_claim(at_once, trials, at_most=0.05)
+    assert left_out > trials / 2
+    pinned(alone, 6)
+    pinned(at_once, 6)

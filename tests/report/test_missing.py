@@ -17,6 +17,7 @@ from evalbudget.missing import Missing
 from evalbudget.recorded._declared import Declared
 from evalbudget.recorded._how_bought import HowBought
 from evalbudget.report import report
+from evalbudget.report._categories import Categories, CategoryMean
 from evalbudget.report._leaderboard import Leaderboard
 from evalbudget.report._study import Study
 from evalbudget.sampler import Allocation
@@ -169,3 +170,170 @@ def test_a_panel_of_which_one_judge_lacks_scores() -> None:
     for row, dropped in zip(found.rows, whole.rows, strict=True):
         assert 0.0 <= row.low <= dropped.low < dropped.high <= row.high <= 1.0
         assert (row.high - row.low > dropped.high - dropped.low) == (row.model == "m1")
+
+
+HARD = ("easy",) * 20 + ("hard",) * 20
+
+
+def categories(scores: RecordedScores, missing: Missing = Missing.WORST) -> Categories:
+    (found,) = report(scores, sections=(Categories,), missing=missing).sections
+    assert isinstance(found, Categories)
+    return found
+
+
+def in_two(scores: np.ndarray, **more: object) -> RecordedScores:
+    """20 easy items and 20 hard ones; who has no score failed."""
+    failed = np.isnan(scores).astype(np.int64)[..., None]
+    return of(scores, **({"categories": HARD, "failed": failed} | more))
+
+
+def hard(found: Categories, model: str = "m0") -> CategoryMean:
+    return next(row for row in found.rows if (row.model, row.category) == (model, "hard"))
+
+
+def ends(row: CategoryMean) -> tuple[float, float, float, float]:
+    return row.low, row.high, row.all_low, row.all_high
+
+
+def with_missing(value: float = math.nan, models: int = 1, *, scale: float = 1.0) -> np.ndarray:
+    """The first model has 15 of 20 easy items right, 12 of 14 hard ones, and ``value`` on 6 more of these."""
+    scores = np.tile((np.arange(40) % 2) * 1.0, (models, 1))
+    scores[0] = np.where(np.arange(40) % 20 < np.repeat([15, 12], 20), 1.0, 0.0)
+    scores[0, 34:] = value
+    return scale * scores
+
+
+@pytest.mark.parametrize("models", [1, 2])
+@pytest.mark.parametrize("by_category", [False, True])
+def test_a_category_holds_whatever_its_missing_answers_would_have_been(
+    models: int, by_category: bool
+) -> None:
+    more = {"by_category": by_category}
+    found = categories(in_two(with_missing(models=models), **more))
+    row = hard(found)
+    assert (row.items, row.missing, row.estimate) == (14, 6, pytest.approx(12 / 14))
+    worst, best = (hard(categories(in_two(with_missing(value, models), **more))) for value in (0.0, 1.0))
+    assert (row.low, row.all_low) == pytest.approx((worst.low, worst.all_low))
+    dropped = hard(categories(in_two(with_missing(models=models), **more), Missing.DROP))
+    assert row.high == pytest.approx(max(best.high, dropped.high))
+    assert row.all_high == pytest.approx(max(best.all_high, dropped.all_high))
+    assert row.low < dropped.low - 0.1
+    zero = hard(categories(in_two(with_missing(models=models), **more), Missing.ZERO))
+    assert (zero.items, zero.missing, ends(zero)) == (20, 6, pytest.approx(ends(worst)))
+    whole = categories(in_two(with_missing(0.0, models), **more))
+    for one, other in zip(found.rows, whole.rows, strict=True):
+        assert (one.category == "hard" and one.model == "m0") or one == other
+
+
+def test_a_category_has_the_interval_of_a_model_that_was_asked_nothing_else() -> None:
+    scores = with_missing()
+    alone = Study.of(in_two(scores[:, 20:], categories=None))
+    own, at_once = alone.rows(0, 0.95), alone.rows(0, 0.975)
+    row = hard(categories(in_two(scores)))
+    assert (row.items, row.estimate, row.standard_error) == (own["items"], own["estimate"], own["stderr"])
+    assert ends(row) == (own["lower"], own["upper"], at_once["lower"], at_once["upper"])
+    tasks = Study.of(in_two(scores, by_category=True)).tasks
+    assert alone.missing_note.startswith("6 of m0's answers are missing")
+    assert [tasks[name].study.missing_note for name in ("easy", "hard")] == ["", alone.missing_note]
+
+
+def test_tables_say_in_which_categories_answers_are_missing() -> None:
+    one = categories(in_two(with_missing()))
+    (table,) = one.tables()
+    said = "6 of m0's answers in hard are missing: intervals and verdicts hold whatever they would have been"
+    assert f"{said}, from 0 to 1." in " ".join(str(table).split())
+    assert [line.split()[-2:] for line in str(table).splitlines()[1:4]] == [
+        *(["items", "missing"], ["20", "0"], ["14", "6"]),
+    ]
+    assert one.to_dict()["notes"][0].startswith(said)
+    assert one.to_dict()["rows"][1]["missing"] == 6
+    scores = with_missing(models=5)
+    for model in range(1, 5):
+        scores[model, :model] = np.nan
+    five = categories(in_two(scores))
+    assert five.to_dict()["notes"][0].startswith(
+        "6 of m0's answers in hard, 4 of m4's in easy, 3 of m3's in easy and 3 elsewhere are missing: "
+    )
+    assert " 1 of m1's answers in easy is missing: intervals and verdicts" in five.about_model("m1")[0].note
+    assert (
+        categories(in_two(scores), Missing.DROP)
+        .to_dict()["notes"][0]
+        .endswith(" are missing, and left out (--missing drop).")
+    )
+    whole = categories(in_two(with_missing(0.0)))
+    assert "missing" not in str(whole.tables()[0])
+    assert whole.to_dict()["notes"] == []
+
+
+def test_a_cell_of_several_models_reaches_as_far_as_the_interval() -> None:
+    found = categories(in_two(with_missing(models=2)))
+    row = hard(found)
+    assert row.estimate - row.all_low > row.all_high - row.estimate
+    assert f"0.86 \u00b1{row.estimate - row.all_low:.2f}" in str(found.tables()[0])
+    assert "\u00b1 (its wider side): all 4 means together" in " ".join(str(found.tables()[0]).split())
+
+
+@pytest.mark.parametrize(("by_category", "low", "high"), [(False, 1.0, 9.0), (True, 3.0, 5.0)])
+def test_what_a_missing_answer_could_be_is_seen_in_all_categories_and_in_one_task(
+    by_category: bool, low: float, high: float
+) -> None:
+    scores = np.concatenate([np.linspace(1.0, 9.0, 20), np.linspace(3.0, 5.0, 20)])[None]
+    more = {"by_category": by_category}
+    gone = scores.copy()
+    gone[0, 25:31] = np.nan
+    row = hard(categories(in_two(gone, **more)))
+    filled = [hard(categories(in_two(np.where(np.isnan(gone), end, gone), **more))) for end in (low, high)]
+    assert (row.low, row.all_low) == pytest.approx((filled[0].low, filled[0].all_low))
+    assert (row.high, row.all_high) == pytest.approx((filled[1].high, filled[1].all_high))
+
+
+@pytest.mark.parametrize("scale", [1.0, 3.0])
+@pytest.mark.parametrize("models", [1, 2])
+def test_a_category_of_which_everything_is_missing_has_a_row(models: int, scale: float) -> None:
+    scores = with_missing(models=models, scale=scale)
+    scores[:, 20:] = np.nan
+    found = report(in_two(scores))
+    section = found["categories"]
+    assert isinstance(section, Categories)
+    for model in found.models:
+        row = hard(section, model)
+        assert (row.items, row.missing) == (0, 20)
+        assert np.isnan([row.estimate, row.standard_error, *ends(row)]).all()
+    easy = [row for row in section.rows if row.category == "easy"]
+    assert all(row.low < row.estimate < row.high and row.missing == 0 for row in easy)
+    assert found["leaderboard"].rows[0].low < easy[0].low
+
+
+def test_equal_scores_of_a_category_leave_what_is_missing() -> None:
+    scores = with_missing()
+    scores[0, 20:34] = 1.0
+    row = hard(categories(in_two(scores)))
+    assert math.isnan(row.standard_error)
+    filled = scores.copy()
+    filled[0, 34:] = 0.0
+    assert row.low == pytest.approx(hard(categories(in_two(filled))).low)
+    assert row.high == 1.0
+    unknown = np.where(scores == 1.0, 4.0, scores + 2.0)  # 2 or 4, and a range that nobody declares
+    assert np.isnan(ends(hard(categories(in_two(unknown))))).all()
+
+
+def test_what_was_not_to_be_asked_or_was_asked_again_is_not_missing_in_a_category() -> None:
+    scores = in_two(with_missing())
+    dropped = ends(hard(categories(scores, Missing.DROP)))
+    asked = np.arange(40) < 34
+    not_asked = nothing_missing(replace(scores, failed=None))
+    phased = (HowBought(Allocation.PHASED, 1),)
+    again = replace(not_asked, failed=np.where(asked, 2, 0)[None, :, None], purchases=phased)
+    for exempt in (not_asked, again):
+        row = hard(categories(exempt))
+        assert (row.missing, ends(row)) == (0, pytest.approx(dropped))
+    assert hard(categories(replace(again, failed=np.full((1, 40, 1), 2)))).low < dropped[0] - 0.1
+
+
+def test_categories_count_the_declared_clusters_and_say_so() -> None:
+    scores = in_two(with_missing(0.0))
+    labels = {item: str(k // 4) for k, item in enumerate(scores.items)}
+    declared = Declared.of(scores.models, scores.items, scores.raters, clusters=labels, cluster="document")
+    found = categories(replace(scores, declared=declared))
+    assert "clusters of items (document; sampled, independent)" in found.label
+    assert hard(found).standard_error > 1.3 * hard(categories(scores)).standard_error

@@ -152,7 +152,7 @@ class Baseline:
             {item: float(x) for item, x in zip(recorded.items, shares.tolist(), strict=True) if x > 0.0},
             declared is not None and all(declared.complete),
             None if declared is None else declared.lower_is_better[0],
-            sum(study.lost),
+            study.lost_of(0),
             {} if declared is None else dict(zip(recorded.items, declared.digests, strict=True)),
             () if declared is None else declared.notes,
             None if declared is None else declared.cluster,

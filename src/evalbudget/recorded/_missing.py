@@ -35,10 +35,15 @@ def missing_shares(recorded: RecordedScores) -> FloatArray:
 
 
 def missing_answers(recorded: RecordedScores) -> IntArray:
-    """How many answers of each model are missing, shape (models,): failed ones, and items without any."""
+    """How many answers of each model are missing, shape (models,)."""
+    return np.asarray(missing_by_item(recorded).sum(axis=1))
+
+
+def missing_by_item(recorded: RecordedScores) -> IntArray:
+    """How many answers are missing, shape (models, items): failed ones, and one of an item without any."""
     share = missing_shares(recorded)
     lost = _failures(recorded).sum(axis=2)
-    return np.asarray(np.where(share > 0.0, np.maximum(lost, 1), 0).sum(axis=1), dtype=np.int64)
+    return np.asarray(np.where(share > 0.0, np.maximum(lost, 1), 0), dtype=np.int64)
 
 
 def score_range(recorded: RecordedScores) -> tuple[tuple[float, float], bool]:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from math import ceil
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from math import ceil, nan
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evalbudget.errors import InvalidInferenceError
 from evalbudget.report._charts import Bar, Chart
-from evalbudget.report._numbers import CLAIM, NOTHING, decimals, name_cell, new_table, number, span
+from evalbudget.report._numbers import CLAIM, decimals, name_cell, new_table, number, span
 from evalbudget.report._section import Section
 from evalbudget.report._study import Study
 from evalbudget.tables import NotedTable
 
 _WIDE = 80
+_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +31,12 @@ class CategoryMean:
         items: scored.
         estimate: mean over sampled items of the category; nan if nothing may count.
         standard_error: of it; nan where it is not known, or all items score the same.
-        low: of the interval for this mean by itself.
+        low: of the interval for this mean by itself; nan where none is claimed. It holds whatever missing
+            answers would have been, as the model's own does.
         high: of it.
         all_low: of the interval that holds for all models and categories at once.
         all_high: of it.
+        missing: answers.
     """
 
     model: str
@@ -43,6 +48,7 @@ class CategoryMean:
     high: float
     all_low: float
     all_high: float
+    missing: int
 
 
 @dataclass(frozen=True)
@@ -52,12 +58,16 @@ class Categories(Section):
     Attributes:
         rows: by model, then by category.
         level: of the intervals.
+        claim: what is random, and when it may be read.
+        counted_as: what missing answers count as, as the end of a sentence; empty where none is missing.
     """
 
     name: ClassVar[str] = "categories"
 
     rows: tuple[CategoryMean, ...]
     level: float
+    claim: str = CLAIM
+    counted_as: str = ""
 
     @classmethod
     def of(cls, study: Study) -> Self | None:
@@ -66,14 +76,11 @@ class Categories(Section):
         if labels is None or len(set(labels)) < 2:
             return None
         known = sorted(set(labels))
-        parts = {c: study.only(np.array([label == c for label in labels])) for c in known}
         at_once = 1 - (1 - study.level) / (len(known) * len(study.models))
-        rows = [
-            _mean(parts[category], m, category, study.level, at_once)
-            for m in study.order
-            for category in known
-        ]
-        return cls(tuple(rows), study.level)
+        found = {c: _rows(study, c, np.array([label == c for label in labels]), at_once) for c in known}
+        rows = tuple(found[category][m] for m in study.order for category in known)
+        lacking = any(row.missing for row in rows)
+        return cls(rows, study.level, study.claim, study.counted_as if lacking else "")
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -90,9 +97,24 @@ class Categories(Section):
         """Exactly what the intervals claim."""
         means = f"all {len(self.rows)} means" if len(self.models) > 1 else "all categories"
         return (
-            f"Mean score over all items like those of the category. {CLAIM} {self.level:.0%} "
-            f"{'at once' if len(self.models) == 1 else '±'}: {means} together (Bonferroni)."
+            f"Mean score over all items like those of the category. {self.claim} {self.level:.0%} "
+            f"{'at once' if len(self.models) == 1 else '± (its wider side)'}: {means} together (Bonferroni)."
         )
+
+    def _missing(self, rows: Iterable[CategoryMean]) -> str:
+        """Of which rows answers are missing, and what these count as; empty where none is."""
+        lacking = sorted((row for row in rows if row.missing), key=lambda row: -row.missing)
+        if not lacking:
+            return ""
+        told = [
+            f"{row.missing:,} of {row.model}'s {'answers ' if row is lacking[0] else ''}in {row.category}"
+            for row in lacking[:_NAMED]
+        ]
+        rest = sum(row.missing for row in lacking[_NAMED:])
+        *others, last = [*told, f"{rest:,} elsewhere"] if rest else told
+        listed = f"{', '.join(others)} and {last}" if others else last
+        are = "is" if sum(row.missing for row in lacking) == 1 else "are"
+        return f" {listed} {are} missing{self.counted_as}"
 
     def tables(self) -> tuple[NotedTable, ...]:
         """One row per category for a single model; else models by categories, as many tables as fit."""
@@ -120,7 +142,9 @@ class Categories(Section):
             return ()
         places = decimals(row.standard_error for row in rows)
         columns = ["category", "mean", "s.e.", f"{self.level:.0%} at once", "items"]
-        table = new_table("categories", self.label, columns)
+        lacking = any(row.missing for row in rows)
+        columns += ["missing"] if lacking else []
+        table = new_table("categories", self.label + self._missing(rows), columns)
         for row in rows:
             table.add_row(
                 name_cell(row.category),
@@ -128,6 +152,7 @@ class Categories(Section):
                 number(row.standard_error, places),
                 span(row.all_low, row.all_high, places),
                 f"{row.items:,}",
+                *([f"{row.missing:,}"] if lacking else []),
             )
         return (table,)
 
@@ -144,7 +169,8 @@ class Categories(Section):
         self, group: list[str], cells: dict[tuple[str, str], str], *, first: bool, last: bool
     ) -> NotedTable:
         title = "categories" if first else "categories, continued"
-        table = new_table(title, self.label if last else "", ["model"])
+        note = self.label + self._missing(self.rows)
+        table = new_table(title, note if last else "", ["model"])
         for category in group:
             table.add_column(name_cell(category), justify="right", overflow="fold")
         for model in self.models:
@@ -152,31 +178,47 @@ class Categories(Section):
         return table
 
     def to_dict(self) -> dict[str, Any]:
-        """Label and rows."""
-        return {"label": self.label, "rows": [asdict(row) for row in self.rows]}
+        """Label, notes and rows."""
+        note = self._missing(self.rows).strip()
+        rows = [asdict(row) for row in self.rows]
+        return {"label": self.label, "notes": [note] if note else [], "rows": rows}
 
 
 def _cell(row: CategoryMean, places: int) -> str:
-    half = number((row.all_high - row.all_low) / 2, places)
+    """Its interval reaches as far on the wider side; both are not the same near an end of the scale."""
+    half = number(max(row.all_high - row.estimate, row.estimate - row.all_low), places)
     return f"{number(row.estimate, places)} ±{half}"
 
 
-def _mean(part: Study, m: int, category: str, level: float, at_once: float) -> CategoryMean:
+def _rows(study: Study, category: str, here: NDArray[np.bool_], at_once: float) -> list[CategoryMean]:
+    """One per model; a category of a group is a task as the group's mean has it."""
+    lost = [study.lost_of(m, here) for m in range(len(study.models))]
+    if not study.recorded.counts[:, here].any():  # by anybody
+        return [_nothing(model, category, n) for model, n in zip(study.models, lost, strict=True)]
+    part = study.tasks[category].study if study.tasks else replace(study.only(here), seen=study.scale)
+    return [_mean(part, m, category, at_once, n) for m, n in enumerate(lost)]
+
+
+def _nothing(model: str, category: str, missing: int) -> CategoryMean:
+    return CategoryMean(model, category, 0, nan, nan, nan, nan, nan, nan, missing)
+
+
+def _mean(part: Study, m: int, category: str, at_once: float, missing: int) -> CategoryMean:
+    """As the model's own row would be if there were no other category."""
+    model = part.models[m]
     try:
-        found = part.mean(m)
+        own, everyone = part.rows(m, part.level), part.rows(m, at_once)
     except InvalidInferenceError:  # no score in this category
-        nothing = [float("nan")] * 6
-        return CategoryMean(part.models[m], category, 0, *nothing)
-    own, everyone = found.confidence_interval(level), found.confidence_interval(at_once)
-    items = len(part.recorded.items) - int(found.details["items_missing"])
+        return _nothing(model, category, missing)
     return CategoryMean(
-        part.models[m],
+        model,
         category,
-        items,
-        found.value,
-        found.standard_error if found.standard_error > NOTHING else float("nan"),
-        own.low,
-        own.high,
-        everyone.low,
-        everyone.high,
+        int(own["items"]),
+        own.get("estimate", nan),
+        own.get("stderr", nan),
+        own.get("lower", nan),
+        own.get("upper", nan),
+        everyone.get("lower", nan),
+        everyone.get("upper", nan),
+        missing,
     )

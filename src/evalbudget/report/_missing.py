@@ -102,8 +102,7 @@ def missing_words(counts: Iterable[tuple[str, int]]) -> str:
     return f"{of} answers {'is' if told == [(told[0][0], 1)] else 'are'} missing"
 
 
-def missing_note(
-    counts: Iterable[tuple[str, int]],
+def counted_as(
     missing: Missing,
     scale: tuple[float, float],
     *,
@@ -111,26 +110,22 @@ def missing_note(
     lower_is_better: bool,
     by_task: bool = False,
 ) -> str:
-    """How many answers are missing of whom and what they count as, as a sentence; empty where none is.
+    """What missing answers count as, as the end of a sentence that says how many there are.
 
     Args:
-        counts: of each, by name.
         missing: what they count as.
         scale: smallest and largest score that one could be.
         known: that is known, and not only what was seen.
         lower_is_better: of the scores.
         by_task: where it is not known, each task of a group goes by what was seen of it.
     """
-    told = missing_words(counts)
-    if not told:
-        return ""
     if missing is Missing.DROP:
-        return f"{told}, and left out (--missing drop)."
+        return ", and left out (--missing drop)."
     low, high = scale
     if missing is Missing.ZERO:
-        return f"{told}, and counted as {high if lower_is_better else low:g} (--missing zero)."
+        return f", and counted as {high if lower_is_better else low:g} (--missing zero)."
     seen = "" if known else ", the lowest and the highest seen"
     ends = f"from {low:,.4g} to {high:,.4g}{seen}"
     if by_task and not known:
         ends = "from the lowest to the highest seen in their task"
-    return f"{told}: intervals and verdicts hold whatever they would have been, {ends}."
+    return f": intervals and verdicts hold whatever they would have been, {ends}."

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import permutations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +16,13 @@ from evalbudget.judges.estimates import judge_corrected_generations
 from evalbudget.judges.estimates._panel_mean import panel_mean_of
 from evalbudget.missing import Missing, as_missing
 from evalbudget.recorded._direction import is_lower_better
-from evalbudget.recorded._missing import missing_answers, missing_shares, score_range
+from evalbudget.recorded._missing import missing_answers, missing_by_item, missing_shares, score_range
 from evalbudget.repeats._groups import describe_group
 from evalbudget.repeats._mean_rows import BenchmarkMean, mean_rows, with_ends
 from evalbudget.repeats.estimates import mean_over_fixed_items
 from evalbudget.repeats.estimates._benchmark_mean import mean_of_item_means
 from evalbudget.report._both import Both
-from evalbudget.report._missing import check_range, missing_note, without_missing
+from evalbudget.report._missing import check_range, counted_as, missing_words, without_missing
 from evalbudget.report._numbers import CLAIM
 from evalbudget.report._pairs import pairs_by_item
 from evalbudget.report._scored import Scored, readings_of
@@ -60,11 +60,14 @@ class Study(Scored):
     Attributes:
         recorded: the scores; see :class:`Scored` for more.
         missing: what missing scores count as; ``recorded`` has them accordingly.
-        lost: answers of each model that are missing.
+        lost: how many answers are missing, shape (models, items); None where nobody counted.
+        seen: smallest and largest score of what this is a part of, where both are of one range; None for its
+            own.
     """
 
     missing: Missing = Missing.WORST
-    lost: tuple[int, ...] = ()
+    lost: IntArray | None = None
+    seen: tuple[float, float] | None = None
 
     @classmethod
     def of(
@@ -100,7 +103,7 @@ class Study(Scored):
             against,
             bounds,
             counted,
-            tuple(missing_answers(recorded).tolist()),
+            missing_by_item(recorded),
         )
 
     @cached_property
@@ -113,6 +116,11 @@ class Study(Scored):
     def lower_is_better(self) -> bool:
         """Whether the source says so."""
         return is_lower_better(self.recorded)
+
+    def only(self, items: NDArray[np.bool_]) -> Self:
+        """The same of some of the items."""
+        found = super().only(items)
+        return found if self.lost is None else replace(found, lost=self.lost[:, items])
 
     def blocks(self, clusters: IntArray | None) -> tuple[Block, ...]:
         """What differences are the weighted mean of: the tasks of a group, the strata of a sample, or all.
@@ -224,13 +232,22 @@ class Study(Scored):
     @cached_property
     def scale(self) -> tuple[float, float]:
         """Smallest and largest score that a missing one could be; those seen, where nobody knows."""
-        return score_range(self.recorded)[0] if self.bounds is None else self.bounds
+        return self.bounds or self.seen or score_range(self.recorded)[0]
 
     @property
     def missing_note(self) -> str:
         """How many answers are missing of whom, and what they count as; empty where none is."""
-        return missing_note(
-            zip(self.models, self.lost, strict=bool(self.lost)),
+        told = missing_words((name, self.lost_of(m)) for m, name in enumerate(self.models))
+        return told and f"{told}{self.counted_as}"
+
+    def lost_of(self, model: int, items: NDArray[np.bool_] | slice = slice(None)) -> int:
+        """How many of a model's answers are missing, in all or among some items."""
+        return 0 if self.lost is None else int(self.lost[model, items].sum())
+
+    @property
+    def counted_as(self) -> str:
+        """What missing answers count as, as the end of a sentence that says how many there are."""
+        return counted_as(
             self.missing,
             self.scale,
             known=self.bounds is not None or self.scale == (0.0, 1.0),
@@ -385,7 +402,7 @@ class Study(Scored):
             by = self.scored_by[a] & self.scored_by[b]
             if by.any():
                 fewer = self.recorded.part(np.array([a, b]), raters=np.flatnonzero(by))
-                found = replace(self, recorded=fewer, against=None, lost=()).of_both(0, 1)
+                found = replace(self, recorded=fewer, against=None, lost=None).of_both(0, 1)
             else:
                 nothing: FloatArray = np.full((2, len(self.recorded.items)), np.nan)
                 found = Both(nothing, nothing, nothing, (np.zeros(2), np.ones(2)), (0, 0))
