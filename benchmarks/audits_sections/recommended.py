@@ -85,7 +85,7 @@ def environments(quick: bool, seeds: int | None = None) -> Found:
 
 def nulls(quick: bool, seeds: int | None = None) -> Found:
     """How often a winner is declared, or the best dropped, where all systems are equal."""
-    trials, pool = (3, 200) if quick else (seeds or TRIALS, 600)
+    trials, pool = (2, 120) if quick else (seeds or TRIALS, 600)
     rows, rejected = [], {}
     for name, make in NULLS.items():
         for systems in (2, 4):

@@ -85,7 +85,7 @@ def small(quick: bool, seeds: int | None = None) -> Found:
 
 def small_nulls(quick: bool, seeds: int | None = None) -> Found:
     """How often a winner that is none is declared on pools whose means are exactly equal, or nearly."""
-    trials = 3 if quick else (seeds or NULL_TRIALS)
+    trials = 2 if quick else (seeds or NULL_TRIALS)
     items = 40 if quick else 100
     rows, worst = [], 0.0
     for name, make in SMALL_NULLS.items():
@@ -121,9 +121,10 @@ def small_nulls(quick: bool, seeds: int | None = None) -> Found:
 
 def one_system(quick: bool, seeds: int | None = None) -> Found:
     """The mean of one system in a small pool: decided no later than labelling all."""
-    trials = 3 if quick else (seeds or NULL_TRIALS)
+    trials = 2 if quick else (seeds or NULL_TRIALS)
     rows, decided, dearest, worst = [], 1.0, 0.0, 1.0
-    for items, half_width in ((100, 0.05), (300, 0.07), (1000, 0.05), (3000, 0.06)):
+    sizes = ((100, 0.05), (300, 0.07), (1000, 0.05), (3000, 0.06))
+    for items, half_width in sizes[: 2 if quick else None]:
         for agrees in (0.6, 0.9):
             found, covered = [], 0
             for seed in range(trials):

@@ -40,7 +40,7 @@ RULES: Mapping[str, Rule | None] = {
 
 def stopping(quick: bool, seeds: int | None = None) -> Found:
     """Rules for beginning a reading, on costs over two decades that tell of the score."""
-    n_items, runs = (10, 3) if quick else (ITEMS, seeds or SEEDS)
+    n_items, runs = (8, 2) if quick else (ITEMS, seeds or SEEDS)
     pool = bernoulli(n_items, 2.0, 0.7)
     rows = []
     biased: dict[str, float] = {}

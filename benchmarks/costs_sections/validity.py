@@ -86,7 +86,7 @@ def estimated(pool: Pool, sampler: RepeatSampler, run: Bought, *, items: bool = 
 
 def validity(quick: bool, seeds: int | None = None) -> Found:
     """Bias and coverage where failures are dear."""
-    n_items, runs = (12, 3) if quick else (ITEMS, seeds or SEEDS)
+    n_items, runs = (8, 2) if quick else (ITEMS, seeds or SEEDS)
     rows: list[tuple[str, ...]] = []
     biases: list[float] = []
     plainly: list[float] = []

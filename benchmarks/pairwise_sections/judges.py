@@ -30,7 +30,7 @@ _PANELS = {
 
 def judges(quick: bool, seeds: int | None = None) -> Found:
     """Panels of equal models."""
-    runs = 3 if quick else (seeds or RUNS)
+    runs = 2 if quick else (seeds or RUNS)
     rows, missed, wrong = [], [], []
     for name, panel in _PANELS.items():
         told = [row for seed in range(runs) if (row := _read(panel, seed)).pairs[0].position != "none"]

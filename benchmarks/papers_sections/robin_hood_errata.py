@@ -83,7 +83,7 @@ def _one_pull_each() -> Erratum:
 
 def _given_up(quick: bool) -> Erratum:
     """Items whose warm-up was unanimous, after a long run."""
-    items, budget = (40, 4_000) if quick else (1016, LARGEST)
+    items, budget = (40, 1_500) if quick else (1016, LARGEST)
     pool = ratings_pool(n_items=items, seed=1000)
     sampler, draws = RobinHood(pool.design, seed=0), Draws(pool, 0, budget)
     for _ in range(budget):

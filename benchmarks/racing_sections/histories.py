@@ -28,7 +28,7 @@ def misleading(history: Floats, rng: np.random.Generator) -> dict[str, Floats | 
 
 def histories(quick: bool, seeds: int | None = None) -> Found:
     """Share of races that name the best at 3% of the grid."""
-    n_models, n_items, runs = (60, 400, 2) if quick else (200, 1000, seeds or RUNS)
+    n_models, n_items, runs = (30, 200, 2) if quick else (200, 1000, seeds or RUNS)
     budget = int(SHARE * (n_models // 2) * n_items)
     found: dict[str, list[float]] = {}
     for draw in DRAWS[:1] if quick else DRAWS:

@@ -47,7 +47,7 @@ def drawn(scores: Floats, prediction: Floats, order: Floats, count: int, batch: 
 
 def widths(quick: bool, seeds: int | None = None) -> Found:
     """Half-widths at a single look, batches of 64."""
-    n, runs = (1200, 2) if quick else (12_000, seeds or 10)
+    n, runs = (600, 2) if quick else (12_000, seeds or 10)
     rows, targets = [], []
     for world, chances in WORLDS.items():
         rng = np.random.default_rng(11)
@@ -85,7 +85,7 @@ def widths(quick: bool, seeds: int | None = None) -> Found:
 
 def coverage(quick: bool, seeds: int | None = None) -> Found:
     """How often an interval is ever wrong, looking after every batch to the end."""
-    n, batch, runs = 240, 8, 3 if quick else (seeds or 1000)
+    n, batch, runs = 240, 8, 2 if quick else (seeds or 1000)
     worlds: dict[str, tuple[Floats, Floats]] = {
         "all 0": (np.zeros(n), np.full(n, 0.1)),
         "all 1": (np.ones(n), np.full(n, 0.9)),

@@ -93,15 +93,15 @@ def first_reliable(budgets: list[int], share: Floats) -> float:
 
 def identification(quick: bool, seeds: int | None = None) -> Found:
     """Evaluations to 95% identification at three gaps."""
-    n_models, n_items, runs = (60, 400, 2) if quick else (2211, 9574, seeds or SEEDS)
+    n_models, n_items, runs = (30, 200, 2) if quick else (2211, 9574, seeds or SEEDS)
     history, test = leaderboard(n_models, n_items)
     items = tuple(map(str, range(n_items)))
     factors = train_cached(history, items, seed=0)
-    step, last = (200, 4000) if quick else (1000, 240_000)
+    step, last = (200, 2000) if quick else (1000, 240_000)
     rows, calls = [], {}
     for gap in GAPS:
         grid = grid_of(with_gap(test, gap, 1000))
-        least = 64 * len(grid.models) if not quick else 2000
+        least = 64 * len(grid.models) if not quick else 1000
         for name in SAMPLERS:
             budgets = list(range(step if name == "race" else least, last + 1, step))
             found = identified(grid, name, factors, budgets, runs)

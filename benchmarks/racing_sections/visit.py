@@ -57,7 +57,7 @@ def recorded(file: str) -> list[Fold]:
 
 def simulated(temper: float, quick: bool) -> list[Fold]:
     """Some of the leaderboard's models, of which a fifth is new; one draw of their scores."""
-    n_models, n_items = (60, 300) if quick else LEADERBOARD
+    n_models, n_items = (40, 150) if quick else LEADERBOARD
     chance = chances(n_items, temper)
     rng = np.random.default_rng([4, int(100 * temper)])
     chance = chance[rng.permutation(len(chance))[:n_models]]

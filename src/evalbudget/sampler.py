@@ -339,8 +339,10 @@ class Sampler(ABC):
         key = self.closes_as(cell)
         if self._keeps_count:
             self._read_counts[key] = self._read_counts.get(key, 0) + 1
-        self._failures_of(cell.model).read(key)
-        self._changed.add(cell.model)
+        failures = self._failures_of(cell.model)
+        failures.read(key)
+        if failures.all_fails:  # nothing is given up, and nothing reopens, where none failed
+            self._changed.add(cell.model)
 
     def _failures_of(self, model: int) -> Failures:
         if model not in self._failures:

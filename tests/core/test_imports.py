@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 
 def test_core_needs_neither_pytest_nor_a_host_and_scipy_waits() -> None:
     code = (
@@ -29,7 +31,13 @@ def test_plugins_are_loaded_without_their_hosts() -> None:
         "from evalbudget.hooks._plugins import plugins\n"
         "assert any(info.name == 'inspect' and info.error is None for info in plugins().found)\n"
         "assert not {'inspect_ai', 'lm_eval'} & set(sys.modules)\n"
-        "import evalbudget_inspect\n"
-        "assert all(getattr(evalbudget_inspect, name) for name in evalbudget_inspect.__all__)\n"
+        "import evalbudget_inspect, evalbudget_lm_eval\n"
+        "assert not {'inspect_ai', 'lm_eval'} & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=300)
+
+
+@pytest.mark.parametrize("plugin", ["evalbudget_inspect", "evalbudget_lm_eval"])
+def test_public_names_of_plugins_exist(plugin: str) -> None:
+    module = pytest.importorskip(plugin)
+    assert all(getattr(module, name) for name in module.__all__)

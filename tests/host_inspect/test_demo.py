@@ -1,18 +1,27 @@
 import json
+import math
 import re
 import subprocess
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from inspect_ai.log import read_eval_log
 
 import warm
-from evalbudget import Allocation
+from evalbudget import Allocation, Design, Reading
 from evalbudget.cli.main import cli
+from evalbudget.repeats import RepeatConfig
+from evalbudget.repeats.backtest import against_truth
 from evalbudget.repeats.estimates import ItemReadings, mean_over_fixed_items, mean_over_sampled_items
+from evalbudget_inspect.demo import command as demo
+from evalbudget_inspect.demo.story_rating import story_rating
+from evalbudget_inspect.providers.reply import AskedCell
+from evalbudget_inspect.providers.simulated import SimulatedJudge
 
 pytestmark = pytest.mark.host
 
@@ -26,51 +35,87 @@ def test_examples_are_files_and_the_demos_task_is_one_of_them() -> None:
     assert (ROOT / "examples/story_rating.py").read_text() == task.read_text()
 
 
-def test_demo_spends_the_same_calls_and_cuts_the_expected_worst_item_error(
+CALLS = demo.ITEMS * demo.REPEATS
+
+
+def bought(sampler: str, calls: int) -> ItemReadings:
+    """What a run of the demo that makes so many calls, one at a time, brings; without a host."""
+    samples = story_rating().dataset
+    judge = SimulatedJudge("judge")
+    order = sorted(range(len(samples)), key=lambda item: str(samples[item].id))  # as the demo has them
+    chooser = RepeatConfig(calls, sampler).make_sampler(Design.of_items(len(samples)), budget=calls)
+    rows: list[tuple[int, int, float, float]] = []
+    for _ in range(calls):
+        (request,) = chooser.ask(1)
+        item, epoch = request.cell.item, request.cell.epoch
+        told = judge._rating(AskedCell(str(samples[item].id), epoch + 1, dict(samples[item].metadata or {})))
+        assert told is not None
+        value = float(f"{told:g}")  # as the reply says it
+        chooser.tell([Reading(request, value)])
+        rows.append((order.index(item), epoch, value, math.nan if request.phase is None else request.phase))
+    *columns, phases = zip(*rows, strict=True)
+    phased = chooser.allocation is Allocation.PHASED
+    return ItemReadings.of(*columns, n_items=len(samples), phase=phases if phased else None)
+
+
+def against(sampler: str, calls: int) -> dict[str, Any]:
+    """The demo's figures of such a run."""
+    samples = sorted(story_rating().dataset, key=lambda sample: str(sample.id))
+    truth, sd = (
+        np.array([float((sample.metadata or {})[name]) for sample in samples])
+        for name in ("simulated_mean", "simulated_sd")
+    )
+    return asdict(against_truth(sampler, bought(sampler, calls), truth=truth, sd=sd))
+
+
+def test_demo_prints_what_two_real_runs_bought(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """With a fourth of the calls: what comes of any number of them is computed below, as it is here."""
     started = SimpleNamespace(Popen=partial(warm.Popen, host="inspect"), STDOUT=subprocess.STDOUT)
-    monkeypatch.setattr("evalbudget_inspect.demo.command.subprocess", started)
+    monkeypatch.setattr(demo, "subprocess", started)
+    monkeypatch.setattr(demo, "REPEATS", demo.REPEATS // 4)
     cli.main(["demo", "--json", "--keep", str(tmp_path)], standalone_mode=False)
     said = capsys.readouterr()
     plain, budgeted = json.loads(said.out)
-    assert plain["sampler"] == "uniform"
-    assert budgeted["sampler"] == "auto"
+    assert plain["calls"] == budgeted["calls"] == CALLS // 4
+    assert plain == pytest.approx(against("uniform", CALLS // 4), abs=1e-12)
+    assert budgeted == pytest.approx(against("auto", CALLS // 4), abs=1e-12)
+    assert "$ evalbudget inspect eval story_rating.py" in said.err
+
+    # the estimate that the host prints is the demo's
+    (log,) = (tmp_path / "budgeted").rglob("*.eval")
+    results = read_eval_log(str(log), header_only=True).results
+    assert results is not None
+    told = {
+        name: metric.value
+        for score in results.scores
+        for name, metric in score.metrics.items()
+        if "estimate" in score.metrics
+    }
+    assert told["estimate"] == pytest.approx(budgeted["estimate"], abs=1e-12)
+    readings, phased = bought("auto", CALLS // 4), {"allocation": Allocation.PHASED}
+    for name, estimate in (
+        ("stderr", mean_over_sampled_items(readings, **phased)),
+        ("repeats_stderr", mean_over_fixed_items(readings, **phased)),
+    ):
+        assert told[name] == pytest.approx(estimate.standard_error, abs=1e-12)
+
+
+def test_the_same_calls_cut_the_expected_worst_item_error() -> None:
+    plain, budgeted = against("uniform", CALLS), against("auto", CALLS)
     assert plain["calls"] == budgeted["calls"] == 800
     assert budgeted["expected_worst_item_error"] < 0.75 * plain["expected_worst_item_error"]
     assert budgeted["expected_mean_error"] < 1.05 * plain["expected_mean_error"]
     assert budgeted["widest_half_width"] < plain["widest_half_width"]
     # "plain epochs would need" is about plain epochs themselves where plain epochs ran
     assert plain["uniform_calls_for_same_error"] == pytest.approx(800, rel=0.1)
-    assert "$ evalbudget inspect eval story_rating.py" in said.err
 
-    # the estimate that the host prints is the demo's, and its errors are no larger than those of plain epochs
-    logs = {
-        name: read_eval_log(str(next((tmp_path / name).rglob("*.eval"))), header_only=name == "budgeted")
-        for name in ("plain-epochs", "budgeted")
-    }
-    assert logs["budgeted"].results is not None
-    told = {
-        name: metric.value
-        for score in logs["budgeted"].results.scores
-        for name, metric in score.metrics.items()
-        if "estimate" in score.metrics
-    }
-    assert told["estimate"] == pytest.approx(budgeted["estimate"], abs=1e-12)
-    scored = [
-        (str(s.id), s.epoch, score.as_float())
-        for s in logs["plain-epochs"].samples or []
-        for score in (s.scores or {}).values()
-    ]
-    items = sorted({item for item, *_ in scored})
-    equal = ItemReadings.of(
-        [items.index(item) for item, *_ in scored],
-        [epoch - 1 for _, epoch, _ in scored],
-        [value for *_, value in scored],
-    )
-    fixed: dict[str, Any] = {"allocation": Allocation.FIXED}
-    assert told["stderr"] <= 1.05 * mean_over_sampled_items(equal, **fixed).standard_error
-    assert told["repeats_stderr"] <= 1.05 * mean_over_fixed_items(equal, **fixed).standard_error
+    # errors are no larger than those of plain epochs
+    ours, equal = bought("auto", CALLS), bought("uniform", CALLS)
+    phased, fixed = {"allocation": Allocation.PHASED}, {"allocation": Allocation.FIXED}
+    for mean in (mean_over_sampled_items, mean_over_fixed_items):
+        assert mean(ours, **phased).standard_error <= 1.05 * mean(equal, **fixed).standard_error
 
     # the README shows what the demo prints
     readme = README.read_text()

@@ -71,7 +71,9 @@ def farthest(off: FloatArray, known: BoolArray) -> FloatArray:
     few = (n > 1) & (larger < np.sqrt(3.0))
     if few.any():
         own, size, whole = np.where(known, off, np.nan)[few], n[few], most[few]
-        apart = np.abs(own - np.nanmedian(own, axis=1, keepdims=True)) > 1e-12 * whole[:, None]
+        middle = np.stack([(size - 1) // 2, size // 2], axis=1)  # nan is sorted to the end
+        median = np.take_along_axis(np.sort(own, axis=1), middle, axis=1).mean(axis=1, keepdims=True)
+        apart = np.abs(own - median) > 1e-12 * whole[:, None]
         variance = np.nansum(own**2, axis=1) / (size * (size - 1))
         cut = np.sqrt(((larger[few] * (size + 2)) ** 2 - size**2) / 2 * variance)
         most[few] = np.where(2 * np.count_nonzero(apart, axis=1) > size, np.minimum(whole, cut), whole)

@@ -23,6 +23,8 @@ def most_off(widths: ArrayLike, cases: ArrayLike, *, alpha: float) -> FloatArray
     """
     w = np.asarray(widths, dtype=np.float64)
     counts = w > 0.0
+    if not counts.any():
+        return np.zeros(w.shape[1:])
     n = np.where(counts, cases, 0.0)
     per_width = np.divide(n, w, out=np.ones_like(w), where=counts)
     ratio, least = np.log(per_width), math.log(alpha)
@@ -33,5 +35,8 @@ def most_off(widths: ArrayLike, cases: ArrayLike, *, alpha: float) -> FloatArray
     for _ in range(100):  # the product grows with lambda
         middle = (low + high) / 2
         reached = (n * np.minimum(0.0, middle + ratio)).sum(axis=0) >= least
-        low, high = np.where(reached, low, middle), np.where(reached, middle, high)
+        nearer = np.where(reached, low, middle), np.where(reached, middle, high)
+        if np.array_equal(nearer, (low, high)):
+            break
+        low, high = nearer
     return np.asarray((w * (1.0 - np.minimum(1.0, np.exp(high) * per_width))).sum(axis=0))

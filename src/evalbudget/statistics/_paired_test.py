@@ -40,6 +40,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.statistics._bounds import FloatArray, IntArray
@@ -61,6 +62,8 @@ _HALVINGS = 12
 
 _ORDERS = 32
 """Over which the evidence of pairs that are all there is averaged."""
+_AT_ONCE = 20_000
+"""Clusters, in as many orders as have no more: these are computed together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,44 +121,14 @@ class PairedDraws:
         return self.pool is not None and self.total.size == self.pool
 
     @cached_property
-    def _spread(self) -> FloatArray:
-        """Variance of z before each cluster, shape (t,)."""
-        total = np.nan_to_num(self.total)
-        items = np.cumsum(self.size)
-        running = np.cumsum(total)
-        before = (running - total) / (items - self.size + 1.0)
-        after = running / (items + 1.0)
-        off = (total - self.size * before) * (total - self.size * after) / self.largest**2
-        count = np.arange(self.total.size)
-        return np.asarray((_SPREAD + np.cumsum(off) - off) / (count + 1.0))
-
-    @cached_property
-    def _before(self) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
-        """Before each cluster: clusters, items, a typical size / s, shapes (t,); gaps, shape (m, t)."""
-        n = np.arange(self.total.size)
-        items = np.cumsum(self.size) - self.size
-        typical = (items + 1.0) / (n + 1.0) / self.largest
-        grows = np.ones(n.size) if self.pool is None else self.pool / (self.pool - n)
-        return n, items, typical, _MULTIPLES[:, None] * self.margin * grows * typical
+    def _bets(self) -> _Bets:
+        return _Bets(self.total, self.size, self.margin, self.largest, self.pool)
 
     def log_capital(self, bound: float, *, at_least: bool = False) -> FloatArray:
         """Log of the capital against "D is at most ``bound``", or at least, per cluster, shape (t,)."""
-        sign = -1.0 if at_least else 1.0
-        total, bound = sign * np.where(np.isnan(self.total), bound, self.total), sign * bound
-        before = np.cumsum(total) - total
-        n, items, typical, nearby = self._before
-        null = np.full(n.size, bound) if self.pool is None else (self.pool * bound - before) / (self.pool - n)
-        clipped = np.clip(null, -1.0, 1.0)
-        z = (total - self.size * clipped) / self.largest
-        shown = np.maximum(before / (items + _PSEUDO) - clipped, 0.0)
-        gaps = np.concatenate([nearby, shown[None] * typical])
-        room = np.maximum(1.0 + clipped, 1e-12)
-        stakes = np.minimum(gaps / (self._spread + gaps * gaps), _MOST / room)
-        log = np.cumsum(np.log1p(stakes * z), axis=1) + np.log(_WEIGHT)[:, None]
+        log, certain = self._bets.against(bound, at_least=at_least)
         found = np.asarray(np.logaddexp.reduce(log, axis=0))
-        if self.pool is not None:  # whatever the items left turn out to be
-            certain = before + total - (self.pool - n - 1.0) > self.pool * bound + 1e-9
-            found[np.maximum.accumulate(certain)] = np.inf
+        found[np.maximum.accumulate(certain)] = np.inf
         return found
 
     def evidence(self, bound: float, *, at_least: bool = False) -> float:
@@ -171,7 +144,7 @@ class PairedDraws:
         """
         if not self.items:
             return None
-        spread = float(self._spread[-1]) if self.total.size else _SPREAD
+        spread = float(self._bets.spread[-1]) if self.total.size else _SPREAD
         typical = self.items / max(self.total.size, 1)
         gap = self.margin * typical / self.largest
         stakes = np.minimum(
@@ -227,17 +200,78 @@ class UnorderedPairs(PairedDraws):
     seed: int = 0
 
     @cached_property
-    def _in_order(self) -> list[PairedDraws]:
+    def _in_order(self) -> list[_Bets]:
         rng = np.random.default_rng(self.seed)
-        orders = [rng.permutation(self.total.size) for _ in range(_ORDERS)]
+        orders = np.array([rng.permutation(self.total.size) for _ in range(_ORDERS)])
+        parts = np.array_split(orders, min(_ORDERS, -(-orders.size // _AT_ONCE)))
         return [
-            PairedDraws(self.total[order], self.size[order], self.margin, self.largest, self.pool)
-            for order in orders
+            _Bets(self.total[order], self.size[order], self.margin, self.largest, self.pool)
+            for order in parts
         ]
 
     def log_capital(self, bound: float, *, at_least: bool = False) -> FloatArray:
         """Log of the mean capital after all clusters, shape (1,); (0,) without any."""
         if not self.total.size:
             return np.zeros(0)
-        ends = [each.log_capital(bound, at_least=at_least)[-1] for each in self._in_order]
-        return np.array([np.logaddexp.reduce(ends) - np.log(len(ends))])
+        ends: list[FloatArray] = []
+        for bets in self._in_order:
+            log, certain = bets.against(bound, at_least=at_least)
+            last = np.logaddexp.reduce(log[..., -1], axis=0)
+            ends.append(np.where(certain.any(axis=-1), np.inf, last))
+        return np.array([np.logaddexp.reduce(np.concatenate(ends)) - np.log(_ORDERS)])
+
+
+@dataclass(frozen=True, eq=False)
+class _Bets:
+    """On clusters in an order, or in each of several: arrays have shape (t,), or (orders, t)."""
+
+    total: FloatArray
+    size: IntArray
+    margin: float
+    largest: int
+    pool: int | None
+
+    @cached_property
+    def spread(self) -> FloatArray:
+        """Variance of z before each cluster."""
+        total = np.nan_to_num(self.total)
+        items = self.size.cumsum(axis=-1)
+        running = total.cumsum(axis=-1)
+        before = (running - total) / (items - self.size + 1.0)
+        after = running / (items + 1.0)
+        off = (total - self.size * before) * (total - self.size * after) / self.largest**2
+        count = np.arange(self.total.shape[-1])
+        return np.asarray((_SPREAD + off.cumsum(axis=-1) - off) / (count + 1.0))
+
+    @cached_property
+    def _before(self) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
+        """Before each cluster: clusters, of shape (t,); items, a typical size / s; gaps of each part."""
+        n = np.arange(self.total.shape[-1])
+        items = self.size.cumsum(axis=-1) - self.size
+        typical = (items + 1.0) / (n + 1.0) / self.largest
+        grows = np.ones(n.size) if self.pool is None else self.pool / (self.pool - n)
+        return n, items, typical, _by_part(_MULTIPLES, typical) * self.margin * grows * typical
+
+    def against(self, bound: float, *, at_least: bool) -> tuple[FloatArray, NDArray[np.bool_]]:
+        """Log of the capital of each part, on the first axis, and where nothing can save the bound."""
+        sign = -1.0 if at_least else 1.0
+        total, bound = sign * np.where(np.isnan(self.total), bound, self.total), sign * bound
+        before = total.cumsum(axis=-1) - total
+        n, items, typical, nearby = self._before
+        null = np.full(n.size, bound) if self.pool is None else (self.pool * bound - before) / (self.pool - n)
+        clipped = np.clip(null, -1.0, 1.0)
+        z = (total - self.size * clipped) / self.largest
+        shown = np.maximum(before / (items + _PSEUDO) - clipped, 0.0)
+        gaps = np.concatenate([nearby, shown[None] * typical])
+        room = np.maximum(1.0 + clipped, 1e-12)
+        stakes = np.minimum(gaps / (self.spread + gaps * gaps), _MOST / room)
+        log = np.log1p(stakes * z).cumsum(axis=-1) + np.log(_by_part(_WEIGHT, z))
+        if self.pool is None:
+            return log, np.zeros(total.shape, dtype=bool)
+        # whatever the items left turn out to be
+        return log, before + total - (self.pool - n - 1.0) > self.pool * bound + 1e-9
+
+
+def _by_part(values: FloatArray, of: FloatArray) -> FloatArray:
+    """One for each part of the mixture, on an axis before those of the clusters."""
+    return values.reshape(-1, *[1] * of.ndim)

@@ -56,7 +56,7 @@ def test_every_prefix_holds_each_stratum_within_one_of_its_share(seed: int) -> N
 
 
 def test_every_item_is_as_likely_in_the_sample_as_any_other() -> None:
-    runs, n = 4000, 20
+    runs, n = 1000, 20
     seen = np.zeros(N)
     for seed in range(runs):
         seen[[request.cell.item for request in sampler(seed).ask(n)]] += 1

@@ -221,14 +221,15 @@ class RepeatSampler(Sampler):
     def _next(self, eligible: Eligible | None) -> Cell | None:
         self._check_raters()
         self._forget_plans()
-        while self._queue.first(None) is None:
+        while (entry := self._queue.first(None)) is None:
             if self._n_open == 0:
                 if not self._pending:
                     self.stop_reason = ALL_CLOSED
                 return None
             if len(self._table) - len(self._pending) < self._wait_until or not self._go_on():
                 return None
-        entry = self._queue.first(None if eligible is None else lambda item: eligible(self._cell(item)))
+        if eligible is not None:
+            entry = self._queue.first(lambda item: eligible(self._cell(item)))
         if entry is None:
             return None
         self._phase, item = entry

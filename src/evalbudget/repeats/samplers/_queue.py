@@ -50,7 +50,7 @@ class Queue:
         for number, (phase, items) in enumerate(self._rounds):
             for at in range(0 if number else self._at, len(items)):
                 entry = (phase, items[at])
-                if skipped[entry] < self._ahead[entry]:
+                if self._ahead and skipped[entry] < self._ahead[entry]:
                     skipped[entry] += 1
                 elif self._open[entry[1]] and (may_ask is None or may_ask(entry[1])):
                     return entry
@@ -58,7 +58,7 @@ class Queue:
 
     def asked(self, entry: Entry) -> None:
         """It was handed out, in its turn or not."""
-        if self._ahead[entry] >= 0 and self._next() == entry:
+        if (not self._ahead or self._ahead[entry] >= 0) and self._next() == entry:
             self._at += 1
         else:
             self._count(entry, 1)
@@ -78,7 +78,7 @@ class Queue:
             phase, items = self._rounds[0]
             for at in range(self._at, len(items)):
                 entry = (phase, items[at])
-                if self._ahead[entry] <= 0 and self._open[entry[1]]:
+                if (not self._ahead or self._ahead[entry] <= 0) and self._open[entry[1]]:
                     self._at = at
                     return entry
                 self._count(entry, -1)
