@@ -104,7 +104,7 @@ def run_ratio(folder: Path, n: int, sampler: str, budget: int) -> tuple[float, f
 
     def budgeted_run() -> None:
         (folder / "journal.jsonl").unlink(missing_ok=True)
-        (folder / "journal.answers.jsonl").unlink(missing_ok=True)
+        (folder / "journal.db").unlink(missing_ok=True)
         with budgeted(sampler=sampler, budget=budget, journal=folder / "journal.jsonl"):
             run(own)
 

@@ -17,7 +17,7 @@ import requests
 from lm_eval.models.openai_completions import LocalChatCompletion
 from lm_eval.tasks import TaskManager
 from tests.host_lm_eval.race_worlds import manager
-from tests.host_lm_eval.worlds import CoinModel, journal_of, write_task
+from tests.host_lm_eval.worlds import CoinModel, bought_in, write_task
 
 from evalbudget.run import UNANSWERED
 from evalbudget_lm_eval import budgeted
@@ -100,7 +100,7 @@ def test_an_outage_costs_nothing(folder: Path, server: Server, concurrent: int) 
     server.fail(500, times=math.inf, after=5)
     with pytest.raises(Exception, match="500"):
         _run(folder, server, concurrent, budget=3 * N, max_retries=1)
-    assert journal_of("j.jsonl").spent == server.billed == 5
+    assert bought_in("j.jsonl").spent == server.billed == 5
     server.forgive()
     block = _run(folder, server, concurrent, budget=3 * N)
     assert (block["spent"], block["readings"]) == (3 * N, 3 * N)
@@ -342,7 +342,7 @@ def test_nothing_is_paid_before_it_is_sent(
     monkeypatch.delenv("OPENAI_API_KEY")
     with pytest.raises(ValueError, match="API key not found"):
         _run(folder, server, 4, budget=2 * N, model="openai-chat-completions", max_retries=2)
-    assert journal_of("j.jsonl").spent == 0
+    assert bought_in("j.jsonl").spent == 0
     monkeypatch.setenv("OPENAI_API_KEY", "x")
     block = _run(folder, server, 4, budget=2 * N, model="openai-chat-completions")
     assert (block["readings"], server.billed) == (2 * N, 2 * N)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.host_lm_eval.worlds import TextModel, journal_of, simple_evaluate, write_task
+from tests.host_lm_eval.worlds import TextModel, bought_in, simple_evaluate, write_task
 
 from evalbudget.errors import InvalidInputError
 from evalbudget_lm_eval import budgeted
@@ -69,7 +69,8 @@ def test_a_run_that_goes_on_replays_no_random_numbers(folder: Path, stops_at: in
 def test_a_run_is_the_same_every_time(folder: Path) -> None:
     one, two = Sampling(), Sampling()
     _run(folder, one)
-    Path("j.jsonl").unlink()
+    for end in ("jsonl", "db"):
+        Path(f"j.{end}").unlink()
     _run(folder, two)
     assert one.said == two.said
 
@@ -81,7 +82,7 @@ def test_a_model_that_replays_its_own_numbers_is_refused(folder: Path) -> None:
     with pytest.raises(InvalidInputError, match=r"all 16 answers .* draws the same random numbers"):
         _run(folder, again)
     assert len(again.said) == DOCUMENTS
-    readings = journal_of("j.jsonl").readings
+    readings = bought_in("j.jsonl").readings
     assert sum(r.value is None for r in readings) == DOCUMENTS  # they are no repeats, and not bought again
     other = Sampling(random.Random(8))
     assert _run(folder, other)["evalbudget"]["spent"] == 5 * DOCUMENTS

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.host_lm_eval.worlds import CoinModel, broken_off, journal_of, simple_evaluate, write_task
+from tests.host_lm_eval.worlds import CoinModel, bought_in, broken_off, simple_evaluate, write_task
 
-from evalbudget.errors import InvalidInputError
+from evalbudget.errors import InvalidInputError, JournalError
 from evalbudget_lm_eval import budgeted
 from evalbudget_lm_eval.host.answers import Answered
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
-from evalbudget_lm_eval.run.record import Record
+from evalbudget_lm_eval.run.record import Kept, Record
 
 BUDGET = 48
 
@@ -101,7 +101,7 @@ def test_a_range_that_most_scores_leave_stops_before_the_second_round(folder: Pa
     block = _run(folder, model, score_range="0..1", **options)["evalbudget"]
     assert (block["spent"], block["failed"]) == (BUDGET, 0)
     assert len(model.calls) == BUDGET  # what was answered counts
-    assert all(r.value is not None for r in journal_of("j.jsonl").readings)
+    assert all(r.value is not None for r in bought_in("j.jsonl").readings)
 
 
 def test_the_same_command_with_the_right_range_buys_nothing_twice(folder: Path) -> None:
@@ -172,3 +172,22 @@ def test_answers_without_a_number_are_not_outside_of_a_range(
 
     monkeypatch.setattr(PrimedTasks, "run", without_numbers)
     assert _run(folder, CoinModel(), score_range="0..1")["evalbudget"]["spent"] == BUDGET
+
+
+def test_a_record_and_a_book_of_different_runs_are_refused(tmp_path: Path) -> None:
+    """Also where nothing was read yet; names with dots have a book each."""
+    folder = write_task(tmp_path / "tasks", n=12)
+    with broken_off(Kept, "hear", at=5), pytest.raises(KeyboardInterrupt):
+        _run(folder, CoinModel(), journal="m.1")
+    _run(folder, CoinModel(), journal="m.2")
+    assert {path.name for path in Path().glob("m.*")} == {"m.1", "m.1.db", "m.2", "m.2.db"}
+    Path("m.1").rename("kept")
+    for _ in range(2):
+        with pytest.raises(JournalError, match=r"m\.1 and m\.1\.db belong together"):
+            _run(folder, CoinModel(fail_at=1), journal="m.1")
+    Path("kept").replace("m.1")
+    assert _run(folder, CoinModel(), journal="m.1")["evalbudget"]["spent"] == BUDGET
+    Path("m.2.db").unlink()
+    for _ in range(2):
+        with pytest.raises(JournalError, match="put back the one that is missing"):
+            _run(folder, CoinModel(fail_at=1), journal="m.2")

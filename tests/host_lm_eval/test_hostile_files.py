@@ -15,11 +15,7 @@ from hypothesis import strategies as st
 from tests.claims import replications
 from tests.hostile.damage import FULL, always_the_same, check_damage, check_linear, refusal
 
-from evalbudget import Design
-from evalbudget.design import Reading
 from evalbudget.errors import EvalbudgetError, InvalidInputError, JournalError
-from evalbudget.journal import Event
-from evalbudget.repeats.samplers import EBBernstein
 from evalbudget_lm_eval.host.answers import Answered, Asked
 from evalbudget_lm_eval.host.logfiles import samples_files
 from evalbudget_lm_eval.judges.grading import Grading
@@ -34,8 +30,7 @@ RESULTS = "results_2026-01-01T00-00-00.000001.json"
 
 
 def begin(path: Path, kind: str) -> Record:
-    sampler = EBBernstein(Design.of_items(4), seed=1) if kind == RUN else None
-    return Record.open(path, kind, {"task": "numbers"}, sampler)
+    return Record.open(path, kind, {"task": "numbers"})
 
 
 def answered(asked: Asked) -> Answered:
@@ -44,19 +39,14 @@ def answered(asked: Asked) -> Answered:
 
 
 def of_a_run(path: Path) -> None:
-    record, sampler = begin(path, RUN), EBBernstein(Design.of_items(4), seed=1)
+    record = begin(path, RUN)
     kept = record.of()
-    assert record.journal is not None
-    for _ in range(3):
-        (request,) = sampler.ask()
-        record.journal.append(Event(request))
-        asked = Asked("numbers", request.cell.item, request.cell.epoch)
+    assert record.worker
+    for item in range(3):
+        asked = Asked("numbers", item, 0)
         kept.ask({asked: 1}, 1)
         kept.hear(asked, 0, "42")
         kept.answer(answered(asked))
-        reading = Reading(request, 1.0)
-        sampler.tell([reading])
-        record.journal.append(Event(request, reading))
     kept.pay(1)
     record.count_by({"score_range": [0, 1]})
     kept.ask({Asked("numbers", 2, 0): 1}, 8)

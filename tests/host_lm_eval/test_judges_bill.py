@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from tests.host_lm_eval.judged_worlds import evaluate, write_judged
-from tests.host_lm_eval.worlds import journal_of
+from tests.host_lm_eval.worlds import bought_in
 
 from evalbudget.errors import JournalError
 from evalbudget.run import UNANSWERED
@@ -130,6 +130,34 @@ def test_what_cannot_be_recorded_ends_the_run(
     assert len(asked) == len(set(asked)) <= 3  # the next one may be on its way; nothing is sent again
 
 
+@pytest.mark.parametrize("budget", [12, 24])
+def test_what_judges_said_before_an_interrupt_counts_and_the_budget_holds(
+    server: Server, monkeypatch: pytest.MonkeyPatch, budget: int
+) -> None:
+    """Six of twelve replies are kept, and up to twelve are billed; a budget of twelve is nearly used up."""
+    folder = _folder(server, 8)
+    options: dict[str, Any] = {"sampler": "uniform", "journal": "j.jsonl", "in_flight": 12, "vary_seed": True}
+    keep, heard = Asking._keep, 0
+
+    def interrupted(asking: Any, *given: Any) -> Any:
+        nonlocal heard
+        heard += 1
+        if heard > 6:
+            raise KeyboardInterrupt
+        return keep(asking, *given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Asking, "_keep", interrupted)
+        with pytest.raises(KeyboardInterrupt), budgeted(budget=budget, **options):
+            evaluate(folder, server.chat_args("writer"))
+    assert 7 <= _bill(server) <= 12
+    with budgeted(budget=12, **options):
+        block = evaluate(folder, server.chat_args("writer"))["evalbudget"]
+    assert _bill(server) <= block["spent"] == 12
+    assert block["readings"] >= 6
+    assert server.calls("writer") == 12
+
+
 def test_local_judges_bill_nobody(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = _folder(server, 1)
     monkeypatch.setattr("evalbudget_lm_eval.judges.asking.is_api", lambda lm: False)
@@ -182,4 +210,4 @@ def test_a_signal_while_recorded_answers_are_judged_keeps_what_judges_say(
     assert text.count('"request":-1') == text.count('"asks"') == _bill(server)
     block = _run(folder, server)
     assert (_bill(server), block["spent"], block["readings"]) == (BUDGET, BUDGET, BUDGET)
-    assert journal_of("j.jsonl").spent == BUDGET
+    assert bought_in("j.jsonl").spent == BUDGET

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+import sqlite3
 import time
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +17,7 @@ import pytest
 from lm_eval.models.openai_completions import LocalCompletionsAPI
 from tests.host_lm_eval.judged_worlds import write_judged
 from tests.host_lm_eval.money_worlds import GENERATION, PaidServer, luck, price_file, run
-from tests.host_lm_eval.worlds import CoinModel, journal_of, simple_evaluate, write_task
+from tests.host_lm_eval.worlds import CoinModel, bought_in, simple_evaluate, write_task
 
 from evalbudget.errors import BudgetError, EvalbudgetError, InvalidInputError, JournalError
 from evalbudget_lm_eval import budgeted
@@ -46,7 +49,7 @@ def test_the_cap_holds_and_is_used(folder: Path, server: PaidServer, concurrent:
     assert block["stop_reason"] == "budget used up"
     assert block["unit"] == "usd"
     assert block["failed"] == 0
-    readings = [r for r in journal_of("j.jsonl").readings if r.value is not None]
+    readings = [r for r in bought_in("j.jsonl").readings if r.value is not None]
     assert math.fsum(r.cost for r in readings) == pytest.approx(block["spent"])
     assert len({r.cost for r in readings}) > 1
     logged = found["samples"]["numbers"]
@@ -143,7 +146,7 @@ def test_judges_are_paid_from_the_same_budget(
     }
     by_model = {row["model"]: row["cost"] for row in block["costs"]}
     assert by_model["j2"] == pytest.approx(server.dollars["j2"])
-    readings = [r for r in journal_of("j.jsonl").readings if r.value is not None]
+    readings = [r for r in bought_in("j.jsonl").readings if r.value is not None]
     assert block["readings"] == len(readings) > N
     useful = math.fsum(r.cost for r in readings)
     assert block["wasted"] == pytest.approx(block["spent"] - useful, abs=1e-9)
@@ -151,6 +154,27 @@ def test_judges_are_paid_from_the_same_budget(
     more = run(folder, server, "$1.5", **options)["evalbudget"]  # those left unjudged are asked first
     assert server.bill <= more["spent"] <= 1.5
     assert more["readings"] > block["readings"]
+
+
+@pytest.mark.parametrize("concurrent", [1, 8])
+def test_an_answer_that_no_money_was_left_to_judge_is_judged_and_not_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: PaidServer, concurrent: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    price_file(tmp_path)
+    server.answer = rating()
+    judges = [server.judge(name, num_concurrent=concurrent) for name in ("j1", "j2")]
+    folder = write_judged(
+        *(tmp_path / "tasks", judges), rotation="all", gen_kwargs={"temperature": 1, "max_gen_toks": 20}
+    )
+    options: dict[str, Any] = {"tasks": "essays", "concurrent": concurrent, "prices": "prices.yaml"}
+    for budget in (".3", ".45", ".6", "1"):
+        block = run(folder, server, f"${budget}", **options)["evalbudget"]
+        assert server.bill <= block["spent"] <= float(budget)
+    assert server.calls("m") <= block["readings"] + 2 * concurrent
+    assert block["wasted"] < 0.1 * block["spent"]
+    calls = Counter((r.request.cell.item, r.request.id) for r in bought_in("j.jsonl").readings)
+    assert set(calls.values()) == {1}
 
 
 def test_an_unfinished_run_goes_on_with_its_bill(folder: Path, server: PaidServer) -> None:
@@ -163,7 +187,7 @@ def test_an_unfinished_run_goes_on_with_its_bill(folder: Path, server: PaidServe
     assert server.bill == pytest.approx(block["spent"])
     assert server.bill > spent
     assert 0.97 <= block["spent"] <= 1
-    assert math.fsum(r.cost for r in journal_of("j.jsonl").readings) == pytest.approx(block["spent"])
+    assert math.fsum(r.cost for r in bought_in("j.jsonl").readings) == pytest.approx(block["spent"])
     calls = server.calls()
     again = run(folder, server, "$1", concurrent=8, prices="prices.yaml")["evalbudget"]
     assert server.calls() == calls
@@ -188,7 +212,9 @@ def test_samplers_that_weigh_costs_go_on_where_they_were(
     block = run(folder, server, "$0.8", **options)["evalbudget"]
     assert 0.95 * 0.8 < server.bill <= 0.8
     assert server.bill == pytest.approx(block["spent"])
-    assert json.loads(Path("j.jsonl").read_text().splitlines()[0])["sampler"]["config"]["costs"]
+    with closing(sqlite3.connect("j.db")) as db:
+        (terms,) = db.execute("select value from meta where key = 'terms'").fetchone()
+    assert json.loads(terms)["settings"]["costs"]
 
 
 def test_what_was_under_way_at_a_kill_counts_at_most(folder: Path, server: PaidServer) -> None:

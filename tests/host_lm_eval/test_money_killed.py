@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from tests.host_lm_eval.judged_worlds import write_judged
 from tests.host_lm_eval.money_worlds import PaidServer, luck, price_file, run
-from tests.host_lm_eval.worlds import journal_of, write_task
+from tests.host_lm_eval.worlds import bought_in, write_task
 
 import warm
 from loopback import DROPPED, GARBLED, Fault, rating
@@ -74,7 +74,7 @@ def test_a_command_that_is_stopped_goes_on_within_its_cap(
     assert lost <= (8 if number == signal.SIGKILL else 0)
     assert server.bill <= block["spent"] + 1e-9 <= 1 + 1e-9
     assert block["spent"] > 0.97
-    readings = journal_of("j.jsonl").readings
+    readings = bought_in("j.jsonl").readings
     assert math.fsum(r.cost for r in readings) == pytest.approx(block["spent"])  # the lost ones included
 
 
@@ -118,5 +118,5 @@ def test_random_schedules(tmp_path: Path, server: PaidServer, seed: int) -> None
     assert block is not None
     assert server.bill <= block["spent"] + 1e-9 <= cap + 1e-9
     assert block["spent"] > 0.95 * cap
-    readings = journal_of("j.jsonl").readings
+    readings = bought_in("j.jsonl").readings
     assert math.fsum(r.cost for r in readings) <= block["spent"] + 1e-9

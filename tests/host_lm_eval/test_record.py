@@ -9,13 +9,11 @@ from typing import Any, cast
 
 import pytest
 
-from evalbudget import Design
 from evalbudget.errors import JournalError
-from evalbudget.repeats.samplers import Uniform
 from evalbudget_lm_eval.arms.compared import Compared
 from evalbudget_lm_eval.host.answers import Answered, Asked
 from evalbudget_lm_eval.races.run import _Arm
-from evalbudget_lm_eval.run.record import RACE, RUN, Bought, Kept, Record
+from evalbudget_lm_eval.run.record import RACE, Bought, Kept, Record
 from evalbudget_lm_eval.run.resume import count_cut_off
 from evalbudget_lm_eval.run.rounds import failed_alone
 
@@ -140,29 +138,6 @@ def test_what_cannot_be_read_is_refused(tmp_path: Path, lines: list[Any], messag
     assert path.read_text() == before
     path.unlink()
     begun(path).close()  # nobody holds it
-
-
-def test_a_run_goes_on_with_its_own_sampler_only(tmp_path: Path) -> None:
-    path, design = tmp_path / "run.jsonl", Design(items=("numbers:0", "numbers:1"))
-    record = Record.open(path, RUN, {"model": "m"}, Uniform(design, seed=1))
-    record.finish("budget used up")
-    record.close()
-    for seed, settings, message in [
-        (
-            1,
-            {"model": "n", "judges": 2},
-            r"another run \(judges = None there, 2 here, model = 'm' ",
-        ),
-        (2, {"model": "m"}, r"another configuration \(seed = 1 there, 2 here\)"),
-    ]:
-        with pytest.raises(JournalError, match=message):
-            Record.open(path, RUN, settings, Uniform(design, seed=seed))
-    other = Design(items=("numbers:0",))
-    with pytest.raises(JournalError, match="belongs to another design"):
-        Record.open(path, RUN, {"model": "m"}, Uniform(other, seed=1))
-    record = Record.open(path, RUN, {"model": "m"}, Uniform(design, seed=1))
-    assert record.finished
-    record.close()
 
 
 def test_only_what_failed_by_itself_speaks_against_a_model_when_a_race_goes_on(tmp_path: Path) -> None:

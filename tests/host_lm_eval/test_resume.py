@@ -17,10 +17,10 @@ import pytest
 from tests.host_lm_eval.worlds import (
     EVALBUDGET,
     CoinModel,
+    bought_in,
     broken_off,
     chat_model,
     environment,
-    journal_of,
     simple_evaluate,
     write_task,
 )
@@ -81,7 +81,7 @@ def test_killed_and_interrupted_runs_go_on_to_exactly_the_budget(tmp_path: Path)
     assert "run the same command" in err
     (journal,) = Path("evalbudget-journals").glob("*.jsonl")
     # every answer the model gave is in the file, but for one that was being given or written
-    assert journal_of(journal).spent >= _calls(log) - 2
+    assert bought_in(journal).spent >= _calls(log) - 2
 
     process = _start(folder, log, 0.0)
     out, err = process.communicate(timeout=120)
@@ -94,7 +94,7 @@ def test_killed_and_interrupted_runs_go_on_to_exactly_the_budget(tmp_path: Path)
     # scores of this model depend on the document alone, so the same was bought as without interruption
     with budgeted(sampler="eb-bernstein", budget=100, in_flight=10, journal="whole.jsonl"):
         whole = simple_evaluate(folder, CoinModel(noise=False))
-    assert [e.request for e in journal_of("whole.jsonl")] == [e.request for e in journal_of(journal)]
+    assert bought_in("whole.jsonl").requests == bought_in(journal).requests
     for part in ("results", "evalbudget"):
         ours, theirs = whole[part], told[part]
         for name in ("journal", "rounds"):
@@ -114,14 +114,14 @@ def test_a_run_in_phases_goes_on_in_its_phase_also_with_a_larger_budget(tmp_path
         budgeted(budget=300, journal="j.jsonl"),
     ):
         simple_evaluate(folder, CoinModel(seed=1))
-    begun = [event.request for event in journal_of("j.jsonl") if event.reading is None]
+    begun = bought_in("j.jsonl").requests
     assert {request.phase for request in begun} == {0, 1, 2, 3}
     with budgeted(budget=700, journal="j.jsonl"):
         block = simple_evaluate(folder, CoinModel(seed=2))["evalbudget"]
-    asked = [event.request for event in journal_of("j.jsonl") if event.reading is None]
+    asked = bought_in("j.jsonl").requests
     assert asked[: len(begun)] == begun
     assert len({request.cell for request in asked}) == len(asked) == block["readings"] == 700
-    assert block["phase_sizes"] == [2, 2, 4, 8, 19]
+    assert block["phase_sizes"] == [2, 2, 4, 7, 15, 5]  # what was planned stands
 
 
 def _model(server: Server, **more: Any) -> Any:
@@ -146,7 +146,7 @@ def test_a_round_that_breaks_off_keeps_what_was_answered(
     assert lm_eval.evaluator.evaluate is STOCK
     answered = sum(one.status == 200 for one in server.served)
     assert answered >= 21
-    before = journal_of("j.jsonl").spent
+    before = bought_in("j.jsonl").spent
     assert before == answered  # what was on its way when one failed was waited for; errors cost nothing
 
     server._failures.clear()
@@ -221,7 +221,7 @@ def test_a_smaller_budget_holds_for_what_was_asked_before(tmp_path: Path, server
     server.fail(500, after=18, times=math.inf)
     with pytest.raises(Exception, match=r"500|RetryError"), budgeted(budget=60, **SMALLER):
         simple_evaluate(folder, _model(server), **CHAT)
-    journal = journal_of("j.jsonl")
+    journal = bought_in("j.jsonl")
     assert journal.spent == 18
     assert len(journal.pending) > 2
     server._failures.clear()
@@ -231,7 +231,7 @@ def test_a_smaller_budget_holds_for_what_was_asked_before(tmp_path: Path, server
     with budgeted(budget=60, **SMALLER):  # and the others are not lost
         block = simple_evaluate(folder, _model(server), **CHAT)["evalbudget"]
     assert sum(one.status == 200 for one in server.served) <= 60 == block["spent"]
-    journal = journal_of("j.jsonl")
+    journal = bought_in("j.jsonl")
     assert journal.pending == ()
     assert len({reading.request.cell for reading in journal.readings}) == 60
 
@@ -280,7 +280,7 @@ def test_a_server_that_is_not_there_costs_nothing(tmp_path: Path, server: Server
         budgeted(sampler="uniform", budget=60, journal="j.jsonl"),
     ):
         simple_evaluate(folder, model, **CHAT)
-    assert journal_of("j.jsonl").spent == 0
+    assert bought_in("j.jsonl").spent == 0
 
 
 def test_a_document_that_cannot_be_answered_costs_its_tries_and_no_more(
@@ -304,7 +304,7 @@ def test_journals_of_other_runs_are_refused(tmp_path: Path) -> None:
         simple_evaluate(folder, CoinModel())
     for arguments, host, message in [
         ({"seed": 1}, {}, "seed = 0 there, 1 here"),
-        ({"sampler": "uniform"}, {}, "another configuration"),
+        ({"sampler": "uniform"}, {}, r"sampler = 'auto' there, 'uniform' here.*choose another --journal"),
         ({}, {"limit": 5}, "prompts = "),
         ({}, {"num_fewshot": 1, "system_instruction": "Be brief."}, "prompts = "),
         ({"vary_seed": True}, {}, "vary_seed = False there, True here"),

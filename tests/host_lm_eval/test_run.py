@@ -11,7 +11,7 @@ from typing import Any
 import lm_eval.evaluator
 import numpy as np
 import pytest
-from tests.host_lm_eval.worlds import CoinModel, journal_of, simple_evaluate, write_group, write_task
+from tests.host_lm_eval.worlds import CoinModel, bought_in, simple_evaluate, write_group, write_task
 
 from evalbudget import Allocation
 from evalbudget.errors import InvalidInputError
@@ -58,7 +58,7 @@ def test_the_budget_is_used_up_exactly_where_scores_vary(folder: Path) -> None:
     prompts = {record["doc_id"]: record["arguments"][0][0] for record in samples}
     assert Counter(lm.calls) == Counter(prompts[doc] for doc in counts for _ in range(counts[doc]))
 
-    journal = journal_of(block["journal"])
+    journal = bought_in(block["journal"])
     assert journal.spent == 400
     json.dumps(results, default=str)
 
@@ -186,7 +186,7 @@ def test_a_score_outside_of_the_range_has_failed(folder: Path) -> None:
     block = results["evalbudget"]
     # all but the multiples of 3 are said rightly, score 1, and close when they fail more than the others
     assert block["closed"] == ["numbers:1", "numbers:2", "numbers:4", "numbers:5"]
-    assert block["failures"] == {"score 1 is outside 0..0.5": 27}
+    assert block["failures"] == {"score 1 is outside 0..0.5": 29}
     assert block["tasks"]["numbers"]["doc_id"] == [0, 3]
     assert block["spent"] == 48
 
@@ -195,7 +195,7 @@ def test_how_often_each_document_failed_is_kept(folder: Path) -> None:
     with budgeted(sampler="uniform", budget=24, score_range="0.5..1", in_flight=6):
         block = simple_evaluate(folder, CoinModel(seed=1), limit=6)["evalbudget"]
     own = block["tasks"]["numbers"]
-    assert own["failed"] == [0, 0, 2, 1, 1, 1]  # wrong answers, asked again until they are right
+    assert own["failed"] == [0, 0, 1, 1, 1, 2]  # wrong answers, asked again until they are right
     assert block["failed"] == 5 == 24 - sum(own["readings"])
 
 

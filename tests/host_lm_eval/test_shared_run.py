@@ -28,8 +28,8 @@ from tests.host_lm_eval.worlds import (
 
 import evalbudget
 import warm
+from evalbudget.book import Book
 from evalbudget.errors import BudgetError, InvalidInputError, JournalError, StoreDownError, StoreError
-from evalbudget.run import SharedPurchase
 from evalbudget_lm_eval import budgeted
 from evalbudget_lm_eval.log_folder import open_scores
 from evalbudget_lm_eval.repeats.finished_run import answers_in
@@ -188,8 +188,10 @@ def test_others_are_refused_and_so_is_a_store_that_was_begun_anew(tmp_path: Path
     with pytest.raises(JournalError, match=r"store = 'store\.db' there, 'other.db' here"):
         run(folder, CoinModel(), store="other.db")
     Path("store.db").unlink()
-    with pytest.raises(StoreError, match="the store was begun anew"):
-        run(folder, CoinModel())
+    for _ in range(2):
+        with pytest.raises(StoreError, match="the store was begun anew"):
+            run(folder, CoinModel(fail_at=1))
+        run(folder, CoinModel(), "d")
 
 
 def test_a_process_takes_the_record_of_a_killed_one_and_no_others(tmp_path: Path) -> None:
@@ -212,17 +214,17 @@ def test_a_store_that_goes_away_ends_the_run_and_nothing_is_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, lm, again = write_task(tmp_path / "tasks", n=8), CoinModel(seed=1), CoinModel(seed=2)
-    trade, turns = SharedPurchase.trade, 0
+    trade, turns = Book.trade, 0
 
-    def gone(purchase: SharedPurchase, *given: Any, **more: Any) -> Any:
+    def gone(book: Book, *given: Any, **more: Any) -> Any:
         nonlocal turns
         turns += 1
         if turns > 15:
             raise StoreDownError("store.db cannot be reached")
-        return trade(purchase, *given, **more)
+        return trade(book, *given, **more)
 
     with monkeypatch.context() as patch:
-        patch.setattr(SharedPurchase, "trade", gone)
+        patch.setattr(Book, "trade", gone)
         with pytest.raises(StoreDownError, match="cannot be reached"):
             run(folder, lm)
     assert 0 < len(lm.calls) < 48

@@ -21,7 +21,7 @@ from tests.host_inspect.conftest import (  # noqa: F401  (fixtures)
     _streams_of_the_host,
 )
 from tests.host_inspect.worlds import entry_of, scoring, solving, told_by
-from tests.host_lm_eval.worlds import CoinModel, journal_of, simple_evaluate, write_scored
+from tests.host_lm_eval.worlds import CoinModel, bought_in, simple_evaluate, write_scored
 
 from evalbudget_inspect import budgeted as budgeted_inspect
 from evalbudget_lm_eval import budgeted as budgeted_lm_eval
@@ -96,7 +96,7 @@ def _on_lm_eval(
         budget=BUDGET, score_range="0..1", in_flight=1, vary_seed=True, journal=journal, **options
     ):
         results = simple_evaluate(tasks, PlayedModel(recorded))
-    order = [(e.request.cell.item, e.request.cell.epoch) for e in journal_of(journal) if e.reading is None]
+    order = [(request.cell.item, request.cell.epoch) for request in bought_in(journal).requests]
     rows = {name: results["results"]["numbers"][f"score{end},none"] for name, end in ROWS.items()}
     return order, rows, results["evalbudget"]
 

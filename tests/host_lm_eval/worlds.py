@@ -5,19 +5,21 @@ from __future__ import annotations
 import json
 import os
 import random
+import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import lm_eval.models  # noqa: F401  (before @register_model, or the host's own models vanish)
 import pytest
 from lm_eval.api.model import LM
 from lm_eval.api.registry import get_model, register_model
 
-from evalbudget.journal import Header, Journal
-from evalbudget.run import JournalReader
+from evalbudget import Cell, Reading, Request
+from evalbudget.book._notes import unpacked
+from evalbudget.repeats._rounds import Note
 from evalbudget_lm_eval.host.answers import Asked
 
 if TYPE_CHECKING:
@@ -220,14 +222,48 @@ def samples_in(out: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for file in files for line in file.read_text().splitlines()]
 
 
-def journal_of(path: str | Path) -> Journal:
-    """The sampler's decisions and readings in the record of a run."""
-    first, *lines = map(json.loads, Path(path).read_text().splitlines())
-    reader = JournalReader(Header(first["sampler"]["config"], first["sampler"]["design"], first["version"]))
-    for line in lines:
-        if not line.keys().isdisjoint(("ask", "tell")):
-            reader.take(line)
-    return reader.journal
+class Bought(NamedTuple):
+    """What the book of a run says of its calls.
+
+    Attributes:
+        requests: in the order of asking, those that are under way among them.
+        readings: that came back or were lost, with a score or without.
+        spent: in units of the budget.
+    """
+
+    requests: tuple[Request, ...]
+    readings: tuple[Reading, ...]
+    spent: float
+
+    @property
+    def pending(self) -> tuple[Request, ...]:
+        """Requests that are under way."""
+        return tuple(set(self.requests) - {reading.request for reading in self.readings})
+
+
+def bought_in(record: str | Path) -> Bought:
+    """What was bought in the run of a record, read without its sampler."""
+    with closing(sqlite3.connect(Path(record).with_suffix(".db"))) as db:
+        rounds = [
+            unpacked(text, (Note,)) for (text,) in db.execute("select planned from rounds order by round")
+        ]
+        calls = db.execute(
+            "select calls.call, calls.cell, calls.cost, calls.error, cells.call, cells.value from calls "
+            "join cells on calls.cell = cells.cell where calls.error is not 'never sent' order by calls.call"
+        ).fetchall()
+        (spent,) = db.execute("select spent from about").fetchone()
+    asked, epochs = [], Counter[int]()
+    for planned in rounds:
+        for item in planned[1].tolist():
+            asked.append((Cell(item=item, epoch=epochs[item]), planned[2]))
+            epochs[item] += 1
+    requests = [Request(call, asked[cell][0], None, asked[cell][1]) for call, cell, *_ in calls]
+    readings = [
+        Reading(request, value if call == last else None, cost, error)
+        for request, (call, _, cost, error, last, value) in zip(requests, calls, strict=True)
+        if cost is not None
+    ]
+    return Bought(tuple(requests), tuple(readings), spent)
 
 
 def simple_evaluate(folder: Path, model: Any, *names: str, **options: Any) -> dict[str, Any]:

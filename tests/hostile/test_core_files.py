@@ -23,7 +23,7 @@ from tests.audits.store.audits import Told
 from tests.claims import replications
 from tests.hostile.damage import FULL, always_the_same, check_damage, refusal
 
-from evalbudget import Budget, Design, resume
+from evalbudget import Budget, Design
 from evalbudget.audits.store import AuditStore
 from evalbudget.audits.store._run import go_on
 from evalbudget.audits.store.exchange import export, import_labels
@@ -32,7 +32,6 @@ from evalbudget.book import Book
 from evalbudget.budget import Unit
 from evalbudget.design import Reading
 from evalbudget.errors import EvalbudgetError, InvalidInputError
-from evalbudget.journal import Event, Header, Journal
 from evalbudget.prices import Price, Tariff, Usage
 from evalbudget.races import RaceConfig
 from evalbudget.races._shared_race import Entry, SharedRace
@@ -41,7 +40,7 @@ from evalbudget.races.prediction._files import load_factors, save_factors
 from evalbudget.recorded._files import open_scores
 from evalbudget.recorded._parquet_pages import _sizes
 from evalbudget.repeats.samplers import EBBernstein
-from evalbudget.run import Bill, JournalFile, JournalReader, LinesFile, read_line, whole_lines
+from evalbudget.run import Bill
 from evalbudget.run._bill import spent_on
 from evalbudget.run._shared_purchase import SharedPurchase
 from evalbudget.store import Address
@@ -373,32 +372,6 @@ WRITTEN = (None, -1, 2**62, 1e400, "x", b"\xff", '{"config":[]}', "[" * 2000)
 
 def sampler() -> EBBernstein:
     return EBBernstein(Design.of_items(5), seed=1)
-
-
-@pytest.mark.claim
-def test_a_journal_after_any_damage(tmp_path: Path) -> None:
-    path, damaged = tmp_path / "whole.jsonl", tmp_path / "journal.jsonl"
-    asked = sampler()
-    with closing(LinesFile.create(path)) as lines:
-        file = JournalFile(Journal(), lines)
-        for value in (0.5, None, 0.25, 1.0, 0.0, 0.75, 0.5, 0.5, 1.0, 0.25, 0.0, 0.5, 1.0):  # two phases
-            (request,) = asked.ask()
-            reading = Reading(request, value, 1.0, None if value is not None else "refused")
-            asked.tell([reading])
-            file.append(Event(request))
-            file.append(Event(request, reading))
-
-    def go_on(path: Path) -> None:
-        reader = JournalReader(Header.of(sampler(), "1"))
-        for number, line in enumerate(whole_lines(path.read_bytes(), path)[0], start=1):
-            read_line(line, f"{path}, line {number}", reader.take)
-        journal = reader.journal
-        assert journal.spent >= 0.0
-        again = sampler()
-        resume(again, journal, path=path)
-        again.ask(20)
-
-    check_damage(path.read_bytes(), reader(damaged, go_on), damaged, examples=200)
 
 
 @pytest.mark.claim

@@ -140,7 +140,7 @@ def test_what_came_back_after_another_had_its_answer_counts_what_it_cost(store: 
         assert [reading.value for reading in two.journal.readings if reading.request == late] == [0.75]
 
 
-@pytest.mark.parametrize("how", ["withdrawn", "paid out of", "silent"])
+@pytest.mark.parametrize("how", ["withdrawn", "silent"])
 def test_what_has_its_reading_is_bought_by_nobody_else(store: str, how: str) -> None:
     with workers(3, store, budget=400, lease=0.8) as (one, two, three):
         (late,) = one.buy(1)
@@ -150,9 +150,6 @@ def test_what_has_its_reading_is_bought_by_nobody_else(store: str, how: str) -> 
         two.look()
         if how == "withdrawn":
             two.withdraw(again)
-        elif how == "paid out of":
-            assert two.pay_out_of([again], 1.0) == []
-            assert late not in two.buy(20)
         else:
             silence(two)
         until(lambda: (three.look(), late.id not in three.flights)[1])
@@ -188,67 +185,6 @@ def test_a_worker_of_the_same_name_replaces_the_dead_one(store: str) -> None:
     second.close()
 
 
-def test_a_process_that_is_started_anew_tells_what_it_had_and_gives_back_what_it_never_sent(
-    store: str,
-) -> None:
-    with workers(1, store, budget=10) as (other,):
-        first = SharedPurchase(SAMPLERS["uniform"](), Budget(10), store, worker="pod-3")
-        came, lost, unsent = first.buy(3)
-        first.close()
-        until(lambda: other.look() or other.ledger.spent == 3.0)
-        second = SharedPurchase(SAMPLERS["uniform"](), Budget(10), store, worker="pod-3")
-        assert second.rejoins
-        assert not other.rejoins
-        for _ in range(2):  # once is enough
-            second.take_back([Reading(came, 0.5)], [unsent])
-        other.look()
-        assert other.ledger.spent == 2.0
-        assert [reading.request for reading in other.journal.readings] == [came]
-        assert list(other.buy(2)) == [lost, unsent]
-        bought = tuple(second.buy(1))
-        assert second.held == bought
-        assert second.processes() == other.processes()
-        assert second.processes()[1:] == ("pod-3",)  # started twice, and one process
-        second.close()
-
-
-def test_what_an_earlier_worker_had_waits_for_who_takes_its_place(store: str) -> None:
-    with workers(1, store, budget=10) as (other,):
-        first = SharedPurchase(SAMPLERS["uniform"](), Budget(10), store, worker="pod-3")
-        came, scored, lost, unsent = first.buy(4)
-        second = SharedPurchase(
-            SAMPLERS["uniform"](), Budget(10), store, worker="pod-3", inherits=True, lease=30.0
-        )
-        assert [request.id for request in other.buy(1)] == [4]
-        second.tell(Reading(scored, 1.0))
-        assert second.ledger.promised == 4.0
-        second.take_back([Reading(came, 0.5)], [unsent])
-        assert (second.ledger.spent, second.ledger.promised) == (3.0, 1.0)
-        assert second.told == (scored, came)
-        assert other.told == ()
-        assert set(other.buy(2)) == {lost, unsent}
-        first.close()
-        second.close()
-
-
-def test_a_reading_that_another_bought_meanwhile_is_paid_and_not_read(store: str) -> None:
-    with workers(1, store, budget=10) as (other,):
-        first = SharedPurchase(SAMPLERS["uniform"](), Budget(10), store, worker="pod-3")
-        (had,) = first.buy(1)
-        first.close()
-        until(lambda: other.look() or other.ledger.spent == 1.0)
-        assert other.buy(1) == [had]
-        other.tell(Reading(had, 0.75))
-        second = SharedPurchase(SAMPLERS["uniform"](), Budget(10), store, worker="pod-3")
-        second.take_back([Reading(had, 0.25)], [])
-        other.look()
-        told = [reading.value for reading in other.journal.readings if reading.request == had]
-        assert told == [0.75]
-        assert other.tally.unread["run again by an operator: its first score counts"] == 1.0
-        assert other.tally.unread["cut off, or no reply that the host could read"] == 0.0
-        second.close()
-
-
 @pytest.mark.parametrize("committed", [True, False])
 def test_what_is_left_of_the_budget_is_paid_by_one_of_them(
     store: str, monkeypatch: pytest.MonkeyPatch, committed: bool
@@ -258,12 +194,6 @@ def test_what_is_left_of_the_budget_is_paid_by_one_of_them(
         assert one.pays(6.0)
         assert not two.pays(6.0)
         assert (two.ledger.spent, two.tally.unread) == (6.0, one.tally.unread)
-        three = two.buy(3)
-        lose_the_next_commit(two, monkeypatch, committed=committed)
-        assert list(two.pay_out_of(three, 3.0)) == [three[0]]
-        one.look()
-        assert (one.ledger.spent, one.ledger.promised) == (9.0, 1.0)
-        assert two.held == (three[0],)
 
 
 def test_withdrawn_requests_cost_nothing_and_go_to_others(store: str) -> None:

@@ -5,24 +5,25 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
-from sqlalchemy import Connection, select
+import numpy as np
 
+from evalbudget.book._calls import Called, beside_in, calls_in
 from evalbudget.book._copy import Copy
 from evalbudget.book._known import Known
 from evalbudget.book._opening import opened, terms_of
-from evalbudget.book._statements import IS_TOLD, LOST, NEVER_SENT, TAKEN_BY, TOO_LATE
-from evalbudget.book._tables import CALLS
+from evalbudget.book._statements import CUT_OFF, IS_TOLD, LOST
+from evalbudget.book._turn import Claim, Turn
 from evalbudget.book._workers import MEMORY, Workers
 from evalbudget.budget import Budget, shown_amount
-from evalbudget.cells import CAME, CLOSED, OPEN, TAKEN, Cells, Planned, Stop, Wait
+from evalbudget.cells import CLOSED, Cells, Planned, Stop, Wait
 from evalbudget.design import Cell, Reading, Request
 from evalbudget.errors import BudgetError, EvalbudgetError, SamplerError, StoreDownError, StoreError
-from evalbudget.sampler import Allocation, Sampler
+from evalbudget.sampler import Sampler
 from evalbudget.shown import shown_logger
 from evalbudget.store import Address
 
@@ -33,14 +34,6 @@ log = shown_logger(__name__)
 USED_UP = "budget used up"
 """Why nothing more is asked, where nothing else ended it."""
 _SLACK = 1e-9
-
-
-class _Claim(NamedTuple):
-    """A call that this worker was given: its cell's number, its highest cost, and what is asked."""
-
-    cell: int
-    most: float
-    request: Request
 
 
 class Book:
@@ -56,6 +49,8 @@ class Book:
             memory.
         most: the highest cost of one call, or of a call for a given cell.
         about: what else must be the same for all workers, such as the task; JSON values.
+        known_as: what this worker is called. Under the name of one that ended, it goes on with what that had
+            under way: :attr:`held` and :attr:`lost`. None: as nobody before.
         lease: seconds without a sign of life after which a worker on another machine is taken to be dead;
             what it has under way counts at its highest cost then, and is asked again.
         clock: seconds since 1970; of use for files only, a server has its own.
@@ -76,6 +71,7 @@ class Book:
         *,
         most: float | Callable[[Cell], float] = 1.0,
         about: Mapping[str, Any] | None = None,
+        known_as: str | None = None,
         lease: float = 60.0,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -85,7 +81,9 @@ class Book:
         self._where = where or Address(path=MEMORY)
         self._guard = threading.RLock()
         self._untold: list[Reading] = []
-        self._mine: dict[int, _Claim] = {}  # calls that this worker has
+        self._mine: dict[int, Claim] = {}  # calls that this worker has
+        self._lost: dict[int, Claim] = {}  # that an earlier one of its name had, and that count as lost
+        self._beside = 0.0  # paid by this worker for no cell
         self._is_sure = True  # whether what was written last is known to be written, or not to be
         self._is_stale = False  # the copy has what may not be in the book
         self._planned_at = -1, -1  # rounds and passes when nothing could be planned
@@ -96,7 +94,7 @@ class Book:
         self._copy = Copy(sampler, self._where)
         self._db = opened(self._where, sampler, budget, terms_of(sampler, about or {}), clock)
         try:
-            self._workers = self._joined(lease, clock)
+            self._workers = self._joined(known_as, lease, clock)
         except BaseException:
             self._db.close()
             raise
@@ -121,7 +119,7 @@ class Book:
         with self._guard:
             self._check(came)
             self._untold.extend(came)
-            found: dict[int, _Claim] = {}
+            found: dict[int, Claim] = {}
             try:
                 while True:
                     self._take_turn(found, n)
@@ -133,33 +131,93 @@ class Book:
             self._mine |= found
             return [claim.request for claim in found.values()]
 
-    def _take_turn(self, found: dict[int, _Claim], n: int) -> None:
+    def _take_turn(self, found: dict[int, Claim], n: int) -> None:
         """Tell what is untold, and claim what is missing of n."""
 
-        def act(connection: Connection) -> dict[int, _Claim]:
-            for reading in self._untold:
-                self._take_in(connection, reading)
-            claimed = {} if self._is_sure or not n else self._unsent(connection, found)
+        def act(turn: Turn) -> dict[int, Claim]:
+            self._tell(turn)
+            claimed: dict[int, Claim] = {}
+            if n and not self._is_sure:  # handed out in a turn whose end was not known
+                had = self._mine.keys() | found.keys()
+                claimed = {call: claim for call, claim in turn.taken().items() if call not in had}
             if self._about["stopped"] is None:
-                self._claim(claimed, n - len(found))
+                self._claim(turn, claimed, n - len(found))
             return claimed
 
         found |= self._turn(act)
         self._is_sure = self._is_sure or n > 0
+        self._has_told()
+
+    def _has_told(self) -> None:
         for reading in self._untold:
             self._mine.pop(reading.request.id, None)
+            self._lost.pop(reading.request.id, None)
         self._untold.clear()
+
+    def score_again(self, readings: Sequence[Reading]) -> None:
+        """Calls that came back have other scores than they had: what was planned stands, nothing is paid.
+
+        Args:
+            readings: of calls of :meth:`calls`; their costs count for nothing.
+
+        Raises:
+            InvalidInputError: the sampler cannot reckon with a score.
+        """
+        for reading in readings:
+            self.sampler.check(reading)
+        self._turn(lambda turn: turn.score_again(readings))
+        self._is_stale = True  # counts of what was read and what failed
+
+    def give_back(self, requests: Sequence[Request]) -> None:
+        """These were never sent: they cost nothing, and others may be given them."""
+        self._turn(lambda turn: turn.give_back([request.id for request in requests]))
+        self._forget(requests)
+
+    def lose(self, requests: Sequence[Request]) -> None:
+        """Nobody will know whether these were answered: each counts at its most, and is asked again."""
+        self._turn(lambda turn: turn.lose([request.id for request in requests], CUT_OFF))
+        self._forget(requests)
+
+    def _forget(self, requests: Sequence[Request]) -> None:
+        for request in requests:
+            self._mine.pop(request.id, None)
+            self._lost.pop(request.id, None)
+
+    def pays(self, cost: float, why: str) -> bool:
+        """Pay for what is of no cell; False, and nothing paid, where that exceeds what is left."""
+        return self._pay(cost, why, lambda _: cost <= self.free + _SLACK)
+
+    def pay(self, cost: float, why: str, *, out_of: Sequence[Request] = ()) -> Sequence[Request]:
+        """Pay for what is of no cell, if need be out of what is held for these, the last first.
+
+        Returns:
+            Those that remain; the others are given back.
+        """
+        left = list(out_of)
+
+        def may(turn: Turn) -> bool:
+            left[:] = out_of
+            while left and cost > self.free + _SLACK:
+                turn.give_back([left.pop().id])
+            return True
+
+        self._pay(cost, why, may)
+        self._forget(out_of[len(left) :])
+        return left
 
     def stop(self, reason: str) -> None:
         """Hand out nothing more, to whichever worker; what is under way may still come back."""
         self._turn(lambda _: self._about.update(stopped=self._db.storable(reason)))
 
-    def close(self, came: Sequence[Reading] = (), *, patience: float | None = None) -> None:
+    def close(
+        self, came: Sequence[Reading] = (), *, patience: float | None = None, keeps: bool = False
+    ) -> None:
         """Leave; what this worker has under way counts at its highest cost, and may be asked by others.
 
         Args:
             came: answers that were not told yet.
             patience: seconds to wait for a book that cannot be reached; None as long as ever.
+            keeps: what is under way stays with this worker, who will go on under its name.
         """
         with self._guard:
             self._check(came)
@@ -168,8 +226,8 @@ class Book:
                 self._db.patience = patience
             self._workers.close()
             try:
-                self._turn(self._leave)
-                self._untold.clear()
+                self._turn(partial(self._leave, keeps=keeps))
+                self._has_told()
             except EvalbudgetError as ex:  # others find out
                 log.warning("a worker could not sign off: %s", ex)
             finally:
@@ -195,9 +253,49 @@ class Book:
         """Why nothing more is asked."""
         return str(self._about["stopped"] or self._stop or USED_UP)
 
-    def held(self, request: Request) -> float:
-        """The highest cost that is held for a call of this worker."""
-        return self._mine[request.id].most
+    def most(self, request: Request) -> float:
+        """The highest cost that is held for a call of this worker, or counts for one that it lost."""
+        return self._had(request.id).most
+
+    def attempt(self, request: Request) -> int:
+        """Which call of its model and item this one of this worker is, from 0."""
+        return self._had(request.id).attempt
+
+    @property
+    def held(self) -> tuple[Request, ...]:
+        """What this worker has under way."""
+        return tuple(claim.request for claim in self._mine.values())
+
+    @property
+    def lost(self) -> tuple[Request, ...]:
+        """What an earlier worker of its name had and counts as lost; a reading of it can still be told."""
+        return tuple(claim.request for claim in self._lost.values())
+
+    @property
+    def free(self) -> float:
+        """Of the budget, neither spent nor held; below 0 where what is held was promised by a larger one."""
+        cap = min(self.budget.amount, self._about["cap"])  # whoever came later may have less
+        return float(cap - self._about["spent"] - self._about["held"])
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether there was a worker of this name before."""
+        return self._workers.goes_on
+
+    @property
+    def paid_beside(self) -> float:
+        """By this worker, also under its name before, for what is of no cell."""
+        return self._beside
+
+    @property
+    def closed(self) -> tuple[Cell, ...]:
+        """What is given up, as the sampler's ``closes_as`` names it."""
+        cells = self.cells()
+        shut = {
+            self.sampler.closes_as(self._known.cell(n))
+            for n in np.flatnonzero(cells.state == CLOSED).tolist()
+        }
+        return tuple(sorted(shut | cells.given_up))
 
     @property
     def untold(self) -> Sequence[Reading]:
@@ -215,24 +313,25 @@ class Book:
 
     def readings(self) -> tuple[Reading, ...]:
         """Every call that came back or was lost, with a score or without, in the order of asking."""
+        return tuple(called.reading for called in self.calls())
+
+    def calls(self) -> tuple[Called, ...]:
+        """The same, with who made them; what was never sent is left out."""
         with self._guard:
             self._turn(lambda _: None)
             with self._db.read() as connection:
                 self._copy.look(connection)
                 self._spent = float(self._about["spent"])
-                rows = connection.execute(
-                    select(CALLS).where(CALLS.c.cost.is_not(None)).order_by(CALLS.c.call)
-                ).all()
-            found = []
-            for row in rows:
-                of = partial(self._known.of, number=row.cell)
-                value = of("value") if of("state") == CAME and of("call") == row.call else None
-                found.append(Reading(self._request(row.call, row.cell), value, row.cost, row.error))
-            return tuple(found)
+                return calls_in(self._copy, connection)
+
+    def beside(self) -> Mapping[str, float]:
+        """What was paid for no cell, by all workers, by the reason."""
+        with self._guard, self._db.read() as connection:
+            return beside_in(connection)
 
     # a turn
 
-    def _turn(self, act: Callable[[Connection], T]) -> T:
+    def _turn(self, act: Callable[[Turn], T]) -> T:
         """Do something under the book's lock, knowing what others did; written in whole or not at all."""
         with self._guard:
             while True:
@@ -244,8 +343,9 @@ class Book:
                         entered = True
                         self._is_stale = True  # until all of it is written
                         self._copy.look(connection)
-                        self._bury(connection, self._workers.gone(connection))
-                        found = act(connection)
+                        turn = Turn(self._copy, connection, self._workers.me, self._db.storable)
+                        self._bury(turn)
+                        found = act(turn)
                         self._copy.write(connection)
                 except BaseException as ex:
                     self._is_sure = self._is_sure and not entered
@@ -273,13 +373,8 @@ class Book:
     # claiming
 
     @property
-    def _free(self) -> float:
-        cap = min(self.budget.amount, self._about["cap"])  # whoever came later may have less
-        return float(cap - self._about["spent"] - self._about["held"])
-
-    @property
     def _affords_any(self) -> bool:
-        return (0.0 if callable(self._most) else self._most) <= self._free + _SLACK and self._free > _SLACK
+        return (0.0 if callable(self._most) else self._most) <= self.free + _SLACK and self.free > _SLACK
 
     def _cost(self, cell: int) -> float:
         most = self._most(self._known.cell(cell)) if callable(self._most) else self._most
@@ -287,35 +382,19 @@ class Book:
             raise BudgetError(f"the highest cost of a call is {most:g}; give a finite cost above zero")
         return most
 
-    def _unsent(self, connection: Connection, had: Container[int]) -> dict[int, _Claim]:
-        """Calls that were handed out in a turn whose end was not known; ``had`` are those of this trade."""
-        rows = connection.execute(TAKEN_BY, {"whose": self._workers.me}).all()
-        return {
-            row.call: _Claim(row.cell, row.most, self._request(row.call, row.cell))
-            for row in rows
-            if row.call not in self._mine and row.call not in had
-        }
+    def _had(self, call: int) -> Claim:
+        return self._mine[call] if call in self._mine else self._lost[call]
 
-    def _claim(self, found: dict[int, _Claim], n: int) -> None:
+    def _claim(self, turn: Turn, found: dict[int, Claim], n: int) -> None:
         """Add calls until there are n."""
         self._is_too_dear = False
         while len(found) < n:
-            cell = self._known.take(lambda number: self._cost(number) <= self._free + _SLACK)
+            cell = self._known.take(lambda number: self._cost(number) <= self.free + _SLACK)
             self._is_too_dear = cell is None and self._known.waits
             if cell is None:
                 break
-            most = self._cost(cell)
-            call = self._copy.call(cell, self._workers.me, most)
-            found[call] = _Claim(cell, most, self._request(call, cell))
-
-    def _request(self, call: int, cell: int) -> Request:
-        drawn = self._known.of("propensity", cell)
-        return Request(
-            call,
-            self._known.cell(cell),
-            None if math.isnan(drawn) else drawn,
-            self._known.of("phase", cell) if self.sampler.allocation is Allocation.PHASED else None,
-        )
+            claim = turn.call(cell, self._cost(cell))
+            found[claim.request.id] = claim
 
     def _plan(self) -> bool:
         """Plan what comes next, outside of the lock; whether there is something now, by whomever."""
@@ -347,9 +426,9 @@ class Book:
             )
         text = self._copy.text_of(planned)
 
-        def begin(connection: Connection) -> None:
+        def begin(turn: Turn) -> None:
             if self._about["rounds"] == rounds:  # nobody else has
-                self._copy.begin(connection, planned, text)
+                self._copy.begin(turn.connection, planned, text)
 
         self._turn(begin)
 
@@ -359,11 +438,11 @@ class Book:
         if not close.size and not ask.size:
             return False
 
-        def begin(connection: Connection) -> None:
+        def begin(turn: Turn) -> None:
             if self._about["passes"] == passes:  # nobody else has
                 for cell in close.tolist():
                     self._copy.change(cell, self._workers.me, state=CLOSED)
-                self._copy.begin_pass(connection, ask)
+                self._copy.begin_pass(turn.connection, ask)
 
         self._turn(begin)
         return True
@@ -375,92 +454,79 @@ class Book:
         for reading in came:
             self.sampler.check(reading)
             call = reading.request.id
-            if call in told or call not in self._mine or self._mine[call].request != reading.request:
+            has = call in self._mine or call in self._lost
+            if call in told or not has or self._had(call).request != reading.request:
                 raise SamplerError(
                     f"a reading of request {call} ({reading.request.cell}), which this worker does not have; "
                     "tell each request that trade() returned exactly once"
                 )
             told.add(call)
 
-    def _take_in(self, connection: Connection, reading: Reading) -> None:
-        call = reading.request.id
-        cell, most, _ = self._mine[call]
-        of = partial(self._known.of, number=cell)
-        if not self._is_sure and connection.scalar(IS_TOLD, {"which": call}) is not None:
-            return
-        if of("call") != call or of("state") in (CAME, CLOSED):  # taken for dead, and others have gone on
-            self._about["spent"] += reading.cost - most
-            self._copy.settle(call, reading.cost, TOO_LATE)
-        elif of("state") == TAKEN:
-            self._about["held"] -= most
-            self._settle(cell, call, reading)
-        else:  # taken for dead, and counted at the most
-            self._about["spent"] -= most
-            self._copy.change(cell, self._workers.me, lost=of("lost") - 1, cost=of("cost") - most)
-            self._settle(cell, call, reading)
-
-    def _settle(self, cell: int, call: int, reading: Reading) -> None:
-        """A call came back."""
-        self._about["spent"] += reading.cost
-        self._copy.settle(call, reading.cost, reading.error and self._db.storable(reading.error))
-        self._copy.change(
-            cell,
-            self._workers.me,
-            state=OPEN if reading.value is None else CAME,
-            value=reading.value,
-            cost=self._known.of("cost", cell) + reading.cost,
-            passed=self._about["passes"],
-        )
-        if not self._known.under_way:
-            self._about["held"] = 0.0  # what rounding left
-
-    def _lose(self, cell: int, call: int, most: float, cost: float) -> None:
-        """A call is lost with whoever made it: no failure, and the cell is asked again."""
-        self._about["held"] -= most
-        self._about["spent"] += cost
-        self._copy.settle(call, cost, LOST if cost else NEVER_SENT)
-        of = partial(self._known.of, number=cell)
-        self._copy.change(cell, self._workers.me, state=OPEN, lost=of("lost") + 1, cost=of("cost") + cost)
-
-    def _bury(self, connection: Connection, workers: Sequence[int]) -> None:
-        """What these have under way counts at its highest cost, and is asked again."""
-        for worker in workers:
-            lost = connection.execute(TAKEN_BY, {"whose": worker}).all()
-            if lost:
-                log.warning(
-                    "a worker is gone; %d calls that it had count as spent, and are asked again", len(lost)
-                )
-            for row in lost:
-                self._lose(row.cell, row.call, row.most, row.most)
-            self._workers.sign_off(connection, worker)
-
-    def _leave(self, connection: Connection) -> None:
-        """Tell what is untold, and let go of what is under way."""
+    def _tell(self, turn: Turn) -> None:
+        """What came back since the last turn."""
         for reading in self._untold:
-            self._take_in(connection, reading)
+            told = None if self._is_sure else turn.connection.scalar(IS_TOLD, {"which": reading.request.id})
+            if told is None:
+                turn.take_in(self._had(reading.request.id), reading)
+
+    def _pay(self, cost: float, why: str, may: Callable[[Turn], bool]) -> bool:
+        """Pay once, also if it is not known how a turn ended."""
+
+        def act(turn: Turn) -> bool:
+            if turn.beside > self._beside + _SLACK:
+                return True
+            if not may(turn):
+                return False
+            turn.pay(cost, why)
+            return True
+
+        paid = self._turn(act)
+        self._beside += cost if paid else 0.0
+        return paid
+
+    def _bury(self, turn: Turn) -> None:
+        """Workers that are gone."""
+        for worker in self._workers.gone(turn.connection):
+            lost = turn.bury(worker)
+            if lost:
+                log.warning("a worker is gone; %d calls of it count as spent, and are asked again", lost)
+            self._workers.sign_off(turn.connection, worker)
+
+    def _leave(self, turn: Turn, *, keeps: bool) -> None:
+        """Tell what is untold, and let go of what is under way."""
+        self._tell(turn)
+        if keeps:
+            return
         told = {reading.request.id for reading in self._untold}
-        for row in connection.execute(TAKEN_BY, {"whose": self._workers.me}).all():
-            if row.call not in told:
-                self._lose(row.cell, row.call, row.most, row.most if row.call in self._mine else 0.0)
-        self._workers.sign_off(connection, self._workers.me)
+        left = [call for call in turn.taken() if call not in told]
+        turn.lose([call for call in left if call in self._mine], LOST)
+        turn.give_back([call for call in left if call not in self._mine])
+        self._workers.sign_off(turn.connection, self._workers.me)
 
     # opening
 
-    def _joined(self, lease: float, clock: Callable[[], float]) -> Workers:
-        """As one more worker, with the budget of those that are there."""
-        workers = self._workers = Workers(self._db, self._where, lease, clock)
+    def _joined(self, known_as: str | None, lease: float, clock: Callable[[], float]) -> Workers:
+        """As one more worker, or one that goes on, with the budget of those that are there."""
+        workers = self._workers = Workers(self._db, self._where, known_as, lease, clock)
         try:
             self._turn(self._agree)
+            if workers.goes_on:
+                self._turn(self._inherit)
         except BaseException:
             workers.close()
-            with suppress(EvalbudgetError), self._db.write() as connection:
-                workers.sign_off(connection, workers.me)
+            if not workers.goes_on:  # otherwise it may have cells, which others take over in time
+                with suppress(EvalbudgetError), self._db.write() as connection:
+                    workers.sign_off(connection, workers.me)
             raise
         return workers
 
-    def _agree(self, connection: Connection) -> None:
+    def _inherit(self, turn: Turn) -> None:
+        """What an earlier worker of this name had."""
+        self._mine, self._lost, self._beside = turn.taken(), turn.lost(), turn.beside
+
+    def _agree(self, turn: Turn) -> None:
         """Others at work must have the same budget; where there are none, this one counts."""
-        cap, others = self._about["cap"], self._workers.others(connection)
+        cap, others = self._about["cap"], self._workers.others(turn.connection)
         if others and cap != self.budget.amount:
             raise StoreError(
                 f"{self._where} is being filled with a budget of {shown_amount(cap, self.budget.unit)}, and "

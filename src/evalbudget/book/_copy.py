@@ -10,14 +10,15 @@ from sqlalchemy import Connection, insert, select
 from evalbudget.book._known import Known
 from evalbudget.book._notes import packed, unpacked
 from evalbudget.book._statements import CHANGED, KEEP, MISSED_PASSES, MISSED_ROUNDS, NUMBERS, SETTLE, UPSERT
-from evalbudget.book._tables import ABOUT, CALLS, PASSES, ROUNDS
-from evalbudget.cells import CAME, CLOSED, TAKEN, Planned
+from evalbudget.book._tables import ABOUT, CALLS, NO_CELL, PASSES, ROUNDS
+from evalbudget.cells import CAME, TAKEN, Planned
+from evalbudget.design import Request
 from evalbudget.errors import StoreError
-from evalbudget.sampler import Sampler
+from evalbudget.sampler import Allocation, Sampler
 from evalbudget.statistics._bounds import IntArray
 from evalbudget.store import Address
 
-_KEPT = ("state", "tries", "lost", "value", "cost", "call", "passed")
+_KEPT = ("state", "tries", "lost", "value", "cost", "call", "attempt", "passed")
 """Of a cell, in the book and here."""
 
 
@@ -72,11 +73,21 @@ class Copy:
     def _set(self, cell: int, row: dict[str, Any]) -> None:
         state, tries, value = row["state"], row["tries"], row["value"]
         fits = 0 <= cell < len(self.known) and state in range(4) and 0 <= row["lost"] <= tries
-        if not fits or tries < (state != CLOSED):
+        if not fits or tries < (state in (TAKEN, CAME)) or row["attempt"] < 0 < tries:
             raise ValueError(f"cell {cell} is in state {state} after {tries} tries")
         if (state == CAME) != (value is not None and math.isfinite(value)):
             raise ValueError(f"cell {cell} is in state {state} with the score {value}")
         self.known.set(cell, row)
+
+    def request(self, call: int, cell: int) -> Request:
+        """What a call asks."""
+        drawn = self.known.of("propensity", cell)
+        return Request(
+            call,
+            self.known.cell(cell),
+            None if math.isnan(drawn) else drawn,
+            self.known.of("phase", cell) if self._sampler.allocation is Allocation.PHASED else None,
+        )
 
     # what this turn does
 
@@ -90,13 +101,25 @@ class Copy:
         """What is kept of a round."""
         return packed(tuple(planned), self._sampler.note_kinds)
 
-    def call(self, cell: int, worker: int, most: float) -> int:
-        """Hand a cell out; the number of the call."""
+    def call(self, cell: int, worker: int, most: float) -> tuple[int, int]:
+        """Hand a cell out; the number of the call, and which of its model's item it is."""
+        was_given_back = self.known.of("call", cell) < 0 <= self.known.of("attempt", cell)
+        attempt = self.known.of("attempt", cell) if was_given_back else self.known.next_attempt(cell)
+        self.about["held"] += most
+        number = self._add_call(cell, worker, most, attempt=attempt, cost=None, error=None)
+        tries = self.known.of("tries", cell) + 1
+        self.change(cell, worker, state=TAKEN, call=number, attempt=attempt, tries=tries)
+        return number, attempt
+
+    def pay(self, worker: int, cost: float, why: str) -> None:
+        """Something was paid that is of no cell."""
+        self.about["spent"] += cost
+        self._add_call(NO_CELL, worker, cost, attempt=0, cost=cost, error=why)
+
+    def _add_call(self, cell: int, worker: int, most: float, **more: Any) -> int:
         number = int(self.about["calls"])
         self.about["calls"] += 1
-        self.about["held"] += most
-        self._calls.append({"call": number, "cell": cell, "worker": worker, "most": most})
-        self.change(cell, worker, state=TAKEN, call=number, tries=self.known.of("tries", cell) + 1)
+        self._calls.append({"call": number, "cell": cell, "worker": worker, "most": most, **more})
         return number
 
     def settle(self, call: int, cost: float, error: str | None) -> None:
@@ -120,6 +143,8 @@ class Copy:
 
     def write(self, connection: Connection) -> None:
         """All of it, at once."""
+        if not self.known.under_way:
+            self.about["held"] = 0.0  # what rounding left
         if self._calls:
             connection.execute(insert(CALLS), self._calls)
         if self._settled:

@@ -192,7 +192,7 @@ class _Worker:
     async def _answer(self, request: Request) -> None:
         try:
             # no await between the reply and here: what came back is told, also when the run is cancelled
-            held = self._book.held(request)
+            held = self._book.most(request)
             reading = await self._buy(request, held)
             try:
                 self._book.sampler.check(reading)

@@ -28,9 +28,10 @@ _COLUMNS: dict[str, tuple[type, Any]] = {
     "cost": (np.float64, 0.0),
     "propensity": (np.float64, np.nan),
     "call": (np.int64, -1),
+    "attempt": (np.int64, -1),
     "passed": (np.int64, -1),
 }
-_OURS = ("propensity", "call", "passed")
+_OURS = ("propensity", "call", "attempt", "passed")
 """Of the columns, those that plans do not see; the last says in which pass a cell came back last."""
 
 
@@ -52,6 +53,7 @@ class Known:
         self._n = 0
         self._of: dict[str, Any] = {name: np.full(64, fill, kind) for name, (kind, fill) in _COLUMNS.items()}
         self._epochs: Counter[tuple[int, int]] = Counter()  # of each model and item
+        self._attempts: Counter[tuple[int, int]] = Counter()  # of each, how many numbers of calls are taken
         self._waiting: OneByOne | Passes
         self._waiting = Passes(self.of) if sampler.waits_for_all else OneByOne(sampler, self.of, self.cell)
         self.notes: list[Any] = []
@@ -125,11 +127,17 @@ class Known:
         was = {name: self.of(name, number) for name in ("state", "tries", "lost")}
         for name, value in row.items():
             self._of[name][number] = np.nan if value is None else value
+        where = self.of("model", number), self.of("item", number)
+        self._attempts[where] = max(self._attempts[where], row["attempt"] + 1)
         flew, flies = was["state"] == TAKEN, row["state"] == TAKEN
         self.settled += (row["tries"] - flies) - (was["tries"] - flew)
         self.under_way += int(flies) - int(flew)
         failed = _failed(row) - _failed(was)
         self._waiting.changed(number, row["state"], failed=failed, read=row["state"] == CAME != was["state"])
+
+    def next_attempt(self, number: int) -> int:
+        """Number of the next call of a cell's model and item, from 0; lost and failed ones had theirs."""
+        return self._attempts[self.of("model", number), self.of("item", number)]
 
     def take(self, may: Callable[[int], bool]) -> int | None:
         """The first cell that may be asked; None if there is none, or it cannot be paid.

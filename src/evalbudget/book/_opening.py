@@ -5,14 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, func, insert, select
 
 from evalbudget._version import __version__
-from evalbudget.book._tables import ABOUT, LAYOUT, META
+from evalbudget.book._tables import ABOUT, CALLS, CELLS, LAYOUT, META, WORKERS
 from evalbudget.book._workers import MEMORY
 from evalbudget.budget import Budget, Unit
+from evalbudget.cells import CAME
 from evalbudget.errors import BudgetError
 from evalbudget.sampler import Sampler
 from evalbudget.store import Address, Database, Terms
@@ -71,6 +72,39 @@ def _check(connection: Connection, terms: Terms, where: Address) -> None:
 def terms_of(sampler: Sampler, about: Mapping[str, Any]) -> Terms:
     """What all who fill a book have in common."""
     return Terms(__version__, sampler.design.fingerprint, {**sampler.config, **about})
+
+
+class Told(NamedTuple):
+    """What is in a book.
+
+    Attributes:
+        readings: how many scores.
+        cost: of all calls that came back, in units of the budget.
+        calls: how many were made, those under way among them.
+        workers: what those are known as that ever worked on it.
+    """
+
+    readings: int = 0
+    cost: float = 0.0
+    calls: int = 0
+    workers: frozenset[str] = frozenset()
+
+
+def told_in(where: Address) -> Told:
+    """What is in a book, whoever's it is; nothing where there is none.
+
+    Raises:
+        StoreError: it is none.
+        StoreDownError: it cannot be reached.
+    """
+    if not Database.exists(where, LAYOUT):
+        return Told()
+    with closing(Database.open(where, LAYOUT)) as db, db.read() as connection:
+        readings = connection.scalar(select(func.count()).where(CELLS.c.state == CAME)) or 0
+        cost = connection.scalar(select(func.sum(CELLS.c.cost))) or 0.0
+        calls = connection.scalar(select(func.count()).select_from(CALLS)) or 0
+        workers = connection.scalars(select(WORKERS.c.known_as)).all()
+        return Told(int(readings), float(cost), int(calls), frozenset(map(str, workers)))
 
 
 def spent_in(sampler: Sampler, where: Address, about: Mapping[str, Any] | None = None) -> float:

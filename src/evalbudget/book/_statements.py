@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import bindparam, select, update
+from sqlalchemy import bindparam, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-from evalbudget.book._tables import ABOUT, CALLS, CELLS, PASSES, ROUNDS
+from evalbudget.book._tables import ABOUT, CALLS, CELLS, NO_CELL, PASSES, ROUNDS, WORKERS
 from evalbudget.cells import TAKEN
 
 LOST = "cut off: its process ended"
 """Why a call has no reply whose worker is gone."""
+CUT_OFF = "under way when the run was broken off"
+"""The same, of a worker that goes on and knows no more."""
 NEVER_SENT = "never sent"
 """Why a call cost nothing that was handed out when its worker had gone."""
 TOO_LATE = "came back when another had its cell: paid, and not read"
@@ -23,9 +25,29 @@ MISSED_PASSES = (
 )
 CHANGED = select(CELLS).where(CELLS.c.changed > bindparam("after")).order_by(CELLS.c.changed)
 TAKEN_BY = (
-    select(CELLS.c.cell, CELLS.c.call, CALLS.c.most, CALLS.c.cost)
+    select(CELLS.c.cell, CELLS.c.call, CALLS.c.attempt, CALLS.c.most)
     .join_from(CELLS, CALLS, CELLS.c.call == CALLS.c.call)
     .where(CELLS.c.state == TAKEN, CELLS.c.worker == bindparam("whose"))
+    .order_by(CELLS.c.call)
+)
+LOST_BY = (
+    select(CALLS.c.cell, CALLS.c.call, CALLS.c.attempt, CALLS.c.most)
+    .where(CALLS.c.worker == bindparam("whose"), CALLS.c.error == LOST, CALLS.c.cell != NO_CELL)
+    .order_by(CALLS.c.call)
+)
+A_CALL = select(CALLS).where(CALLS.c.call == bindparam("which"))
+SETTLED = (
+    select(CALLS)
+    .where(CALLS.c.cost.is_not(None), CALLS.c.cell != NO_CELL, CALLS.c.error.is_distinct_from(NEVER_SENT))
+    .order_by(CALLS.c.call)
+)
+NAMES = select(WORKERS.c.worker, WORKERS.c.known_as)
+ALL_BESIDE = (
+    select(CALLS.c.error, func.sum(CALLS.c.cost)).where(CALLS.c.cell == NO_CELL).group_by(CALLS.c.error)
+)
+WHOSE = select(CELLS.c.worker).where(CELLS.c.cell == bindparam("which"))
+BESIDE = select(func.coalesce(func.sum(CALLS.c.cost), 0.0)).where(
+    CALLS.c.worker == bindparam("whose"), CALLS.c.cell == NO_CELL
 )
 IS_TOLD = select(CALLS.c.cost).where(
     CALLS.c.call == bindparam("which"), CALLS.c.cost.is_not(None), CALLS.c.error.is_distinct_from(LOST)

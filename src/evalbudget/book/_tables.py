@@ -30,8 +30,10 @@ WORKERS = Table(
     _TABLES,
     Column("worker", Integer, primary_key=True, autoincrement=False),
     Column("name", Text, nullable=False),
+    Column("known_as", Text, nullable=False),
     Column("until", Float, nullable=False),
 )
+"""``name`` tells its process, ``known_as`` who it is: the same when it goes on in another process."""
 
 ROUNDS = Table(
     "rounds",
@@ -55,6 +57,7 @@ CELLS = Table(
     Column("state", Integer, nullable=False),
     Column("worker", Integer, nullable=False),
     Column("call", Integer, nullable=False),
+    Column("attempt", Integer, nullable=False),
     Column("tries", Integer, nullable=False),
     Column("lost", Integer, nullable=False),
     Column("passed", Integer, nullable=False),
@@ -64,20 +67,26 @@ CELLS = Table(
     Index("cells_by_change", "changed"),
     Index("cells_by_state", "state", "worker"),
 )
-"""``call`` is that of the last try, ``passed`` the pass in which a try came back, ``changed`` a number given
-under the lock."""
+"""``call`` and ``attempt`` are those of the last try; of one that was never sent only the attempt, which the
+next one takes: something may be known of it, if only half an answer. ``passed`` is the pass in which a try
+came back, ``changed`` a number given under the lock."""
 
 CALLS = Table(
     "calls",
     _TABLES,
     Column("call", Integer, primary_key=True, autoincrement=False),
     Column("cell", Integer, nullable=False),
+    Column("attempt", Integer, nullable=False),
     Column("worker", Integer, nullable=False),
     Column("most", Float, nullable=False),
     Column("cost", Float),
     Column("error", Text),
     Index("calls_by_cell", "cell"),
+    Index("calls_by_worker", "worker"),
 )
-"""The bill; a call without a cost is under way."""
+"""The bill; a call without a cost is under way. ``attempt`` counts the calls of a model's item, from 0. What
+was paid for no cell has ``NO_CELL``."""
+
+NO_CELL = -1
 
 LAYOUT = Layout("book", _TABLES, 1, 0x65766270, grows_only=("meta",), is_busy=True)

@@ -10,16 +10,28 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from sqlalchemy import Connection, bindparam, func, insert, select, update
+from sqlalchemy import Connection, bindparam, exists, func, insert, or_, select, update
 
-from evalbudget.book._tables import LAYOUT, WORKERS
+from evalbudget.book._tables import CELLS, LAYOUT, WORKERS
+from evalbudget.cells import TAKEN
 from evalbudget.shown import shown_logger
 from evalbudget.store import Address, Database
 
 log = shown_logger(__name__)
 
 _SIGN = update(WORKERS).where(WORKERS.c.worker == bindparam("me")).values(until=bindparam("then"))
-_LIVING = select(WORKERS.c.worker, WORKERS.c.name, WORKERS.c.until).where(WORKERS.c.until > 0.0)
+_KNOWN_AS = select(WORKERS.c.worker).where(WORKERS.c.known_as == bindparam("who"))
+_GOES_ON = (
+    update(WORKERS)
+    .where(WORKERS.c.worker == bindparam("me"))
+    .values(name=bindparam("process"), until=bindparam("then"))
+)
+_HAS_CELLS = exists().where(CELLS.c.state == TAKEN, CELLS.c.worker == WORKERS.c.worker)
+_LIVING = select(WORKERS.c.worker, WORKERS.c.name, WORKERS.c.known_as, WORKERS.c.until).where(
+    or_(WORKERS.c.until > 0.0, _HAS_CELLS)
+)
+"""Whoever has not signed off; one that was taken for dead may have gone on, and have cells again."""
+_UNTIL = select(WORKERS.c.until).where(WORKERS.c.worker == bindparam("me"))
 
 
 class Workers:
@@ -30,22 +42,38 @@ class Workers:
     Args:
         db: of the book.
         where: it is.
+        known_as: what this one is called; one of that name is taken to have ended. None: as nobody before.
         lease: seconds without a sign of life after which a worker is taken to be dead.
         clock: seconds since 1970; of use for files only, a server has its own.
 
     Attributes:
         me: number of this worker, from 0.
+        goes_on: there was one of its name before.
     """
 
-    def __init__(self, db: Database, where: Address, lease: float, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        db: Database,
+        where: Address,
+        known_as: str | None,
+        lease: float,
+        clock: Callable[[], float],
+    ) -> None:
         self._db, self._where, self._lease, self._clock = db, where, lease, clock
         self._look_again = 0.0
         self._watched = 0, 0.0  # this connection, since when
         with db.write() as connection:
-            last = connection.scalar(select(func.max(WORKERS.c.worker)))
-            self.me = 0 if last is None else int(last) + 1
-            until = db.now(connection) + lease
-            connection.execute(insert(WORKERS), {"worker": self.me, "name": _name(), "until": until})
+            name, until = _name(), db.now(connection) + lease
+            before = connection.scalar(_KNOWN_AS, {"who": known_as})
+            self.goes_on = before is not None
+            if before is None:
+                last = connection.scalar(select(func.max(WORKERS.c.worker)))
+                self.me = 0 if last is None else int(last) + 1
+                row = {"worker": self.me, "name": name, "known_as": known_as or name, "until": until}
+                connection.execute(insert(WORKERS), row)
+            else:
+                self.me = int(before)
+                connection.execute(_GOES_ON, {"me": self.me, "process": name, "then": until})
         self._over = threading.Event()
         self._heart: threading.Thread | None = None
         if where.path != MEMORY:
@@ -58,11 +86,18 @@ class Workers:
             return []
         self._look_again = time.monotonic() + min(1.0, self._lease / 6.0)
         now = self._db.now(connection)
+        if not connection.scalar(_UNTIL, {"me": self.me}):  # it was taken for dead, and is not
+            connection.execute(_SIGN, {"me": self.me, "then": now + self._lease})
         if self._watched[0] != self._db.connections:  # while the server was away nobody could give a sign
             self._watched = self._db.connections, now
         limit = now if now - self._watched[1] > self._lease else 0.0
+        # whoever has a name may go on, and know of answers that are not told yet
         others = [row for row in connection.execute(_LIVING).all() if row.worker != self.me]
-        return [row.worker for row in others if row.until < limit or _ended(str(row.name))]
+        return [
+            row.worker
+            for row in others
+            if row.until < limit or (row.known_as == row.name and _ended(str(row.name)))
+        ]
 
     def others(self, connection: Connection) -> bool:
         """Whether anybody else is at work."""

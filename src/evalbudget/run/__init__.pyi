@@ -4,8 +4,6 @@ from ._bill import Hold as Hold
 from ._bill import spent_on as spent_on
 from ._forecast import Forecast as Forecast
 from ._forecast import at_most as at_most
-from ._journal_file import JournalFile as JournalFile
-from ._journal_file import JournalReader as JournalReader
 from ._json_lines import LinesFile as LinesFile
 from ._json_lines import read_line as read_line
 from ._json_lines import whole_lines as whole_lines

@@ -10,7 +10,6 @@ from evalbudget._version import __version__
 from evalbudget.budget import Budget, Ledger, Unit
 from evalbudget.design import Cell, Reading, Request
 from evalbudget.journal import Event, Header, Journal
-from evalbudget.run._journal_file import JournalFile
 from evalbudget.sampler import Eligible, Sampler
 
 UNANSWERED = "cut off, or no reply that the host could read"
@@ -127,13 +126,12 @@ class Purchase:
         *,
         cost: float = 1.0,
         cost_of: Callable[[Cell], float] | None = None,
-        journal: Journal | JournalFile | None = None,
+        journal: Journal | None = None,
     ) -> None:
         self.sampler = sampler
         self.ledger = Ledger(budget)
-        record = Journal() if journal is None else journal
-        self._append = record.append
-        self.journal = record.journal if isinstance(record, JournalFile) else record
+        self.journal = Journal() if journal is None else journal
+        self._append = self.journal.append
         if self.journal.header is None:
             self.journal.header = Header.of(sampler, __version__)
         self.ledger.spent = self.journal.spent
@@ -241,18 +239,6 @@ class Purchase:
             return False
         self.pay(cost, reason, calls=calls)
         return True
-
-    def pay_out_of(self, requests: Sequence[Request], cost: float) -> Sequence[Request]:
-        """As :meth:`pay`, if need be out of what was promised to these, the last first.
-
-        Returns:
-            Those that remain; the others are abandoned.
-        """
-        left = list(requests)
-        while left and cost > self.ledger.free:
-            self.abandon(left.pop())
-        self.pay(cost)
-        return left
 
     def promise_at_least(self, cost: float) -> None:
         """Requests under way, and those to come, may cost so much each."""

@@ -23,7 +23,7 @@ from evalbudget.budget import Budget, Unit
 from evalbudget.design import Cell, Reading, Request
 from evalbudget.errors import EvalbudgetError, InvalidInputError, ReplayError, SamplerError
 from evalbudget.journal import Event, repeat
-from evalbudget.run._purchase import ABANDONED, RUN_AGAIN, UNANSWERED, Flight, Purchase
+from evalbudget.run._purchase import RUN_AGAIN, UNANSWERED, Flight, Purchase
 from evalbudget.run._shared_steps import Kind, asked, asked_request, reading_of, told
 from evalbudget.sampler import Eligible, Sampler
 from evalbudget.shown import shown_logger
@@ -49,7 +49,6 @@ class SharedPurchase(Replica, Purchase):
         cost_of: the highest cost of a given cell, where they differ; at most ``cost``.
         about: what else must be the same for all workers, such as the task; JSON values.
         worker: name of this worker; an earlier one of the same name is taken to be dead. None: a new one.
-        inherits: leave what that one had under way to it until :meth:`take_back`.
         lease: seconds without a sign of life after which others take over what a worker has under way; its
             highest cost counts as spent then.
         clock: seconds since 1970; of use for files only, a server has its own.
@@ -71,7 +70,6 @@ class SharedPurchase(Replica, Purchase):
         cost_of: Callable[[Cell], float] | None = None,
         about: Mapping[str, Any] | None = None,
         worker: str | None = None,
-        inherits: bool = False,
         lease: float = 60.0,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -86,7 +84,6 @@ class SharedPurchase(Replica, Purchase):
         self._untold: list[Reading] = []
         self._held: set[int] = set()  # requests that the caller has
         self._budget = budget
-        self._inherits = inherits
         self._restart()
         self.look()
 
@@ -154,46 +151,6 @@ class SharedPurchase(Replica, Purchase):
         self._call(step)
         return paid
 
-    def pay_out_of(self, requests: Sequence[Request], cost: float) -> Sequence[Request]:
-        """See Purchase; all of it at one go, so that no other worker comes between."""
-        left: list[Request] = []
-
-        def step(call: int) -> Step:
-            left[:] = [request for request in requests if request.id not in self._told]
-            for request in requests:
-                if request.id in self._told and self._owner.get(request.id) == self.worker:
-                    self._step(Step(self.worker, Kind.WITHDRAW, request.id))
-            while left and cost > self.ledger.free:
-                self._step(told(self.worker, Reading(left.pop(), None, 0.0, ABANDONED)))
-            return Step(
-                self.worker, Kind.PAY, None, cost, {"reason": UNANSWERED, "calls": None, "call": call}
-            )
-
-        self._call(step)
-        self._held -= {request.id for request in requests} - {request.id for request in left}
-        return left
-
-    def take_back(self, came: Sequence[Reading], unsent: Sequence[Request]) -> None:
-        """What an earlier worker of this name had, of which its host knows more than the store does.
-
-        Args:
-            came: readings that it had; those count that it could not tell any more.
-            unsent: requests that it had and never sent, which cost nothing then.
-        """
-
-        def give_back() -> None:
-            for request in unsent:
-                bearer = self._bearer(request.id)
-                if bearer != self.worker:
-                    self._step(Step(bearer, Kind.WITHDRAW, request.id))
-            for worker in self._log.replaced.intersection(self._owner.values()):
-                self._lose(worker)
-
-        with self._guard:
-            self._untold.extend(came)
-            self._turn(give_back)
-            self._inherits = False
-
     def stop(self, reason: str) -> None:
         """Ask nothing more, by whichever worker; what is under way may still come back."""
         self._turn(lambda: self._step(Step(self.worker, Kind.STOP, body={"reason": reason})))
@@ -217,20 +174,9 @@ class SharedPurchase(Replica, Purchase):
         return self._log.worker
 
     @property
-    def rejoins(self) -> bool:
-        """Whether there was a worker of this name before."""
-        return bool(self._log.replaced)
-
-    @property
     def held(self) -> tuple[Request, ...]:
         """Requests that this worker has under way."""
         return tuple(self._requests[each] for each, owner in self._owner.items() if owner == self.worker)
-
-    @property
-    def told(self) -> tuple[Request, ...]:
-        """Requests whose reading came from this worker, or an earlier one of its name."""
-        own = {self.worker, *self._log.replaced}
-        return tuple(self._requests[each] for each, worker in self._told.items() if worker in own)
 
     def processes(self) -> tuple[str, ...]:
         """Names of the workers that were given requests, each once, in the order they came."""
@@ -269,8 +215,7 @@ class SharedPurchase(Replica, Purchase):
 
     def _before_turn(self, connection: Connection) -> None:
         others = {worker for worker in self._owner.values() if worker != self.worker}
-        dead = frozenset[int]() if self._inherits else self._log.replaced
-        for worker in others & dead.union(self._log.silent(connection)):
+        for worker in others & self._log.replaced.union(self._log.silent(connection)):
             self._lose(worker)
 
     def _lose(self, worker: int) -> None:

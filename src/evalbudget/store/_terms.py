@@ -58,13 +58,12 @@ class Terms:
             )
         if there["design"] != here["design"]:
             raise StoreError(
-                f"{where} belongs to another design (other models, items or judges); give every worker the "
-                "same task and data, or begin a new store"
+                f"{where} belongs to another design (other models, items or judges); use the same task and "
+                "data, or begin a new one"
             )
         if shown := differences(there["settings"], here["settings"]):
             raise StoreError(
-                f"{where} was begun with other settings ({shown}); give every worker the same, or begin "
-                "a new store"
+                f"{where} was begun with other settings ({shown}); use those, or begin a new one"
             )
 
 

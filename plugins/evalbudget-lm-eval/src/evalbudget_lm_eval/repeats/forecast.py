@@ -10,10 +10,14 @@ from typing import Any
 
 from lm_eval.utils import handle_non_serializable
 
+from evalbudget.book import told_in
 from evalbudget.budget import Unit
+from evalbudget.errors import EvalbudgetError
 from evalbudget.run import Forecast
+from evalbudget.store import Address
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 from evalbudget_lm_eval.host.identity import short_name
+from evalbudget_lm_eval.repeats.book_file import book_path
 from evalbudget_lm_eval.repeats.config import Config
 from evalbudget_lm_eval.repeats.money import Money, bill_path
 from evalbudget_lm_eval.run.record import FOLDER
@@ -60,17 +64,16 @@ class Earlier:
                 lines = path.read_bytes().splitlines()
                 if json.loads(lines[0]).get("settings") != wanted:
                     continue
-                own = _unit(path) is unit
+                if _unit(path) is unit:
+                    told = told_in(Address(path=book_path(path)))
+                    cost += told.cost
+                    readings += told.readings
                 for line in lines[1:]:
-                    if own and line.startswith(b'{"tell":'):
-                        told = json.loads(line)
-                        cost += float(told["cost"])
-                        readings += told["value"] is not None
-                    elif line.startswith(b'{"finished":'):
+                    if line.startswith(b'{"finished":'):
                         over = json.loads(line)
                         seconds += float(over.get("seconds", 0.0))
                         timed += int(over.get("readings", 0))
-            except (OSError, ValueError, LookupError, TypeError, AttributeError):
+            except (EvalbudgetError, OSError, ValueError, LookupError, TypeError, AttributeError):
                 continue
         return cls(cost / readings if readings else None, seconds / timed if timed else None)
 

@@ -11,13 +11,14 @@ from typing import Any
 
 from evalbudget.budget import shown_amount
 from evalbudget.errors import BudgetError, JournalError
-from evalbudget.run import Bill, Purchase
+from evalbudget.run import Bill
 from evalbudget_lm_eval.host.answers import Asked
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 from evalbudget_lm_eval.host.identity import is_api, short_name
 from evalbudget_lm_eval.host.paid_calls import PaidCalls
 from evalbudget_lm_eval.judges.filter import judges_of, panel_of
 from evalbudget_lm_eval.repeats.config import Config
+from evalbudget_lm_eval.run.record import beside
 
 _ROUNDING = 1e-9
 
@@ -102,8 +103,13 @@ class Money:
         """What a cell cost: its requests, its judges, and what was sent again or lost."""
         return self.paid.cost(asked)
 
-    def size(self, n: int, purchase: Purchase) -> int:
+    def size(self, n: int, readings: int, spent: float) -> int:
         """How many of n cells to ask: no more than what is left is likely to buy.
+
+        Args:
+            n: cells.
+            readings: that there are.
+            spent: on them, and on those that failed.
 
         Of a model on one's own machines, which is given whole rounds, no more than what is left certainly
         buys.
@@ -118,30 +124,28 @@ class Money:
             most = self._answer + (seconds * price.second if price is not None else 0.0)
             if most > 0:
                 n = min(n, int(free / most + 1e-9))
-        tally = purchase.tally
-        if tally.readings and tally.spent > 0:
-            n = min(n, max(1, math.ceil(free * tally.readings / tally.spent)))
+        if readings and spent > 0:
+            n = min(n, max(1, math.ceil(free * readings / spent)))
         return n
 
-    def wasted(self, purchase: Purchase) -> float:
-        """Spent for what brought no reading."""
-        useful = math.fsum(each.cost for each in purchase.journal.readings if each.value is not None)
+    def wasted(self, useful: float) -> float:
+        """Spent for what brought no reading; readings cost ``useful``."""
         left = self.bill.spent - useful
         return left if left > _ROUNDING * self.bill.cap.amount else 0.0
 
-    def as_json(self, purchase: Purchase) -> dict[str, Any]:
-        """As JSON values, for results."""
+    def as_json(self, useful: float) -> dict[str, Any]:
+        """As JSON values, for results; readings cost ``useful``."""
         return {
             "unit": self.bill.cap.unit.value,
             "costs": [asdict(row) for row in self.bill.rows],
-            "wasted": self.wasted(purchase),
+            "wasted": self.wasted(useful),
             "over": self.bill.over,
         }
 
 
 def bill_path(record: Path) -> Path:
     """Of the bill beside a record."""
-    return record.with_name(f"{record.stem}.bill.jsonl")
+    return beside(record, ".bill.jsonl")
 
 
 def bill_beside(record: Path | None, *, in_scores: bool, bought: bool) -> Path | None:
@@ -171,9 +175,9 @@ def bill_beside(record: Path | None, *, in_scores: bool, bought: bool) -> Path |
     return path
 
 
-def has_readings(record: Path | None) -> bool:
-    """Whether an earlier run read anything, by its record."""
-    return record is not None and record.exists() and b'\n{"tell":' in record.read_bytes()
+def has_answers(record: Path | None) -> bool:
+    """Whether an earlier run got an answer, by its record."""
+    return record is not None and record.exists() and b'\n{"of":' in record.read_bytes()
 
 
 def _dearest(

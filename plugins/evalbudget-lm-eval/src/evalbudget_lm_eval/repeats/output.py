@@ -24,6 +24,7 @@ from evalbudget_lm_eval.host.answers import PHASE, SHARED, Asked
 from evalbudget_lm_eval.host.identity import short_name
 from evalbudget_lm_eval.host.rows import PLAIN, lead_with, named_rows
 from evalbudget_lm_eval.judges.rows import judged_block, judged_rows
+from evalbudget_lm_eval.repeats.account import Account
 from evalbudget_lm_eval.repeats.groups import group_means
 from evalbudget_lm_eval.repeats.purchase import RepeatPurchase
 from evalbudget_lm_eval.repeats.task_estimates import TaskTotals, totals_of
@@ -42,29 +43,33 @@ COST = "cost"
 _REASONS = 5
 
 
-def results_of(book: RepeatPurchase, *, in_flight: int, rounds: int) -> tuple[dict[str, Any], Summary]:
+def results_of(
+    book: RepeatPurchase, *, in_flight: int, rounds: int, scored_again: int = 0
+) -> tuple[dict[str, Any], Summary]:
     """The host's results with our rows and block, and the same in words.
 
     Args:
         book: of the run, which is over.
         in_flight: documents given to the host at a time.
         rounds: there were.
+        scored_again: how many kept answers the task scored again, since it was edited.
     """
     processes: tuple[str, ...] = ()
-    if book.shared is not None:
-        book.primed.keep_only({book.asked(request) for request in book.shared.told})
+    account = book.account()
+    if book.is_shared:
+        book.primed.keep_only(account.scored_by(book.record.worker))
     results = book.primed.results()
-    if book.shared is not None:
-        processes = book.shared.processes()
+    if book.is_shared:
+        processes = account.processes
         for name, own in results["results"].items():  # of what this process bought, not of all
             results["results"][name] = {key: value for key, value in own.items() if "," not in key}
     if book.sampler.allocation is Allocation.PHASED:
-        _note_phases(results.get("samples") or {}, book.phases)
+        _note_phases(results.get("samples") or {}, account.phases)
     if book.money is not None:
         for name, records in (results.get("samples") or {}).items():
             for record in records:
                 record[COST] = book.money.cost(Asked(name, record["doc_id"], record["epoch"]))
-    totals = totals_of(book)
+    totals = totals_of(book, account)
     if processes:
         for name, whole in totals.items():
             results["results"][name]["sample_len"] = int((whole.table.counts > 0).sum())
@@ -88,10 +93,14 @@ def results_of(book: RepeatPurchase, *, in_flight: int, rounds: int) -> tuple[di
             len(book.documents),
             ", ".join(closed[:5]) + (", ..." if len(closed) > 5 else ""),
         )
-    summary = _summary(book, totals, groups, processes)
-    results[BLOCK] = _block(book, totals, groups, processes) | {
+    summary = _summary(book, account, totals, groups, processes)
+    if scored_again:
+        again = f"The task was edited: its {scored_again:,} kept answers are scored by it as it is now"
+        summary = replace(summary, beside=(*summary.beside, again))
+    results[BLOCK] = _block(book, account, totals, groups, processes) | {
         "in_flight": in_flight,
         "rounds": rounds,
+        **({"scored_again": scored_again} if scored_again else {}),
         "summary": {"text": str(summary), **summary.as_json()},
     }
     return results, summary
@@ -134,16 +143,17 @@ def _rows(
 
 
 def _closed(book: RepeatPurchase) -> list[str]:
-    return [book.sampler.design.items[cell.item] for cell in book.sampler.closed]
+    return [f"{task}:{doc_id}" for task, doc_id in book.closed]
 
 
 def _block(
     book: RepeatPurchase,
+    account: Account,
     totals: Mapping[str, TaskTotals],
     groups: Mapping[str, Mapping[str, BenchmarkMean]],
     processes: Sequence[str],
 ) -> dict[str, Any]:
-    config, sampler, tally = book.config, book.sampler, book.purchase.tally
+    config, sampler = book.config, book.sampler
     means = {**groups, **{name: own.means for name, own in totals.items()}}
     block: dict[str, Any] = {
         "version": __version__,
@@ -151,7 +161,7 @@ def _block(
         "seed": config.seed,
         "options": dict(config.options),
         "budget": config.budget,
-        "budget_scores": int(book.purchase.ledger.budget.amount) if book.money is None else None,
+        "budget_scores": int(book.budget.amount) if book.money is None else None,
         "score": dict(book.scores),
         "score_range": list(config.score_range) if config.score_range else None,
         **({"repeat": config.repeat.value} if config.repeat is Repeat.JUDGE else {}),
@@ -160,16 +170,16 @@ def _block(
         **({"drawn": _drawn(book, totals)} if config.strata or len(totals) > 1 else {}),
         **({"cluster": config.cluster} if config.cluster else {}),
         "spent": book.spent,
-        **({} if book.money is None else book.money.as_json(book.purchase)),
-        "readings": tally.readings,
-        "failed": sum(tally.failures.values()),
-        "failures": dict(list(tally.failures.items())[:_REASONS]),
+        **({} if book.money is None else book.money.as_json(account.useful)),
+        "readings": len(account.scored),
+        "failed": sum(account.failures.values()),
+        "failures": dict(list(account.failures.items())[:_REASONS]),
         "closed": _closed(book),
         "in_vain": {name: sorted(own.in_vain) for name, own in totals.items() if own.in_vain},
-        "stop_reason": book.purchase.stop_reason,
+        "stop_reason": book.book.stop_reason,
         "allocation": sampler.allocation.value,
         "fixed_repeats": sampler.fixed_repeats,
-        **({"phase_sizes": list(book.phase_sizes)} if book.phase_sizes else {}),
+        **({"phase_sizes": list(account.phase_sizes)} if account.phase_sizes else {}),
         "journal": None if book.record.path is None else str(book.record.path),
         **({SHARED: _shared(book, processes)} if processes else {}),
         "level": LEVEL,
@@ -178,7 +188,6 @@ def _block(
         },
         "tasks": {},
     }
-    failures = book.failures
     for name, own in totals.items():
         read = own.table.counts > 0
         if read.any():
@@ -192,7 +201,9 @@ def _block(
                 },
                 "range": list(own.bounds) if own.bounds else None,
                 "failed": [
-                    failures[name, doc] for doc, scored in zip(own.documents, read, strict=True) if scored
+                    account.failed_of[name, doc]
+                    for doc, scored in zip(own.documents, read, strict=True)
+                    if scored
                 ],
             }
     panels = {name: judged_block(own.panel) for name, own in totals.items() if own.panel is not None}
@@ -226,19 +237,20 @@ def _estimates(mean: BenchmarkMean) -> dict[str, Any]:
 
 def _summary(
     book: RepeatPurchase,
+    account: Account,
     totals: Mapping[str, TaskTotals],
     groups: Mapping[str, Mapping[str, BenchmarkMean]],
     processes: Sequence[str],
 ) -> Summary:
     if len(totals) == 1:
-        outcome = _outcome(book, next(iter(totals.values())))
+        outcome = _outcome(book, account, next(iter(totals.values())))
         found = summarize(replace(outcome, processes=max(1, len(processes))))
     else:
         found = share_budget(
-            [_outcome(book, own, of=f" of {name}") for name, own in sorted(totals.items())],
+            [_outcome(book, account, own, of=f" of {name}") for name, own in sorted(totals.items())],
             groups={name: next(iter(means.values())) for name, means in groups.items()},
             spent=book.spent,
-            failures=book.purchase.tally.failures,
+            failures=account.failures,
             closed=_closed(book),
         )
     primed = book.primed
@@ -250,7 +262,7 @@ def _summary(
     return replace(found, plain=None) if dear else found  # epochs are told in readings, which cost more here
 
 
-def _outcome(book: RepeatPurchase, own: TaskTotals, *, of: str = "") -> Outcome:
+def _outcome(book: RepeatPurchase, account: Account, own: TaskTotals, *, of: str = "") -> Outcome:
     return Outcome(
         task=own.name,
         model=short_name(book.primed.lm),
@@ -258,12 +270,12 @@ def _outcome(book: RepeatPurchase, own: TaskTotals, *, of: str = "") -> Outcome:
         table=own.table,
         columns=own.columns,
         mean=own.mean,
-        budget=book.purchase.ledger.budget.amount,
+        budget=book.budget.amount,
         spent=book.spent,
-        failures=book.purchase.tally.failures,
+        failures=account.failures,
         closed=_closed(book),
-        failing=failing_items(book.purchase.journal.readings, book.sampler.design.items),
-        stop_reason=book.purchase.stop_reason,
+        failing=failing_items(account.returned, book.sampler.design.items),
+        stop_reason=book.book.stop_reason,
         bounds=own.bounds,
         judges=() if own.panel is None or len(own.panel.judges) < 2 else own.panel.judges,
         judged=own.panel is not None,
@@ -271,7 +283,7 @@ def _outcome(book: RepeatPurchase, own: TaskTotals, *, of: str = "") -> Outcome:
         score=own.score if len(own.means) > 1 else "",
         unit=UNIT if book.money is None else book.money.bill.cap.unit.value,
         costs=() if book.money is None else book.money.bill.rows,
-        wasted=0.0 if book.money is None else book.money.wasted(book.purchase),
+        wasted=0.0 if book.money is None else book.money.wasted(account.useful),
         range_flag="--score_range",
         judges_flag="--judges",
         drawn=book.strata is not None,

@@ -1,4 +1,4 @@
-"""A run's purchase as the host sees it: who asked what, what it cost, what is written where."""
+"""A run's book as the host sees it: who asked what, what it cost, what is written where."""
 
 from __future__ import annotations
 
@@ -6,36 +6,40 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from evalbudget import Design, Reading, Request, Sampler
+from evalbudget.book import USED_UP, Book
 from evalbudget.budget import shown_amount
+from evalbudget.cells import CAME
 from evalbudget.errors import StoreDownError, StoreError
 from evalbudget.repeats.estimates import Strata
-from evalbudget.run import Purchase
+from evalbudget.run import UNANSWERED
 from evalbudget.shown import shown_logger
-from evalbudget_lm_eval.host.answers import Answered, Asked
+from evalbudget_lm_eval.host.answers import SCORED, Answered, Asked
 from evalbudget_lm_eval.host.driving_metric import applies_to_some
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
+from evalbudget_lm_eval.host.scoring import scoring_of
+from evalbudget_lm_eval.judges.filter import panel_of
 from evalbudget_lm_eval.judges.readings import why_missing
+from evalbudget_lm_eval.repeats.account import Account
+from evalbudget_lm_eval.repeats.book_file import book_of
 from evalbudget_lm_eval.repeats.config import Config
-from evalbudget_lm_eval.repeats.money import Money, bill_beside, has_readings
+from evalbudget_lm_eval.repeats.money import Money, bill_beside, has_answers
 from evalbudget_lm_eval.repeats.refusals import clusters_of, strata_of
-from evalbudget_lm_eval.repeats.shared import joined, record_of_own
+from evalbudget_lm_eval.repeats.shared import record_of_own
 from evalbudget_lm_eval.run.record import RUN, Record
-
-if TYPE_CHECKING:  # it brings SQLAlchemy
-    from evalbudget.run import SharedPurchase
 
 log = shown_logger(__name__)
 
-USED_UP = "budget used up"
-_NOTHING = 1e-9
+_NOTHING = _SLACK = 1e-9
 _FREE = 20  # times as many readings in a row as there are documents, and none cost anything
 
 
 class RepeatPurchase:
-    """One sampler over the documents of all tasks, its purchase and its record.
+    """One sampler over the documents of all tasks, its book, and the record of answers.
 
     Args:
         config: what the user asked for.
@@ -47,6 +51,7 @@ class RepeatPurchase:
 
     Raises:
         JournalError: the record is of another run, or cannot be read or written.
+        StoreError: so is the book.
         BudgetError: a model has no price, nothing limits its replies, or the budget is below one call.
     """
 
@@ -65,134 +70,168 @@ class RepeatPurchase:
         self.primed = primed
         self.documents = [(name, doc) for name in primed.names for doc in primed.documents(name)]
         costs = [float(primed.cost(*document)) for document in self.documents]
-        budget = config.resolve_budget(int(sum(costs)))
+        self.budget = budget = config.resolve_budget(int(sum(costs)))
         self.strata = _strata(config, primed)
         """Of the documents of each task, where a sample of them is drawn."""
         self.clusters = clusters_of(config, primed)
         """Of the documents of each task; None where documents are independent of each other."""
-        items = tuple(f"{name}:{doc}" for name, doc in self.documents)
-        sampler = config.make_sampler(
-            Design(items=items, categories=_categories(config, primed)),
-            budget=int(budget.amount * len(costs) / sum(costs)) if config.in_scores else None,
-            questions=questions_of(primed) if config.variances is not None else None,
-        )
-        if not config.in_scores:
-            sampler.weigh_costs(budget.amount)
+        self.is_shared = config.store is not None
+        """Other processes may take part."""
+        sampler = self._sampler(costs)
         self.money = None if config.in_scores else Money.checked(config, primed, asks_model=asks_model)
-        bill = bill_beside(path, in_scores=config.in_scores, bought=has_readings(path))
-        self.shared: SharedPurchase | None = None
-        """The purchase, where other processes take part in it."""
-        if config.store is None:
-            self.record = Record.open(path, RUN, run, sampler)
-        else:
+        bill = bill_beside(path, in_scores=config.in_scores, bought=has_answers(path))
+        if self.is_shared:
             self.record = record_of_own(path, run, named=config.journal is not None)
+        else:
+            self.record = Record.open(path, RUN, run)
         try:
             if self.money is not None:
                 self.money = self.money.on_file(bill)
-            if config.store is not None:
-                self.shared = joined(config, primed, sampler, budget, costs, self.record)
+            # in money, what a cell can cost is on the bill, which keeps the cap
+            most = costs if self.money is None else [_NOTHING * budget.amount] * len(costs)
+            self.book: Book = book_of(config, primed, sampler, budget, most, self.record)
         except BaseException:
             self.record.close()
             raise
         self.kept = self.record.of()
+        self.scoring = scoring_of(primed, config.scorer)
+        """How answers are scored."""
         self._free = 0
-        self.purchase: Purchase
-        if self.shared is not None:
-            self.purchase = self.shared
-            self._requests = {self.asked(event.request): event.request for event in self.purchase.journal}
-            return
-        if self.money is None:
-            self.purchase = Purchase(
-                sampler,
-                budget,
-                cost=max(costs),
-                cost_of=lambda cell: costs[cell.item],
-                journal=self.record.journal,
-            )
-            self.purchase.pay(float(self.kept.unanswered))
-        else:
-            # what a cell can cost is on the bill, which keeps the cap
-            self.purchase = Purchase(
-                sampler, budget, cost=_NOTHING * budget.amount, journal=self.record.journal
-            )
-            if self.record.finished and self.record.finished_with == budget.amount:
-                self.purchase.stop(USED_UP)
-        scored = {one.asked for one in self.kept.bought}
+        had = (*self.book.held, *self.book.lost)
+        self._requests = {self._asked(request): request for request in had}
+        if self.money is not None and self.record.finished and self.record.finished_with == budget.amount:
+            self.book.stop(USED_UP)
 
-        def known(request: Request) -> tuple[bool, int]:
-            asked = self.asked(request)
-            return asked in scored, sum(map(len, self.kept.said.get(asked, {}).values()))
-
-        # whose calls an earlier run paid for goes first, where the budget no longer pays for all
-        for request in sorted(self.sampler.pending, key=known, reverse=True):
-            if self.purchase.stopped is None:
-                self.purchase.promise(request)
-        self._requests = {self.asked(event.request): event.request for event in self.purchase.journal}
+    def _sampler(self, costs: Sequence[float]) -> Sampler:
+        config, primed = self.config, self.primed
+        items = tuple(f"{name}:{doc}" for name, doc in self.documents)
+        sampler = config.make_sampler(
+            Design(items=items, categories=_categories(config, primed)),
+            budget=int(self.budget.amount * len(costs) / sum(costs)) if config.in_scores else None,
+            questions=questions_of(primed) if config.variances is not None else None,
+        )
+        if not config.in_scores:
+            sampler.weigh_costs(self.budget.amount)
+        return sampler
 
     @property
     def sampler(self) -> Sampler:
         """That decides what is asked."""
-        return self.purchase.sampler
+        return self.book.sampler
+
+    # asking
 
     def ask(self, n: int) -> list[Asked]:
         """Up to n cells the budget pays for; none if it is used up or the sampler stops."""
         if self.money is not None:
-            n = self.money.size(n, self.purchase)
+            n = self.money.size(n, self.readings, float(self.book.cells().cost.sum()))
             if not n:
-                self.purchase.stop(USED_UP)
-        requests = {self.asked(request): request for request in self.purchase.buy(n)}
+                self.book.stop(USED_UP)
+        requests = {self._asked(request): request for request in self.book.trade((), n)}
         self._requests |= requests
         return list(requests)
 
-    def tell(self, answers: Iterable[Answered]) -> None:
-        """Documents were scored."""
-        for answer in answers:
-            self.record.count_by(counted_by(self.config))
-            reading = self._reading(answer)
-            self.purchase.tell(reading)
-            self._free = 0 if reading.cost else self._free + 1
-        if self._free >= max(100, _FREE * len(self.documents)) and self.purchase.stopped is None:
-            self.purchase.stop(f"the last {self._free:,} readings cost nothing; give the budget in calls")
+    @property
+    def held(self) -> list[Asked]:
+        """What this process has under way, perhaps since before it was killed."""
+        return [self._asked(request) for request in self.book.held]
 
-    def rejoin(self, answers: Iterable[Answered]) -> None:
-        """Go on as a process that was killed: tell others what they do not know of what it had under way.
+    @property
+    def untold(self) -> list[Asked]:
+        """The same, and what counts as lost, though an answer to it may be here."""
+        return [self._asked(request) for request in (*self.book.held, *self.book.lost)]
 
-        Args:
-            answers: that it had.
+    def _asked(self, request: Request) -> Asked:
+        """The request in the host's terms: each call of a document has a number of its own."""
+        return Asked(*self.documents[request.cell.item], self.book.attempt(request))
+
+    # going on after a kill
+
+    def fit(self) -> None:
+        """Let go of what a larger budget promised, and has yet to be paid."""
+        if self.money is None and self.kept.unanswered > self.book.paid_beside:
+            self.book.pay(self.kept.unanswered - self.book.paid_beside, UNANSWERED)
+        judged = {name for name in self.primed.names if panel_of(self.primed.task(name)) is not None}
+        idle = [one for one in self.held if one not in self.kept.said or one.task in judged]
+        idle.sort(key=self._known_of, reverse=True)  # what is known best is kept
+        while idle and self.book.free < -_SLACK:
+            self.book.give_back([self._requests[idle.pop()]])
+
+    def _known_of(self, asked: Asked) -> tuple[int, int]:
+        said = self.kept.said.get(asked, {})
+        return len(said.get(SCORED, ())), sum(map(len, said.values()))
+
+    def count_cut_off(self) -> None:
+        """Count what may have been under way when this process was killed as spent.
+
+        That is as many calls as the model takes at once. The others were never sent: they are asked now.
         """
-        assert self.shared is not None
-        cut_off = self.kept.under_way
-        unsent = [one for one in cut_off[self.kept.at_once :] if one not in self.kept.said]
-        self.shared.take_back(
-            [self._reading(answer) for answer in answers], [self._requests[one] for one in unsent]
-        )
-        if cut_off:
+        if self.money is None:  # whose bill has what was cut off
+            untold, failures = self.untold, self._failures()
+            cut = [asked for asked in self.kept.under_way if asked in untold]
+            cut.sort(key=lambda asked: failures[asked.document])
+            self.book.lose([self._requests[asked] for asked in cut[: self.kept.at_once]])
+        self.book.give_back([one for one in self.book.lost if self._asked(one) not in self.kept.said])
+        if self.kept.under_way:
             self.kept.stop("killed")
 
-    def leave(self, error: BaseException | None) -> None:
-        """Let other processes go on without this one; what was not sent costs nothing."""
-        if self.shared is None:
-            return
+    def leave(self, error: BaseException | None, *, took_over: bool = True) -> None:
+        """Close the book; other processes go on without this one, and what was not sent costs nothing.
+
+        Args:
+            error: that ended the run.
+            took_over: what an earlier attempt had under way was counted; otherwise it stays as that left it.
+        """
         # as after a kill, calls may be under way; after an error of the host's they are paid for already
         sent = 0 if isinstance(error, Exception) else self.kept.at_once
         try:
-            if not isinstance(error, StoreError):
+            if self.is_shared and took_over and not isinstance(error, StoreError):
                 had = {*self.kept.said, *(one.asked for one in self.kept.bought)}
-                held = [request for request in self.shared.held if self.asked(request) not in had]
-                for request in held[sent:]:
-                    self.shared.withdraw(request)
+                held = [request for request in self.book.held if self._asked(request) not in had]
+                self.book.give_back(held[sent:])
         except StoreError as ex:
             log.warning("evalbudget: %s", ex)
             error = ex
         finally:
-            self.shared.close(patience=0.0 if isinstance(error, StoreDownError) else None)
+            patience = 0.0 if isinstance(error, StoreDownError) else None
+            # alone, it goes on with what is under way when the same command runs again
+            self.book.close(patience=patience, keeps=not (self.is_shared and took_over))
 
-    def _reading(self, answer: Answered) -> Reading:
+    # what comes back
+
+    def tell(self, answers: Iterable[Answered]) -> None:
+        """Documents were scored."""
+        readings = []
+        for answer in answers:
+            self.record.count_by(counted_by(self.config))
+            self.record.score_by(self.scoring)
+            readings.append(reading := self._reading(answer))
+            self._free = 0 if reading.cost else self._free + 1
+        self.book.trade(readings, 0)
+        if self._free >= max(100, _FREE * len(self.documents)):
+            self.book.stop(f"the last {self._free:,} readings cost nothing; give the budget in calls")
+
+    def score_again(self, answers: Sequence[Answered]) -> int:
+        """Answers of this process have the scores that today's task gives them; how many have others now."""
+        before = {
+            Asked(*self.documents[called.reading.request.cell.item], called.attempt): called.reading
+            for called in self.book.calls()
+        }
+        changed = []
+        for answer in answers:
+            was = before.get(answer.asked)
+            if was is not None and (now := self._reading(answer, was.request)).value != was.value:
+                changed.append(now)
+        self.book.score_again(changed)
+        return len(changed)
+
+    def _reading(self, answer: Answered, request: Request | None = None) -> Reading:
         key = self.scores[answer.task]
         value = answer.metrics.get(key)
         error = self._no_score(answer, key, value)
         cost = float(answer.requests) if self.money is None else self.money.cost(answer.asked)
-        return Reading(self._requests[answer.asked], value if error is None else None, cost, error)
+        request = request or self._requests[answer.asked]
+        return Reading(request, value if error is None else None, cost, error)
 
     def _no_score(self, answer: Answered, key: str, value: float | None) -> str | None:
         """Why this is no score; None if it is one."""
@@ -210,73 +249,57 @@ class RepeatPurchase:
 
     def fail(self, asked: Asked, error: str) -> None:
         """This could not be answered; the calls may have been paid for."""
-        cost = None if self.money is None else self.money.cost(asked)
-        self.purchase.fail(self._requests[asked], error, cost=cost)
+        request = self._requests[asked]
+        cost = self.book.most(request) if self.money is None else self.money.cost(asked)
+        self.book.trade([Reading(request, None, cost, error)], 0)
 
     def unaffordable(self, cells: Iterable[Asked]) -> None:
         """They wait for a run with a larger budget; nothing more is asked in this one."""
-        for asked in cells:
-            self.purchase.withdraw(self._requests[asked])
-        self.purchase.stop(USED_UP)
+        self.book.give_back([self._requests[asked] for asked in cells])
+        self.book.stop(USED_UP)
 
     def pays(self, calls: int) -> bool:
         """Pay for calls that brought no answer; False, and nothing paid, if they exceed what is left."""
         if self.money is not None:
             return True  # the bill has them
-        return self.purchase.pays(float(calls))
+        return self.book.pays(float(calls), UNANSWERED)
 
     def gives_up(self, cells: Sequence[Asked], calls: int) -> Sequence[Asked]:
         """Pay for them out of what was promised to cells, the last first; those are returned that remain."""
-        left = self.purchase.pay_out_of([self._requests[asked] for asked in cells], float(calls))
-        return [self.asked(request) for request in left]
+        requests = [self._requests[asked] for asked in cells]
+        left = self.book.pay(float(calls), UNANSWERED, out_of=requests)
+        return cells[: len(left)]
 
     # what is known
 
     @property
     def spent(self) -> float:
         """In units of the budget, by earlier runs too."""
-        return self.purchase.ledger.spent if self.money is None else self.money.bill.spent
+        return self.book.spent if self.money is None else self.money.bill.spent
+
+    @property
+    def readings(self) -> int:
+        """How many scores there are."""
+        return int(np.count_nonzero(self.book.cells().state == CAME))
+
+    @property
+    def closed(self) -> list[tuple[str, int]]:
+        """Documents that were given up."""
+        return [self.documents[cell.item] for cell in self.book.closed]
 
     def shown(self, amount: float) -> str:
         """An amount of the budget, as people read it."""
-        return shown_amount(amount, self.purchase.ledger.budget.unit, counts="calls")
+        return shown_amount(amount, self.budget.unit, counts="calls")
 
-    @property
-    def pending(self) -> list[Asked]:
-        """Asked, by an earlier run too, and not answered."""
-        return [self.asked(request) for request in self.sampler.pending]
+    def _failures(self) -> Counter[tuple[str, int]]:
+        cells, found = self.book.cells(), Counter[tuple[str, int]]()
+        for item, failed in zip(cells.item.tolist(), cells.failures.tolist(), strict=True):
+            found[self.documents[item]] += failed
+        return found
 
-    @property
-    def outstanding(self) -> list[Asked]:
-        """The same, as far as this run's budget pays; of several processes, this one's."""
-        if self.shared is not None:
-            return [self.asked(request) for request in self.shared.held]
-        return [asked for asked in self.pending if self._requests[asked].id in self.purchase.flights]
-
-    @property
-    def failures(self) -> Counter[tuple[str, int]]:
-        """How often each document failed."""
-        readings = self.purchase.journal.readings
-        return Counter(self.documents[r.request.cell.item] for r in readings if r.value is None)
-
-    def asked(self, request: Request) -> Asked:
-        """The request in the host's terms."""
-        return Asked(*self.documents[request.cell.item], request.cell.epoch)
-
-    @property
-    def phases(self) -> dict[Asked, float]:
-        """In which each reading was bought; nan if there were none."""
-        return {
-            self.asked(event.request): math.nan if event.request.phase is None else event.request.phase
-            for event in self.purchase.journal
-        }
-
-    @property
-    def phase_sizes(self) -> tuple[float, ...]:
-        """Readings per document in each phase, over all tasks; empty if there were none."""
-        scored = (each.request.phase for each in self.purchase.journal.readings if each.value is not None)
-        count = Counter(phase for phase in scored if phase is not None)
-        return tuple(count[phase] / len(self.documents) for phase in range(max(count, default=-1) + 1))
+    def account(self) -> Account:
+        """What was bought in all."""
+        return Account(self.book.calls(), self.book.beside(), self.documents, in_scores=self.money is None)
 
 
 def questions_of(primed: PrimedTasks) -> dict[str, str]:

@@ -7,7 +7,6 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from functools import partial
 from math import isfinite, nan
 from pathlib import Path
 from typing import Any
@@ -38,8 +37,8 @@ from evalbudget_lm_eval.repeats.refusals import (
     clusters_of,
     drawn,
 )
-from evalbudget_lm_eval.run.record import FOLDER, RUN, Record, digest_of, state_of
-from evalbudget_lm_eval.run.resume import CUT_OFF, count_cut_off, take_over_answers
+from evalbudget_lm_eval.run.record import FOLDER, Record, digest_of, state_of
+from evalbudget_lm_eval.run.resume import take_over_answers
 from evalbudget_lm_eval.run.rounds import Rounds
 
 log = shown_logger(__name__)
@@ -130,7 +129,13 @@ def run_budgeted(
         book = RepeatPurchase(
             *(config, primed), scores=scores, path=path, run=run, asks_model=answers is None
         )
-        return _Run(book, told, answers).until_done()
+        try:
+            started = _Run(book, told, answers)
+        except BaseException:
+            book.leave(None, took_over=False)
+            book.record.close()
+            raise
+        return started.until_done()
 
 
 def foresee(config: Config, lm: Any, tasks: Mapping[Any, Any], **host: Any) -> None:
@@ -208,10 +213,11 @@ class _Run:
         """Nothing was answered since these failed: it is the server, or they cannot be answered."""
         self._continues = False
         self._checked = False
+        self.scored_again = 0
         self._judged = {name for name in book.primed.names if panel_of(book.primed.task(name)) is not None}
         self._progress: Progress | MoneyProgress
         if money is None:
-            self._progress = Progress(book.purchase.ledger.budget.amount)
+            self._progress = Progress(book.budget.amount)
         else:
             self._progress = MoneyProgress(money.bill)
 
@@ -221,20 +227,22 @@ class _Run:
             return self._until_done(book, book.record)
 
     def _until_done(self, book: RepeatPurchase, record: Record) -> dict[str, Any]:
-        budget, before, began = book.purchase.ledger.budget, book.purchase.tally.readings, time.monotonic()
+        budget, before, began = book.budget, book.readings, time.monotonic()
         error: BaseException | None = None
+        took_over = False
         try:
             self._take_over()
-            self._continues = any(r.value is not None for r in book.purchase.journal.readings)
-            if record.finished and book.purchase.finished:
+            took_over = True
+            self._continues = book.readings > 0
+            if record.finished and book.book.finished:
                 log.warning(
                     "evalbudget: this run is finished, and %s has its %s: no call is made. %s buys "
                     "everything again",
                     record.path,
                     book.shown(book.spent),
-                    "--fresh" if book.shared is None else "A new --store",
+                    "A new --store" if book.is_shared else "--fresh",
                 )
-            elif book.shared is not None:
+            elif book.is_shared:
                 spent, whole = book.shown(book.spent).partition(" ")[0], book.shown(budget.amount)
                 log.warning(
                     "evalbudget shares the budget of %s: %s of %s are spent", book.config.store, spent, whole
@@ -248,19 +256,21 @@ class _Run:
             finally:
                 self._progress.close()
             asked = time.monotonic()
-            results, summary = results_of(book, in_flight=self._size, rounds=self.rounds.count)
+            results, summary = results_of(
+                book, in_flight=self._size, rounds=self.rounds.count, scored_again=self.scored_again
+            )
             # only now: the same command tries again what failed
             record.finish(
-                book.purchase.stop_reason,
+                book.book.stop_reason,
                 None if book.money is None else budget.amount,
                 seconds=asked - began,
-                readings=book.purchase.tally.readings - before,
+                readings=book.readings - before,
             )
         except BaseException as ex:
             error = ex
-            if isinstance(ex, Exception):
+            if isinstance(ex, Exception) and took_over:
                 book.kept.stop(type(ex).__name__)
-            if record.path is not None and book.sampler.asked:
+            if record.path is not None and book.book.cells().asked:
                 log.warning(
                     "evalbudget: %s of %s are spent and kept in %s; run the same command with "
                     "--journal %s to continue",
@@ -271,7 +281,7 @@ class _Run:
                 )
             raise
         finally:
-            book.leave(error)
+            book.leave(error, took_over=took_over)
             record.close()
         self._told(summary)
         return results
@@ -285,38 +295,54 @@ class _Run:
                 f"--journal {book.record.path} counts scores by {counted}, and this run by {own}; use the "
                 "settings recorded, or another --journal"
             )
-        known = take_over_answers(book.primed, book.kept)
-        if book.shared is not None:
-            self.rounds.finish(list(book.kept.said))
-            book.rejoin(known)
-            return
-        pending = set(book.pending)
-        untold = [answer for answer in known if answer.asked in pending]
-        if not book.purchase.journal.readings:
-            self._check_range(untold)
-        book.tell(untold)
-        # a judge that is asked again is paid again, which the budget may not allow after a kill
-        paid = set(book.outstanding)
-        cells = [one for one in book.pending if one in paid or one.task not in self._judged]
+        self.scored_again = self._score_again()
+        known, untold = take_over_answers(book.primed, book.kept), set(book.untold)
+        answers = [answer for answer in known if answer.asked in untold]
+        if not book.readings:
+            self._check_range(answers)
+        book.tell(answers)
+        book.fit()  # a judge that is asked again is paid again, which the budget may not allow after a kill
         if self._answers is not None:
-            self._answers.scorable(cells)
-        self.rounds.finish(cells)
-        if book.money is not None:  # whose bill has what was cut off
-            if book.kept.under_way:
-                book.kept.stop("killed")
-            return
-        failures, pending = book.failures, set(book.pending)
-        cut = [asked for asked in book.kept.under_way if asked in pending]
-        cut.sort(key=lambda asked: failures[asked.document])
-        count_cut_off(book.kept, cut, partial(book.fail, error=CUT_OFF[RUN]))
+            self._answers.scorable(book.held)
+        self.rounds.finish(book.untold)
+        book.count_cut_off()
+
+    def _score_again(self) -> int:
+        """By the task as it is now, if it was edited since its answers were bought; how many are scored anew.
+
+        What judges said stands: they are part of what must not change.
+        """
+        book = self.book
+        before, documents = book.record.scoring, set(book.documents)
+        if before in (None, book.scoring) or self._judged:
+            return 0
+        said: dict[Asked, dict[int, list[Any]]] = {
+            one.asked: {number: list(texts) for number, texts in enumerate(one.samples[0]["resps"])}
+            for one in book.kept.bought
+            if one.samples and one.asked.document in documents
+        }
+        answers = book.primed.replay(said)
+        book.primed.keep_only(())  # they are taken over as they are on record
+        for answer in answers:
+            book.kept.answer(answer)
+        changed = book.score_again(answers)
+        book.record.score_by(book.scoring)
+        log.warning(
+            "evalbudget: the task was edited since its answers were bought: all %d were scored again, which "
+            "costs nothing, and %d have another score now. Where a task is edited because of its scores, no "
+            "interval holds",
+            len(answers),
+            changed,
+        )
+        return len(answers)
 
     def _loop(self) -> None:
-        cells = self.book.outstanding
+        cells = self.book.held
         while cells or (cells := self._next()) or self._suspects:
             if cells:
                 self._ask(cells)
                 self._progress.spent(self.book.spent)
-            elif any(r.value is not None for r in self.book.purchase.journal.readings):
+            elif self.book.readings:
                 self._give_up_suspects()
             else:
                 raise self._suspects[-1][1]  # nothing ever worked
@@ -326,7 +352,7 @@ class _Run:
         """Cells to ask; none if nothing is left to ask for any process."""
         book, waits = self.book, False
         while not (cells := book.ask(self._next_size())):
-            if book.shared is None or self._suspects or book.purchase.finished:
+            if not book.is_shared or self._suspects or book.book.finished:
                 break
             if not waits:
                 log.warning("evalbudget: waiting for what other processes have under way")
@@ -347,15 +373,15 @@ class _Run:
         """More at once where nothing that is asked depends on what comes back."""
         book, sampler = self.book, self.book.sampler
         # in the first round, that no score is a number should not cost more than it has to
-        if book.shared is not None or book.config.in_flight is not None or not self.rounds.count:
+        if book.is_shared or book.config.in_flight is not None or not self.rounds.count:
             return self._size
         # a document that may be given up should not be asked for all of its repeats before
-        if self.rounds.doubtful - {book.documents[cell.item] for cell in sampler.closed}:
+        if self.rounds.doubtful.difference(book.closed):
             return self._size
         most = self._size * _LARGER
         if sampler.allocation is not Allocation.ADAPTIVE:  # phases hand out what is decided
             return most
-        warmup = len(book.documents) * max(sampler.fixed_repeats, 1) - sampler.asked
+        warmup = len(book.documents) * max(sampler.fixed_repeats, 1) - book.book.cells().asked
         return min(max(warmup, self._size), most)
 
     # what comes back
@@ -410,7 +436,7 @@ class _Run:
             outside = [value for value in own if not declared[0] <= value <= declared[1]]
             if 2 * len(outside) > len(own):
                 remedy = "Run the same command with the right range: no answer is bought twice"
-                if self.book.shared is not None:
+                if self.book.is_shared:
                     remedy = "Begin a new store with the right range"
                 raise InvalidInputError(
                     f"--score_range is {declared[0]:g}..{declared[1]:g}, and {len(outside)} of the first "

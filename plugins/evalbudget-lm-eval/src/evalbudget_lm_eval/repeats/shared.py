@@ -1,25 +1,15 @@
-"""A budget that other processes share: this one keeps a record of its own, and meets them in the store."""
+"""The records of processes that share a budget: each keeps one of its own."""
 
 from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from evalbudget import Budget, Sampler
-from evalbudget.errors import HeldError, StoreError
-from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
-from evalbudget_lm_eval.host.identity import short_name
-from evalbudget_lm_eval.repeats.config import Config
-from evalbudget_lm_eval.run.record import SHARED, Record, state_of
-
-if TYPE_CHECKING:  # it brings SQLAlchemy
-    from evalbudget.run import SharedPurchase
-
-_WHERE = "base_url"
-"""Of the model's arguments, what may differ: every process may have a server of its own."""
+from evalbudget.errors import HeldError
+from evalbudget_lm_eval.run.record import RUN, Record, state_of
 
 
 def record_of_own(first: Path | None, run: Mapping[str, Any], *, named: bool) -> Record:
@@ -35,10 +25,10 @@ def record_of_own(first: Path | None, run: Mapping[str, Any], *, named: bool) ->
         JournalError: a record cannot be read or written, or is of another run.
     """
     if first is None or named:
-        return Record.open(first, SHARED, run)
+        return Record.open(first, RUN, run)
     for path in _candidates(first):
         try:
-            return Record.open(path, SHARED, run)
+            return Record.open(path, RUN, run)
         except HeldError:
             continue
     raise AssertionError("there is always another number")
@@ -55,56 +45,3 @@ def _candidates(first: Path) -> Iterator[Path]:
             yield from numbered
             return
         there.append(path)
-
-
-def joined(
-    config: Config,
-    primed: PrimedTasks,
-    sampler: Sampler,
-    budget: Budget,
-    costs: Sequence[float],
-    record: Record,
-) -> SharedPurchase:
-    """Take part in the purchase.
-
-    Args:
-        config: what the user asked for.
-        primed: the task.
-        sampler: fresh.
-        budget: of all processes.
-        costs: of one answer to each document.
-        record: of this process.
-
-    Raises:
-        StoreError: the store belongs to another run, or does not know this process though its record says
-            that it took part.
-        StoreDownError: it cannot be reached.
-    """
-    from evalbudget.run import SharedPurchase
-
-    assert config.store is not None
-    args = record.settings.get("model_args") or {}
-    about = {
-        **{name: value for name, value in record.settings.items() if name != "store"},
-        "model": f"{type(getattr(primed.lm, 'lm', primed.lm)).__name__} {short_name(primed.lm)}",
-        "model_args": {name: value for name, value in args.items() if name != _WHERE},
-        "score_range": None if config.score_range is None else list(config.score_range),
-    }
-    began = record.of().took_part
-    purchase = SharedPurchase(
-        sampler,
-        budget,
-        config.store,
-        cost=max(costs),
-        cost_of=lambda cell: costs[cell.item],
-        about=about,
-        worker=record.worker,
-        inherits=True,
-    )
-    if began and not purchase.rejoins:
-        purchase.close()
-        raise StoreError(
-            f"{config.store} knows nothing of this process, and its record {record.where} says that it took "
-            "part: the store was begun anew. Put the old one back, or move the record away"
-        )
-    return purchase

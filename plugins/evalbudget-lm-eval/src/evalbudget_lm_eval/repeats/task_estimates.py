@@ -14,6 +14,7 @@ from evalbudget_lm_eval.host.answers import Asked
 from evalbudget_lm_eval.host.driving_metric import applies_to_some, is_mean
 from evalbudget_lm_eval.judges.readings import Judged
 from evalbudget_lm_eval.judges.rows import panel_rows
+from evalbudget_lm_eval.repeats.account import Account
 from evalbudget_lm_eval.repeats.purchase import RepeatPurchase
 from evalbudget_lm_eval.repeats.ranges import known_range
 
@@ -85,18 +86,17 @@ class TaskTotals:
         return {self.score: self.mean, **self.others}
 
 
-def totals_of(book: RepeatPurchase) -> dict[str, TaskTotals]:
+def totals_of(book: RepeatPurchase, account: Account) -> dict[str, TaskTotals]:
     """Every task of a run."""
     scored: dict[str, list[Scored]] = {name: [] for name in book.primed.names}
-    phases = book.phases
-    for reading in book.purchase.journal.readings:
+    for one, reading in account.scored.items():
         if reading.value is not None:
-            one = book.asked(reading.request)
-            scored[one.task].append(Scored(one.doc_id, one.epoch, reading.value, phases[one]))
-    in_vain = {book.documents[item] for item in asked_in_vain(book.purchase.journal.readings)}
+            scored[one.task].append(Scored(one.doc_id, one.epoch, reading.value, account.phases[one]))
+    in_vain = {book.documents[item] for item in asked_in_vain(account.returned)}
     return {
         name: replace(
-            _totals(book, name, own, in_vain), in_vain=tuple(doc for task, doc in in_vain if task == name)
+            _totals(book, account, name, own, in_vain),
+            in_vain=tuple(doc for task, doc in in_vain if task == name),
         )
         for name, own in scored.items()
     }
@@ -118,20 +118,26 @@ def readings_of(
 
 
 def _totals(
-    book: RepeatPurchase, name: str, scored: Sequence[Scored], in_vain: Collection[tuple[str, int]]
+    book: RepeatPurchase,
+    account: Account,
+    name: str,
+    scored: Sequence[Scored],
+    in_vain: Collection[tuple[str, int]],
 ) -> TaskTotals:
     primed, sampler, key = book.primed, book.sampler, book.scores[name]
     task, documents = primed.task(name), primed.documents(name)
     metric = key.partition(",")[0]
     bounds = book.config.score_range or known_range(task, metric, (one.value for one in scored))
-    sizes = book.phase_sizes
+    sizes = account.phase_sizes
     table, fixed = readings_of(scored, documents, sizes), sampler.fixed_repeats
     values = primed.values(name, key)
     if any(isinstance(value, Judged) for value in values):
         # an answer of a task with repeats: is several responses, each judged for itself
-        return _judged(book, name, values, bounds, primed.instances(name, documents[0])[0].repeats or 1)
+        return _judged(
+            book, account, name, values, bounds, primed.instances(name, documents[0])[0].repeats or 1
+        )
     how: _How = {"allocation": sampler.allocation, "fixed_repeats": fixed}
-    closed = {book.documents[cell.item] for cell in sampler.closed}
+    closed = set(book.closed)
     drawn: _Drawn = {
         "strata": None if book.strata is None else book.strata[name],
         "given_up": [i for i, document in enumerate(documents) if (name, document) in closed],
@@ -184,6 +190,7 @@ def _totals(
 
 def _judged(
     book: RepeatPurchase,
+    account: Account,
     name: str,
     values: Sequence[Judged],
     bounds: tuple[float, float] | None,
@@ -191,7 +198,6 @@ def _judged(
 ) -> TaskTotals:
     """Of a task that judges score: their deviations are taken out of what is said of single documents."""
     documents, answered = book.primed.documents(name), book.primed.answered(name)
-    phases = book.phases
     index = {document: i for i, document in enumerate(documents)}
     how: _How = {
         "allocation": book.sampler.allocation,
@@ -200,7 +206,7 @@ def _judged(
     panel, calls = panel_rows(values), []
     for call in panel.calls:
         asked = Asked(name, answered[call.item], call.epoch // responses)
-        calls.append(call._replace(item=index[asked.doc_id], phase=phases[asked]))
+        calls.append(call._replace(item=index[asked.doc_id], phase=account.phases[asked]))
     panel = replace(
         panel,
         calls=calls,
@@ -208,7 +214,7 @@ def _judged(
         bounds=bounds or panel.bounds,
         kept=book.config.repeat is Repeat.JUDGE,
         clusters=None if book.clusters is None else book.clusters[name],
-        phase_sizes=book.phase_sizes,
+        phase_sizes=account.phase_sizes,
         asks_again=True,
         **how,
     )

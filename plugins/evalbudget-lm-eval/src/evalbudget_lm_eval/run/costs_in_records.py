@@ -11,7 +11,7 @@ from evalbudget.run import spent_on
 from evalbudget.shown import shown_logger
 from evalbudget_lm_eval.host.answers import Asked, key_of
 from evalbudget_lm_eval.host.logfiles import SamplesFile
-from evalbudget_lm_eval.run.record import FOLDER
+from evalbudget_lm_eval.run.record import FOLDER, beside
 
 log = shown_logger(__name__)
 
@@ -41,7 +41,7 @@ class PaidAnswers:
         if journal not in self._billed:
             self._billed[journal] = {}
             for folder in (Path(journal).parent, *(up / FOLDER for up in file.path.resolve().parents[:3])):
-                path = folder / f"{Path(journal).stem}.bill.jsonl"
+                path = beside(folder / Path(journal).name, ".bill.jsonl")
                 if path.exists():
                     self._billed[journal] = _read(path)
                     break

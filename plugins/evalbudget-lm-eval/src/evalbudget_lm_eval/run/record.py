@@ -2,7 +2,7 @@ r"""The record of a run or a race: one file with everything that was paid for, w
 
 ::
 
-    {"evalbudget": "lm-eval run", "format": 1, "version": "0.1.0", "settings": {...}, "sampler": {...}}
+    {"evalbudget": "lm-eval run", "format": 1, "version": "0.1.0", "settings": {...}}
     {"order": "09af...", "known": 40}                      what a gate's order of documents goes by; how many
                                                            answers of its baseline were there before it
     {"opened": {...}, "model": {...}}                      when a model was first loaded (races)
@@ -11,19 +11,19 @@ r"""The record of a run or a race: one file with everything that was paid for, w
     {"of": ["gsm8k", 7, 0], "asks": "gpt-5"}               before a judge behind a server is asked
     {"of": ["gsm8k", 7, 0], "calls": 1, "samples": [...]}  once the host has scored it
     {"of": ["gsm8k", 7, 0], "error": "...", "cost": 1.0, "alone": true}   it failed, asked by itself (races;
-                                                           a run's journal says so)
+                                                           a run's book says so)
     {"unanswered": 1}                                      calls that may be billed and brought no answer
-    {"worker": "09af..."}                                  of a run that shares its budget: its name
+    {"worker": "09af..."}                                  of a run: what it is called in its book
     {"counted": {"score_range": [0, 1]}}                   by what settings answers count as scores
+    {"scoring": "09af..."}                                 of a run: how its task scored the answers
     {"stopped": "ConnectionError"}                         an error ended it; nothing is under way
     {"finished": "budget used up", "with": 5.0, "seconds": 60.1, "readings": 400}   the budget, in money or
                                                            tokens; how long its last attempt took for what
 
 A cell is a task, a document and the ordinal of the attempt. In a race every line but the header has the
-``arm`` too. A run has its journal's lines (:class:`evalbudget.run.JournalFile`) among these: its decisions
-are repeated when it goes on; those of processes that share a budget are in their store. A race may go on by
-another score or sampler, with another budget or with more arms, so it records none. How either goes on after
-it was killed is in :mod:`evalbudget_lm_eval.run.resume`.
+``arm`` too. What a run decided and counted is in its book (:mod:`evalbudget_lm_eval.repeats.book_file`). A
+race may go on by another score or sampler, with another budget or with more arms, so its decisions are kept
+nowhere. How it goes on after it was killed is in :mod:`evalbudget_lm_eval.run.resume`.
 """
 
 from __future__ import annotations
@@ -42,26 +42,21 @@ from typing import Any, Protocol
 
 from lm_eval.utils import handle_non_serializable
 
-from evalbudget import Sampler, __version__, resume
-from evalbudget.errors import JournalError, reason
-from evalbudget.journal import Header, differences
-from evalbudget.run import JournalFile, JournalReader, LinesFile, read_line, whole_lines
+from evalbudget import __version__
+from evalbudget.errors import JournalError, differences, reason
+from evalbudget.run import LinesFile, read_line, whole_lines
 from evalbudget.secrets import cleaned, without_known, without_secrets
 from evalbudget_lm_eval.host.answers import SCORED, Answered, Asked, Sample, numbers_of
 from evalbudget_lm_eval.judges.readings import Reading
 
 FOLDER = "evalbudget-journals"
 RUN, RACE, AUDIT = "run", "race", "audit"
-SHARED = "shared run"
-"""One process's part of a run."""
 _FORMAT = 1
 _REPEATED = frozenset({"error", "model", "opened", "said", "samples"})
 """What models, servers and the host say."""
-_OF_THE_JOURNAL = ("ask", "tell")
 _FOREIGN = {
     RUN: "{path} is of another run ({shown}); continue with the recorded arguments, or choose another "
     "--journal",
-    SHARED: "{path} is of another run ({shown}); use the settings recorded, or another --journal",
     RACE: "{path} holds answers to other questions ({shown}); use the settings recorded, or begin anew with "
     "another --journal or --output_path",
     AUDIT: "{path} holds answers to other questions ({shown}); use the settings recorded, or begin "
@@ -107,7 +102,7 @@ class Kept:
     Attributes:
         model: its description; None if it was never loaded.
         opened: what the host said of its run.
-        bought: in earlier runs and this one, in order.
+        bought: in earlier runs and this one, in order; of an answer that was scored again, the last scores.
         said: what it said to cells that are not scored yet.
         at_once: how many of those asked last may be under way at the same time.
         unanswered: calls that may be billed, and brought no answer.
@@ -126,6 +121,7 @@ class Kept:
         self.order = ""
         self.known = 0
         self._asked: dict[Asked, int] = {}
+        self._scored: dict[Asked, int] = {}  # places of answers in what was bought
         self._judging: Counter[tuple[Asked, str]] = Counter()
 
     def open(self, model: Mapping[str, Any], facts: Mapping[str, Any]) -> None:
@@ -233,7 +229,14 @@ class Kept:
             if samples is not None:
                 numbers_of(samples)  # lest it is damaged
             failed = (entry.get("error"), entry.get("alone", False))
-            self.bought.append(Bought(asked, paid, samples, entry.get("calls", 0), *failed))
+            bought = Bought(asked, paid, samples, entry.get("calls", 0), *failed)
+            before = self._scored.get(asked) if samples is not None else None
+            if before is not None:
+                self.bought[before] = bought
+            else:
+                self.bought.append(bought)
+            if samples is not None:
+                self._scored.setdefault(asked, len(self.bought) - 1)
             self.settle(asked)
 
     def _note(self, entry: dict[str, Any]) -> None:
@@ -263,43 +266,34 @@ class Record:
 
     Attributes:
         settings: that decide what a model answers.
-        journal: of a run that is recorded; otherwise None.
         counted: by what settings its answers count as scores; None before the first does.
+        scoring: how its task scored the answers; None before the first was.
         finished: whether its last line says that it is over.
         finished_with: the budget in money or tokens that it was over with; None where scores were counted.
     """
 
-    def __init__(self, settings: dict[str, Any], header: Header | None = None) -> None:
+    def __init__(self, settings: dict[str, Any]) -> None:
         self.settings = settings
-        self.journal: JournalFile | None = None
         self.counted: dict[str, Any] | None = None
+        self.scoring: str | None = None
         self.finished = False
         self.finished_with: float | None = None
-        self._reader = None if header is None else JournalReader(header)
         self._kept: dict[str, Kept] = {}
         self._lines: LinesFile | Lines | None = None
         self._lock = Lock()
         self._worker = ""
 
     @classmethod
-    def open(
-        cls,
-        path: Path | Lines | None,
-        kind: str,
-        settings: Mapping[str, Any],
-        sampler: Sampler | None = None,
-    ) -> Record:
+    def open(cls, path: Path | Lines | None, kind: str, settings: Mapping[str, Any]) -> Record:
         """Begin or continue a record.
 
         Args:
             path: of the file, or lines in a store; None to record nothing.
-            kind: ``run``, ``shared run``, ``race`` or ``audit``.
+            kind: ``run``, ``race`` or ``audit``.
             settings: whatever decides what a model answers.
-            sampler: whose decisions are recorded too; one that is continued is brought to where it was.
 
         Raises:
-            JournalError: it cannot be read or written, is damaged, or of another kind, other settings or
-                another sampler.
+            JournalError: it cannot be read or written, is damaged, or of another kind or other settings.
         """
         here = json.loads(json.dumps(settings, default=handle_non_serializable))
         if path is None:
@@ -308,43 +302,25 @@ class Record:
         if not isinstance(path, Path):
             lines, data = path, path.read()
             if not data:
-                return cls._begin(lines, kind, here, sampler)
+                return cls._begin(lines, kind, here)
             record, _ = _parse(data, path.path, kind)
         elif path.exists():
             lines, record = LinesFile.open(path, partial(_parse, kind=kind))
         else:
-            return cls._begin(_created(path), kind, here, sampler)
-        try:
-            shown = differences(record.settings, here)
-            if shown:
-                raise JournalError(_FOREIGN[kind].format(path=lines.path, shown=shown))
-            if sampler is not None and record._reader is not None:
-                resume(sampler, record._reader.journal, path=path if isinstance(path, Path) else None)
-        except BaseException:
+            return cls._begin(_created(path), kind, here)
+        if shown := differences(record.settings, here):
             lines.close()
-            raise
+            raise JournalError(_FOREIGN[kind].format(path=lines.path, shown=shown))
         return record._on(lines)
 
     @classmethod
-    def _begin(
-        cls,
-        lines: LinesFile | Lines,
-        kind: str,
-        settings: dict[str, Any],
-        sampler: Sampler | None,
-    ) -> Record:
+    def _begin(cls, lines: LinesFile | Lines, kind: str, settings: dict[str, Any]) -> Record:
         entry = {"evalbudget": f"lm-eval {kind}", "format": _FORMAT, "version": __version__}
-        header = None
-        if sampler is not None:
-            header = Header.of(sampler, __version__)
-            entry["sampler"] = {"design": header.design, "config": header.config}
         lines.append({**entry, "settings": settings}, handle_non_serializable)
-        return cls(settings, header)._on(lines)
+        return cls(settings)._on(lines)
 
     def _on(self, lines: LinesFile | Lines) -> Record:
         self._lines = lines
-        if self._reader is not None and isinstance(lines, LinesFile):
-            self.journal = JournalFile(self._reader.journal, lines)
         return self
 
     @property
@@ -369,9 +345,15 @@ class Record:
             self.counted = settings
             self._append("", {"counted": settings})
 
+    def score_by(self, scoring: str) -> None:
+        """Note how answers are scored, before the first is, or before all are scored again."""
+        if self.scoring != scoring:
+            self.scoring = scoring
+            self._append("", {"scoring": scoring})
+
     @property
     def worker(self) -> str:
-        """What this process is called among those that share a budget; the same when it goes on."""
+        """What this process is called in the book of its run; the same when it goes on."""
         if not self._worker:
             self._worker = secrets.token_hex(8)
             self._append("", {"worker": self._worker})
@@ -403,10 +385,10 @@ class Record:
         """Take in a line that an earlier run wrote."""
         self.finished = "finished" in entry
         self.finished_with = entry.get("with") if self.finished else self.finished_with
-        if self._reader is not None and not entry.keys().isdisjoint(_OF_THE_JOURNAL):
-            self._reader.take(entry)
-        elif "counted" in entry:
+        if "counted" in entry:
             self.counted = entry["counted"]
+        elif "scoring" in entry:
+            self.scoring = str(entry["scoring"])
         elif "worker" in entry:
             self._worker = str(entry["worker"])
         elif not self.finished:
@@ -453,9 +435,12 @@ def _header(entry: dict[str, Any], kind: str) -> Record:
             f"the record has format {entry['format']!r} (evalbudget {entry.get('version')}); this version "
             f"reads format {_FORMAT}. Install the version that wrote it, or begin anew with another --journal"
         )
-    sampler = entry["sampler"] if kind == RUN else None
-    header = sampler and Header(dict(sampler["config"]), sampler["design"], str(entry["version"]))
-    return Record(dict(entry["settings"]), header)
+    return Record(dict(entry["settings"]))
+
+
+def beside(record: Path, end: str) -> Path:
+    """A file that belongs to a record: of its name, whatever dots that has."""
+    return record.with_name((record.stem if record.suffix == ".jsonl" else record.name) + end)
 
 
 def digest_of(identity: Mapping[str, Any]) -> str:

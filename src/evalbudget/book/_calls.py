@@ -1,0 +1,47 @@
+"""What a book says of its calls, once they came back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import NamedTuple
+
+from sqlalchemy import Connection
+
+from evalbudget.book._copy import Copy
+from evalbudget.book._statements import ALL_BESIDE, CUT_OFF, LOST, NAMES, SETTLED
+from evalbudget.cells import CAME
+from evalbudget.design import Reading
+
+
+class Called(NamedTuple):
+    """A call that came back or was lost.
+
+    Attributes:
+        reading: of it.
+        attempt: which call of its model and item it was, from 0; each has a number of its own.
+        worker: what the worker is known as that made it.
+        is_lost: nobody knows whether it was answered.
+    """
+
+    reading: Reading
+    attempt: int
+    worker: str
+    is_lost: bool
+
+
+def calls_in(copy: Copy, connection: Connection) -> tuple[Called, ...]:
+    """All of them, in the order of asking, as of the copy; what was never sent is left out."""
+    names = {row.worker: str(row.known_as) for row in connection.execute(NAMES)}
+    found = []
+    for row in connection.execute(SETTLED):
+        of = partial(copy.known.of, number=row.cell)
+        value = of("value") if of("state") == CAME and of("call") == row.call else None
+        reading = Reading(copy.request(row.call, row.cell), value, row.cost, row.error)
+        found.append(Called(reading, row.attempt, names[row.worker], row.error in (LOST, CUT_OFF)))
+    return tuple(found)
+
+
+def beside_in(connection: Connection) -> Mapping[str, float]:
+    """What was paid for no cell, by the reason."""
+    return {str(why): float(cost) for why, cost in connection.execute(ALL_BESIDE).all()}

@@ -1,0 +1,177 @@
+"""What happens to calls under the lock of a book: claimed, come back, lost, given back, paid beside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection
+
+from evalbudget.book._copy import Copy
+from evalbudget.book._statements import (
+    A_CALL,
+    BESIDE,
+    CUT_OFF,
+    LOST,
+    LOST_BY,
+    NEVER_SENT,
+    TAKEN_BY,
+    TOO_LATE,
+    WHOSE,
+)
+from evalbudget.cells import CAME, CLOSED, OPEN, TAKEN
+from evalbudget.design import Reading, Request
+
+_NO_CALL = -1
+_NO_REPLY = (LOST, CUT_OFF, NEVER_SENT, TOO_LATE)
+
+
+class Claim(NamedTuple):
+    """A call that a worker has.
+
+    Attributes:
+        cell: number of its cell.
+        most: its highest cost.
+        request: what is asked.
+        attempt: which call of its model and item it is, from 0.
+    """
+
+    cell: int
+    most: float
+    request: Request
+    attempt: int
+
+
+class Turn:
+    """One worker's turn; written by :meth:`Copy.write` at its end, in whole or not at all.
+
+    Args:
+        copy: of the book, as of now.
+        connection: that has the lock.
+        me: number of the worker.
+        storable: what the database can keep of a text.
+    """
+
+    def __init__(self, copy: Copy, connection: Connection, me: int, storable: Callable[[str], str]) -> None:
+        self.connection = connection
+        self._copy, self._me, self._storable = copy, me, storable
+        self._known, self._about = copy.known, copy.about
+
+    def call(self, cell: int, most: float) -> Claim:
+        """Hand a cell out."""
+        call, attempt = self._copy.call(cell, self._me, most)
+        return Claim(cell, most, self._copy.request(call, cell), attempt)
+
+    def taken(self) -> dict[int, Claim]:
+        """What this worker has under way, by the number of the call; perhaps it does not know."""
+        return self._claims(TAKEN_BY)
+
+    def lost(self) -> dict[int, Claim]:
+        """What this worker had when it was taken for dead, and nobody has told of."""
+        return self._claims(LOST_BY)
+
+    def _claims(self, statement: Any) -> dict[int, Claim]:
+        rows = self.connection.execute(statement, {"whose": self._me}).all()
+        return {
+            row.call: Claim(row.cell, row.most, self._copy.request(row.call, row.cell), row.attempt)
+            for row in rows
+        }
+
+    @property
+    def beside(self) -> float:
+        """What this worker paid for no cell."""
+        return float(self.connection.scalar(BESIDE, {"whose": self._me}) or 0.0)
+
+    def pay(self, cost: float, why: str) -> None:
+        """Pay for what is of no cell."""
+        self._copy.pay(self._me, cost, self._storable(why))
+
+    # what becomes of calls
+
+    def take_in(self, claim: Claim, reading: Reading) -> None:
+        """A call came back."""
+        call, most = reading.request.id, claim.most
+        of = partial(self._known.of, number=claim.cell)
+        if of("call") != call or of("state") in (CAME, CLOSED):  # taken for dead, and others have gone on
+            self._about["spent"] += reading.cost - most
+            self._copy.settle(call, reading.cost, TOO_LATE)
+            self._change_of_others(claim.cell, cost=of("cost") + reading.cost - most)
+            return
+        if of("state") == TAKEN:
+            self._about["held"] -= most
+        else:  # taken for dead, and counted at the most
+            self._about["spent"] -= most
+            self._change(claim.cell, lost=of("lost") - 1, cost=of("cost") - most)
+        self._about["spent"] += reading.cost
+        self._copy.settle(call, reading.cost, reading.error and self._storable(reading.error))
+        self._change(
+            claim.cell,
+            state=OPEN if reading.value is None else CAME,
+            value=reading.value,
+            cost=of("cost") + reading.cost,
+            passed=self._about["passes"],
+        )
+
+    def score_again(self, readings: Sequence[Reading]) -> None:
+        """Calls that came back have other scores than they had, or one, or none."""
+        for reading in readings:
+            call, row = reading.request.id, self._row(reading.request.id)
+            of = partial(self._known.of, number=row.cell)
+            if row.cost is None or row.error in _NO_REPLY:
+                continue
+            if of("call") != call or of("state") not in (OPEN, CAME):  # asked again meanwhile
+                continue
+            self._copy.settle(call, row.cost, reading.error and self._storable(reading.error))
+            self._change(row.cell, state=OPEN if reading.value is None else CAME, value=reading.value)
+
+    def bury(self, worker: int) -> int:
+        """A worker is gone: what it has under way counts at the most, and is asked again; how many calls."""
+        lost = self.connection.execute(TAKEN_BY, {"whose": worker}).all()
+        for row in lost:
+            self._lose(row, LOST)
+        return len(lost)
+
+    def lose(self, calls: Sequence[int], why: str) -> None:
+        """Nobody knows whether these were answered: they count at the most, and are asked again."""
+        for call in calls:
+            row = self._row(call)
+            if row.cost is None:
+                self._lose(row, why)
+            elif row.error == LOST:
+                self._copy.settle(call, row.cost, why)
+
+    def _lose(self, row: Any, why: str) -> None:
+        self._about["held"] -= row.most
+        self._about["spent"] += row.most
+        self._copy.settle(row.call, row.most, why)
+        of = partial(self._known.of, number=row.cell)
+        self._change(row.cell, state=OPEN, lost=of("lost") + 1, cost=of("cost") + row.most)
+
+    def give_back(self, calls: Sequence[int]) -> None:
+        """They were never sent: it is as if they had not been handed out, also where they count as lost."""
+        for call in calls:
+            row = self._row(call)
+            was_lost = row.error == LOST
+            if row.cost is not None and not was_lost:  # in a turn whose end was not known
+                continue
+            of = partial(self._known.of, number=row.cell)
+            self._about["spent" if was_lost else "held"] -= row.most
+            self._copy.settle(call, 0.0, NEVER_SENT)
+            new: dict[str, Any] = {"tries": of("tries") - 1}
+            if was_lost:
+                new |= {"lost": of("lost") - 1, "cost": of("cost") - row.most}
+            if of("call") == call and of("state") in (OPEN, TAKEN):
+                self._change(row.cell, state=OPEN, call=_NO_CALL, **new)
+            else:  # others had it since
+                self._change_of_others(row.cell, **new)
+
+    def _row(self, call: int) -> Any:
+        return self.connection.execute(A_CALL, {"which": call}).one()
+
+    def _change(self, cell: int, **new: Any) -> None:
+        self._copy.change(cell, self._me, **new)
+
+    def _change_of_others(self, cell: int, **new: Any) -> None:
+        """Change what is counted of a cell, and leave it with whoever has it."""
+        self._copy.change(cell, int(self.connection.scalar(WHOSE, {"which": cell}) or 0), **new)

@@ -1,0 +1,229 @@
+"""A worker that goes on under its name, what it lets go of, and what it pays for no cell."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.book.test_book import Clock, _break_the_next_turn, at_random, buy, never, opened, reading, where
+
+from evalbudget import Budget, Cell, Design, Reading, Request
+from evalbudget.book import Book, told_in
+from evalbudget.book._workers import _birth, _machine
+from evalbudget.errors import StoreDownError, StoreError
+from evalbudget.repeats.samplers import Auto, EBBernstein, Uniform
+from evalbudget.store import Address
+
+DESIGN = Design.of_items(6)
+__all__ = ["where"]  # a fixture
+
+
+def left_by(store: str, n: int, budget: float = 20) -> tuple[Request, ...]:
+    """What a worker had under way that went without a word."""
+    book = Book(Uniform(DESIGN), Budget(budget), Address.parse(store), known_as="a")
+    had = tuple(book.trade((), n))
+    book.close(keeps=True)
+    return had
+
+
+def test_it_has_what_it_had_and_says_what_became_of_it(store: str) -> None:
+    had = left_by(store, 4)
+    with opened(Uniform(DESIGN), Budget(20), Address.parse(store), known_as="a") as book:
+        assert (book.goes_on, book.held, book.lost, book.spent) == (True, had, (), 0.0)
+        assert [book.attempt(request) for request in had] == [0] * 4
+        assert book.most(had[0]) == 1.0
+        book.trade([Reading(had[0], 0.5, 0.25)], 0)
+        book.give_back([had[1]])
+        book.lose([had[2]])
+        assert (book.held, book.spent, book.free) == (had[3:], 1.25, 20 - 1.25 - 1)
+        cells = book.cells()
+        assert cells.tries[:4].tolist() == [1, 0, 1, 1]
+        assert cells.lost[:4].tolist() == [0, 0, 1, 0]
+        assert not cells.failures.any()
+        again = book.trade((), 2)
+        assert [request.cell for request in again] == [had[1].cell, had[2].cell]
+        # what was never sent leaves its number to the next call, perhaps with half of an answer
+        assert [book.attempt(request) for request in again] == [0, 1]
+        book.trade([reading(request, never) for request in (*again, had[3])], 0)
+        told = [(called.reading.request.id, called.attempt, called.is_lost) for called in book.calls()]
+        assert told == [
+            *((had[0].id, 0, False), (had[2].id, 0, True), (had[3].id, 0, False)),
+            *((again[0].id, 0, False), (again[1].id, 1, False)),
+        ]
+        assert {called.worker for called in book.calls()} == {"a"}
+        assert book.spent == 4.25
+    with opened(Uniform(DESIGN), Budget(20), Address.parse(store), known_as="a") as book:
+        assert (book.held, book.lost) == ((), ())  # what it gave up is not asked about again
+        buy(book, fails=never)
+        assert book.spent == pytest.approx(19.25 + 0.0)
+        assert book.cells().asked == 20
+
+
+def test_what_others_took_for_lost_is_told_or_given_back(tmp_path: Path, monkeypatch: Any) -> None:
+    clock, where = Clock(), Address(path=tmp_path / "book.db")
+    monkeypatch.setattr("time.monotonic", clock)
+    gone = Book(Uniform(DESIGN), Budget(20), where, known_as="a", clock=clock)
+    had = gone.trade((), 4)
+    gone.close(keeps=True)
+    with opened(Uniform(DESIGN), Budget(20), where, known_as="b", clock=clock) as other:
+        clock.now += 61
+        (taken,) = other.trade((), 1)
+        assert (taken.cell, other.spent) == (had[0].cell, 4.0)
+        assert other.attempt(taken) == 1
+        book = Book(Uniform(DESIGN), Budget(20), where, known_as="a", clock=clock)
+        assert (book.held, book.lost) == ((), tuple(had))
+        book.give_back([had[0], had[1]])  # the first is with another one
+        assert book.spent == 2.0
+        book.trade([Reading(had[2], 0.5, 0.25)], 0)
+        assert (book.spent, book.lost) == (1.25, (had[3],))
+        cells = book.cells()
+        assert cells.tries[:4].tolist() == [1, 0, 1, 1]  # with the other one, never sent, read, lost
+        assert cells.lost[:4].tolist() == [0, 0, 0, 1]
+        assert cells.cost[:4].tolist() == [0.0, 0.0, 0.25, 1.0]
+        assert cells.cost.sum() == book.spent
+        assert cells.value[2] == 0.5
+        other.trade([Reading(taken, 0.75)], 0)
+        assert other.spent == 2.25
+        book.close()
+
+
+def test_whoever_has_a_name_is_waited_for(tmp_path: Path, monkeypatch: Any) -> None:
+    """Its process ended: one that has no name is gone, one that has may come back with answers."""
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    clock, where = Clock(), Address(path=tmp_path / "book.db")
+    monkeypatch.setattr("time.monotonic", clock)
+    for known_as, spent in ((None, 2.0), ("a", 2.0)):
+        gone = Book(Uniform(DESIGN), Budget(20), where, known_as=known_as, clock=clock)
+        gone.trade((), 2)
+        with gone._db.write() as connection:
+            name = f"{_machine()}/{ended.pid}/{_birth(1)}/0"
+            connection.exec_driver_sql(
+                "update workers set name = ?, known_as = coalesce(?, ?) where worker = ?",
+                (name, known_as, name, gone._workers.me),
+            )
+        _silence(gone)
+        with opened(Uniform(DESIGN), Budget(20), where, clock=clock) as book:
+            clock.now += 2
+            book.trade((), 0)
+            assert book.spent == spent
+
+
+def test_what_is_of_no_cell_is_paid_out_of_what_is_left_or_held(where: Address | None) -> None:
+    with opened(Uniform(DESIGN), Budget(6), where, known_as="a") as book:
+        had = book.trade((), 4)
+        assert not book.pays(3.0, "cut off")
+        assert book.spent == 0.0
+        assert book.pays(2.0, "cut off")
+        assert (book.spent, book.free) == (2.0, 0.0)
+        assert book.pay(1.5, "no reply", out_of=had) == list(had[:2])
+        assert (book.spent, book.free, book.held) == (3.5, 0.5, tuple(had[:2]))
+        book.pay(1.0, "cut off")  # it is billed whether it fits or not
+        assert (book.free, book.paid_beside) == (-0.5, 4.5)
+        assert book.beside() == {"cut off": 3.0, "no reply": 1.5}
+        assert book.trade((), 1) == []
+        book.trade([reading(request, never) for request in had[:2]], 0)
+        assert (book.finished, book.spent) == (True, 6.5)
+        assert len(book.readings()) == 2
+        assert book.cells().asked == 2
+    if where is not None:
+        with opened(Uniform(DESIGN), Budget(6), where, known_as="a") as book:
+            assert book.paid_beside == 4.5
+
+
+@pytest.mark.parametrize("committed", [False, True])
+@pytest.mark.parametrize("what", ["pay", "give_back", "lose"])
+def test_it_is_done_once_also_if_nobody_knows_how_a_turn_ended(
+    store: str, monkeypatch: pytest.MonkeyPatch, what: str, committed: bool
+) -> None:
+    with opened(Uniform(DESIGN), Budget(20), Address.parse(store)) as book:
+        had = book.trade((), 3)
+
+        def act() -> None:
+            if what == "pay":
+                book.pay(2.0, "cut off", out_of=had)
+            else:
+                getattr(book, what)(had[:1])
+
+        _break_the_next_turn(book, monkeypatch, committed=committed)
+        try:
+            act()
+        except StoreDownError:
+            act()
+        except StoreError:
+            act()
+        book.trade((), 0)
+        spent = {"pay": 2.0, "give_back": 0.0, "lose": 1.0}[what]
+        held = 3.0 if what == "pay" else 2.0
+        assert (book.spent, book.free) == (spent, 20 - spent - held)
+
+
+@pytest.mark.parametrize("n", [1, 5])
+def test_every_call_of_an_item_has_a_number_of_its_own(where: Address | None, n: int) -> None:
+    with opened(EBBernstein(DESIGN), Budget(90), where) as book:
+        buy(book, n, order=random.Random(3), fails=at_random)
+        found = [(called.reading.request.cell.item, called.attempt) for called in book.calls()]
+    assert len(set(found)) == len(found) == 90
+    for item, calls in Counter(item for item, _ in found).items():
+        assert {attempt for i, attempt in found if i == item} == set(range(calls))
+
+
+def test_what_is_given_back_is_paid_for_in_full_later() -> None:
+    """A sampler that knows how many readings are paid counts none that was not sent."""
+    with opened(Auto(DESIGN, budget=60), Budget(60)) as book:
+        for _ in range(9):
+            book.give_back(book.trade((), 6))
+        buy(book, 6, fails=never)
+        assert (book.spent, book.cells().asked) == (60.0, 60)
+        assert len(book.readings()) == 60
+
+
+def test_what_is_given_up_has_names() -> None:
+    with opened(Uniform(DESIGN), Budget(90)) as book:
+        buy(book, 3, fails=lambda request: request.cell.item in (1, 4))
+        assert book.closed == (Cell(item=1), Cell(item=4))
+
+
+def test_what_is_in_a_file_is_told_without_its_sampler(tmp_path: Path) -> None:
+    path = tmp_path / "book.db"
+    assert told_in(Address(path=path)) == (0, 0.0, 0, set())
+    with opened(Uniform(DESIGN), Budget(20), Address(path=path)) as book:
+        had = book.trade((), 5)
+        book.trade([Reading(had[0], None, 0.5, "down"), *(Reading(r, 0.5, 0.75) for r in had[1:3])], 0)
+    assert told_in(Address(path=path))[:3] == (2, 0.5 + 2 * 0.75 + 2, 5)  # two were left under way
+    path.write_text("no book")
+    with pytest.raises(StoreError):
+        told_in(Address(path=path))
+
+
+def test_nobody_waits_for_ever_for_one_that_was_refused_or_taken_for_dead(
+    tmp_path: Path, monkeypatch: Any
+) -> None:
+    clock, where = Clock(), Address(path=tmp_path / "book.db")
+    monkeypatch.setattr("time.monotonic", clock)
+    gone = Book(Uniform(DESIGN), Budget(12), where, known_as="a", clock=clock)
+    gone.trade((), 2)
+    with opened(Uniform(DESIGN), Budget(12), where, known_as="b", clock=clock) as other:
+        with pytest.raises(StoreError, match="is being filled with a budget"):
+            Book(Uniform(DESIGN), Budget(9), where, known_as="a", clock=clock)
+        clock.now += 61
+        other.trade((), 0)
+        assert other.spent == 2.0
+        # it was asleep, goes on before it gives a sign of life, and is gone for good
+        clock.now += 2
+        assert len(gone.trade((), 2)) == 2
+        _silence(gone)
+        clock.now += 130
+        other.trade((), 0)
+        assert (other.spent, other.cells().under_way.any()) == (4.0, False)
+
+
+def _silence(book: Book) -> None:
+    """Without a word."""
+    book._workers.close()
+    book._db.close()
