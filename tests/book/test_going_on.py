@@ -5,10 +5,12 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
+import threading
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.book.test_book import Clock, _break_the_next_turn, at_random, buy, never, opened, reading, where
 
@@ -227,3 +229,57 @@ def _silence(book: Book) -> None:
     """Without a word."""
     book._workers.close()
     book._db.close()
+
+
+def test_other_scores_change_what_is_read_and_nothing_else(where: Address | None) -> None:
+    with opened(Uniform(DESIGN), Budget(20), where, known_as="a") as book:
+        failed, read, lost, under_way = book.trade((), 4)
+        book.trade([Reading(failed, None, 0.5, "no number"), Reading(read, 0.25, 0.75)], 0)
+        book.lose([lost])
+        again = book.trade((), 1)[0]
+        assert again.cell == failed.cell
+        book.trade([Reading(again, 0.5, 0.75)], 0)
+        spent = book.spent
+        book.score_again(
+            [Reading(failed, 0.125), Reading(read, 1.0), Reading(lost, 0.125), Reading(under_way, 0.125)]
+        )
+        assert book.spent == spent == 0.5 + 0.75 + 1.0 + 0.75
+        cells = book.cells()
+        assert cells.cost[:4].tolist() == [1.25, 0.75, 1.0, 0.0]
+        # the first was asked again, and that answer counts; of a lost one and one under way there is none
+        assert cells.value[:2].tolist() == [0.5, 1.0]
+        assert np.isnan(cells.value[2:4]).all()
+        book.score_again([Reading(read, None, 0.0, "no number")])
+        told = {called.reading.request.id: called.reading for called in book.calls()}
+        assert (told[read.id].value, told[read.id].cost, told[read.id].error) == (None, 0.75, "no number")
+        assert [request.cell for request in book.trade((), 2)] == [read.cell, lost.cell]
+
+
+def test_what_was_said_to_be_lost_for_good_is_not_asked_about_again(tmp_path: Path, monkeypatch: Any) -> None:
+    clock, where = Clock(), Address(path=tmp_path / "book.db")
+    monkeypatch.setattr("time.monotonic", clock)
+    gone = Book(Uniform(DESIGN), Budget(20), where, known_as="a", clock=clock)
+    had = gone.trade((), 2)
+    _silence(gone)
+    with opened(Uniform(DESIGN), Budget(20), where, known_as="b", clock=clock) as other:
+        clock.now += 61
+        other.trade((), 0)
+    with opened(Uniform(DESIGN), Budget(20), where, known_as="a", clock=clock) as book:
+        book.lose(had[:1])
+        assert (book.lost, book.spent) == ((had[1],), 2.0)
+    with opened(Uniform(DESIGN), Budget(20), where, known_as="a", clock=clock) as book:
+        assert (book.lost, book.spent) == ((had[1],), 2.0)
+
+
+def test_a_book_of_one_worker_at_a_time_is_one_file_and_has_no_heartbeat(tmp_path: Path) -> None:
+    where = Address(path=tmp_path / "book.db")
+    first = Book(Uniform(DESIGN), Budget(20), where, known_as="a", alone=True)
+    first.trade([reading(request, never) for request in first.trade((), 3)], 2)
+    assert [path.name for path in tmp_path.iterdir()] == ["book.db"]
+    assert not any(thread.name == "evalbudget lease" for thread in threading.enumerate())
+    first.close(keeps=True)
+    with opened(Uniform(DESIGN), Budget(20), where, known_as="a", alone=True) as book:
+        assert (book.spent, len(book.held)) == (3.0, 2)
+        book.give_back(book.held)
+        buy(book, 2, fails=never)
+        assert book.spent == 20.0

@@ -17,6 +17,7 @@ from evalbudget.book._copy import Copy
 from evalbudget.book._known import Known
 from evalbudget.book._opening import opened, terms_of
 from evalbudget.book._statements import CUT_OFF, IS_TOLD, LOST
+from evalbudget.book._tables import ALONE, LAYOUT
 from evalbudget.book._turn import Claim, Turn
 from evalbudget.book._workers import MEMORY, Workers
 from evalbudget.budget import Budget, shown_amount
@@ -51,6 +52,7 @@ class Book:
         about: what else must be the same for all workers, such as the task; JSON values.
         known_as: what this worker is called. Under the name of one that ended, it goes on with what that had
             under way: :attr:`held` and :attr:`lost`. None: as nobody before.
+        alone: no other worker has it at the same time; the caller sees to that.
         lease: seconds without a sign of life after which a worker on another machine is taken to be dead;
             what it has under way counts at its highest cost then, and is asked again.
         clock: seconds since 1970; of use for files only, a server has its own.
@@ -72,6 +74,7 @@ class Book:
         most: float | Callable[[Cell], float] = 1.0,
         about: Mapping[str, Any] | None = None,
         known_as: str | None = None,
+        alone: bool = False,
         lease: float = 60.0,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -92,9 +95,16 @@ class Book:
         self._spent = 0.0
         self._is_too_dear = False  # the cell that comes next
         self._copy = Copy(sampler, self._where)
-        self._db = opened(self._where, sampler, budget, terms_of(sampler, about or {}), clock)
+        self._db = opened(
+            self._where,
+            sampler,
+            budget,
+            terms_of(sampler, about or {}),
+            clock,
+            layout=ALONE if alone else LAYOUT,
+        )
         try:
-            self._workers = self._joined(known_as, lease, clock)
+            self._workers = self._joined(known_as, 0.0 if alone else lease, clock)
         except BaseException:
             self._db.close()
             raise

@@ -16,14 +16,20 @@ from evalbudget.budget import Budget, Unit
 from evalbudget.cells import CAME
 from evalbudget.errors import BudgetError
 from evalbudget.sampler import Sampler
-from evalbudget.store import Address, Database, Terms
+from evalbudget.store import Address, Database, Layout, Terms
 
 _COUNTS = dict.fromkeys(("rounds", "passes", "calls", "changes"), 0)
 _NOTHING = {"spent": 0.0, "held": 0.0, **_COUNTS, "stopped": None}
 
 
 def opened(
-    where: Address, sampler: Sampler, budget: Budget, terms: Terms, clock: Callable[[], float] = time.time
+    where: Address,
+    sampler: Sampler,
+    budget: Budget,
+    terms: Terms,
+    clock: Callable[[], float] = time.time,
+    *,
+    layout: Layout = LAYOUT,
 ) -> Database:
     """A book, begun if nothing is there.
 
@@ -32,7 +38,7 @@ def opened(
         StoreError: something else is there, or it is of another purchase.
         StoreDownError: it cannot be reached.
     """
-    db = _begun_or_found(where, sampler, budget, terms, clock)
+    db = _begun_or_found(where, sampler, budget, terms, clock, layout)
     try:
         with db.write() as connection:
             _check(connection, terms, where)
@@ -45,11 +51,16 @@ def opened(
 
 
 def _begun_or_found(
-    where: Address, sampler: Sampler, budget: Budget, terms: Terms, clock: Callable[[], float]
+    where: Address,
+    sampler: Sampler,
+    budget: Budget,
+    terms: Terms,
+    clock: Callable[[], float],
+    layout: Layout,
 ) -> Database:
     meta = {"terms": terms.as_json()}
     in_memory = where.path == MEMORY
-    if in_memory or not Database.exists(where, LAYOUT):
+    if in_memory or not Database.exists(where, layout):
         least = sampler.minimum_readings
         if budget.unit is Unit.SCORES and budget.amount < least:
             raise BudgetError(
@@ -57,12 +68,12 @@ def _begun_or_found(
                 f"give {least} or more"
             )
         if in_memory:
-            return Database.in_memory(LAYOUT, meta, clock)
+            return Database.in_memory(layout, meta, clock)
         try:
-            return Database.create(where, LAYOUT, meta, clock)
+            return Database.create(where, layout, meta, clock)
         except FileExistsError:  # somebody else was quicker
             pass
-    return Database.open(where, LAYOUT, clock)
+    return Database.open(where, layout, clock)
 
 
 def _check(connection: Connection, terms: Terms, where: Address) -> None:

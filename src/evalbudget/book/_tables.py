@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sqlalchemy import Column, Float, Index, Integer, MetaData, Table, Text
 
 from evalbudget.store import Layout
@@ -90,3 +92,5 @@ was paid for no cell has ``NO_CELL``."""
 NO_CELL = -1
 
 LAYOUT = Layout("book", _TABLES, 1, 0x65766270, grows_only=("meta",), is_busy=True)
+ALONE = replace(LAYOUT, is_busy=False)
+"""The same in a file that one worker at a time has: works on network disks, survives a loss of power."""

@@ -43,7 +43,8 @@ class Workers:
         db: of the book.
         where: it is.
         known_as: what this one is called; one of that name is taken to have ended. None: as nobody before.
-        lease: seconds without a sign of life after which a worker is taken to be dead.
+        lease: seconds without a sign of life after which a worker is taken to be dead; 0 where there are no
+            others, and nobody looks for signs.
         clock: seconds since 1970; of use for files only, a server has its own.
 
     Attributes:
@@ -76,7 +77,7 @@ class Workers:
                 connection.execute(_GOES_ON, {"me": self.me, "process": name, "then": until})
         self._over = threading.Event()
         self._heart: threading.Thread | None = None
-        if where.path != MEMORY:
+        if where.path != MEMORY and lease > 0.0:
             self._heart = threading.Thread(target=self._beat, name="evalbudget lease", daemon=True)
             self._heart.start()
 

@@ -56,9 +56,9 @@ def book_of(
         about = _shared(config, primed, record)
     if where is not None:
         _check_record(record, told_in(where), where, is_shared=config.store is not None)
-    cost, worker = (lambda cell: most[cell.item]), record.worker
+    alone, cost = config.store is None, (lambda cell: most[cell.item])
     try:
-        return Book(sampler, budget, where, most=cost, about=about, known_as=worker)
+        return Book(sampler, budget, where, most=cost, about=about, known_as=record.worker, alone=alone)
     except StoreError as ex:
         if config.store is not None or isinstance(ex, StoreDownError):
             raise
