@@ -171,7 +171,7 @@ def test_an_answer_that_no_money_was_left_to_judge_is_judged_and_not_asked_again
     for budget in (".3", ".45", ".6", "1"):
         block = run(folder, server, f"${budget}", **options)["evalbudget"]
         assert server.bill <= block["spent"] <= float(budget)
-    assert server.calls("m") <= block["readings"] + 2 * concurrent
+    assert block["readings"] > 0.8 * server.calls("m")  # the last ones wait for a larger budget
     assert block["wasted"] < 0.1 * block["spent"]
     calls = Counter((r.request.cell.item, r.request.id) for r in bought_in("j.jsonl").readings)
     assert set(calls.values()) == {1}
