@@ -123,17 +123,20 @@ def test_the_providers_own_figure_stands_above_prices(
     assert block["spent"] == pytest.approx(0.003 * server.billed)
 
 
+def _judged_by_two(folder: Path, server: PaidServer, concurrent: int) -> Path:
+    price_file(folder)
+    server.answer = rating()
+    judges = [server.judge(name, num_concurrent=concurrent) for name in ("j1", "j2")]
+    sampling = {"temperature": 1, "max_gen_toks": 20}
+    return write_judged(folder / "tasks", judges, rotation="all", gen_kwargs=sampling)
+
+
 @pytest.mark.parametrize("concurrent", [1, 8])
 def test_judges_are_paid_from_the_same_budget(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: PaidServer, concurrent: int
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    price_file(tmp_path)
-    server.answer = rating()
-    judges = [server.judge(name, num_concurrent=concurrent) for name in ("j1", "j2")]
-    folder = write_judged(
-        *(tmp_path / "tasks", judges), rotation="all", gen_kwargs={"temperature": 1, "max_gen_toks": 20}
-    )
+    folder = _judged_by_two(tmp_path, server, concurrent)
     server.fail(GARBLED, model="j1", after=3)
     options: dict[str, Any] = {"tasks": "essays", "concurrent": concurrent, "prices": "prices.yaml"}
     block = run(folder, server, "$1", **options)["evalbudget"]
@@ -161,12 +164,7 @@ def test_an_answer_that_no_money_was_left_to_judge_is_judged_and_not_asked_again
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: PaidServer, concurrent: int
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    price_file(tmp_path)
-    server.answer = rating()
-    judges = [server.judge(name, num_concurrent=concurrent) for name in ("j1", "j2")]
-    folder = write_judged(
-        *(tmp_path / "tasks", judges), rotation="all", gen_kwargs={"temperature": 1, "max_gen_toks": 20}
-    )
+    folder = _judged_by_two(tmp_path, server, concurrent)
     options: dict[str, Any] = {"tasks": "essays", "concurrent": concurrent, "prices": "prices.yaml"}
     for budget in (".3", ".45", ".6", "1"):
         block = run(folder, server, f"${budget}", **options)["evalbudget"]
