@@ -253,6 +253,7 @@ def test_who_is_silent_is_taken_for_dead_and_what_it_had_counts(tmp_path: Path, 
         book.trade([Reading(again[2], None, 1.0, "down")], 0)
         silent.trade([Reading(request, 0.25, 0.5) for request in had], 0)
         assert silent.spent == 3 * 0.5 + 1
+        assert silent.cells().cost.sum() == silent.spent
         buy_rest = [Reading(request, 0.5) for request in (*mine, *again[:2])]
         book.trade(buy_rest, 0)
         kept = {r.request.id: (r.value, r.cost, r.error) for r in book.readings()}
