@@ -165,6 +165,19 @@ def test_it_is_done_once_also_if_nobody_knows_how_a_turn_ended(
         assert (book.spent, book.free) == (spent, 20 - spent - held)
 
 
+@pytest.mark.parametrize("committed", [False, True])
+def test_a_payment_that_was_broken_off_hides_no_other(
+    store: str, monkeypatch: pytest.MonkeyPatch, committed: bool
+) -> None:
+    with opened(Uniform(DESIGN), Budget(20), Address.parse(store), known_as="a") as book:
+        _break_the_next_turn(book, monkeypatch, committed=committed)
+        with pytest.raises(StoreError):
+            book.pay(2.0, "cut off")
+        book.pay(3.0, "no reply")
+        book.pay(3.0, "no reply")
+        assert book.spent == book.paid_beside == 6.0 + 2.0 * committed
+
+
 @pytest.mark.parametrize("n", [1, 5])
 def test_every_call_of_an_item_has_a_number_of_its_own(where: Address | None, n: int) -> None:
     with opened(EBBernstein(DESIGN), Budget(90), where) as book:

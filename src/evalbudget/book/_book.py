@@ -87,6 +87,7 @@ class Book:
         self._mine: dict[int, Claim] = {}  # calls that this worker has
         self._lost: dict[int, Claim] = {}  # that an earlier one of its name had, and that count as lost
         self._beside = 0.0  # paid by this worker for no cell
+        self._paying: tuple[float, str] | None = None  # what was paid last, while its end is not known
         self._is_sure = True  # whether what was written last is known to be written, or not to be
         self._is_stale = False  # the copy has what may not be in the book
         self._planned_at = -1, -1  # rounds and passes when nothing could be planned
@@ -480,10 +481,14 @@ class Book:
                 turn.take_in(self._had(reading.request.id), reading)
 
     def _pay(self, cost: float, why: str, may: Callable[[Turn], bool]) -> bool:
-        """Pay once, also if it is not known how a turn ended."""
+        """Pay once, also if it is not known how a turn ended and the same is paid again because of that."""
+        is_again, self._paying = self._paying == (cost, why), (cost, why)
 
         def act(turn: Turn) -> bool:
-            if turn.beside > self._beside + _SLACK:
+            nonlocal is_again
+            if not is_again:
+                self._beside, is_again = turn.beside, True
+            elif turn.beside > self._beside + _SLACK:
                 return True
             if not may(turn):
                 return False
@@ -491,6 +496,7 @@ class Book:
             return True
 
         paid = self._turn(act)
+        self._paying = None
         self._beside += cost if paid else 0.0
         return paid
 
