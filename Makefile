@@ -12,7 +12,7 @@ help:
 	@echo "make test        lint, types, layering and all tests, as in CI"
 	@echo "make tests       all tests"
 	@echo "make docs        the pages as a site, in site/; a warning is an error"
-	@echo "make claims      the statistical claims at full replication, readers with 10,000 damaged files (hours on two cores)"
+	@echo "make claims      the statistical claims at full replication, variants of tests, 10,000 damaged files (hours on two cores)"
 	@echo "make floors      the host tests on the oldest hosts that are supported"
 	@echo "make next        the host tests on the newest hosts, lm-eval's pre-release among them"
 	@echo "make audit-dependencies  known vulnerabilities of what is installed; asks PyPI"
@@ -51,7 +51,7 @@ docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 claims: $(READY)
-	EVALBUDGET_CLAIMS=full $(BIN)/python -m pytest --numprocesses 2 -m claim
+	EVALBUDGET_CLAIMS=full $(BIN)/python -m pytest --numprocesses 2 -m "claim or variant"
 
 # the oldest hosts that the plugins declare
 FLOORS := .venv-floors/.ready

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
+import pytest
 from scipy.stats import binomtest
 
 
@@ -15,6 +17,11 @@ def replications(default: int, full: int) -> int:
 def is_full() -> bool:
     """Whether claims are tested with all replications; pinned counts hold for the default only."""
     return os.environ.get("EVALBUDGET_CLAIMS", "") == "full"
+
+
+def variant(*values: Any) -> Any:
+    """A parameter set that is tested in `make claims` only: what it shows of the product others show too."""
+    return pytest.param(*values, marks=pytest.mark.variant)
 
 
 def binomial_claim(failures: int, trials: int, *, at_most: float, significance: float = 0.001) -> None:

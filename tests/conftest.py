@@ -22,11 +22,22 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 import hypothesis  # noqa: E402, F401  # loaded by its plugin otherwise, and refuses what is frozen below
 import numpy as np  # noqa: E402
+from tests.claims import is_full  # noqa: E402
 from tests.machine import lacks  # noqa: E402
 
 from evalbudget.backtest import RecordedScores  # noqa: E402
 from places import RECORDED, data_file  # noqa: E402
 from postgresql_server import Server, server, why_not  # noqa: E402
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Variants run where all claims are tested in full, and where a test is asked for by its name."""
+    if is_full() or any("::" in argument for argument in config.args):
+        return
+    variants = [item for item in items if item.get_closest_marker("variant")]
+    if variants:
+        config.hook.pytest_deselected(items=variants)
+        items[:] = [item for item in items if not item.get_closest_marker("variant")]
 
 
 def pytest_collection_finish() -> None:

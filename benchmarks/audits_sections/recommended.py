@@ -32,7 +32,7 @@ CASES = (
 
 def environments(quick: bool, seeds: int | None = None) -> Found:
     """Cost and accuracy in every environment, and the ratio to the literal rule."""
-    trials, literals = (3, 1) if quick else (seeds or TRIALS, LITERAL)
+    trials, literals = (2, 1) if quick else (seeds or TRIALS, LITERAL)
     rows, ratio, accuracy, cost = [], {}, {}, {}
     for name, gap in CASES[3:4] if quick else CASES:
         make = WORLDS[name]
@@ -126,15 +126,15 @@ def nulls(quick: bool, seeds: int | None = None) -> Found:
 
 def batches(quick: bool, seeds: int | None = None) -> Found:
     """Cost and validity by size of batch."""
-    trials = 2 if quick else (seeds or TRIALS) // 2
+    trials, pool, tie = (2, 200, 120) if quick else ((seeds or TRIALS) // 2, POOL, 600)
     rows, wrong, wins = [], 0, []
     for size in (None, 10) if quick else (None, 1, 10, 50, 150):
         options: dict[str, Any] = {"labels_per_batch": size, "pilot": min(40, max(size or 40, 8))}
         found = [
-            audit(WORLDS["paper"](POOL, 0.1, np.random.default_rng((seed, 3))), seed=seed, **options)
+            audit(WORLDS["paper"](pool, 0.1, np.random.default_rng((seed, 3))), seed=seed, **options)
             for seed in range(trials)
         ]
-        worlds = [NULLS["rare errors"](600, 2, np.random.default_rng((seed, 9))) for seed in range(trials)]
+        worlds = [NULLS["rare errors"](tie, 2, np.random.default_rng((seed, 9))) for seed in range(trials)]
         tied = [(audit(world, seed=seed, **options), world) for seed, world in enumerate(worlds)]
         wrong = max(wrong, sum(not (p.decided and p.named == 0) for p in found))
         wins.append(sum(p.is_wrong_among_equals(w) for p, w in tied))
@@ -150,9 +150,9 @@ def batches(quick: bool, seeds: int | None = None) -> Found:
             )
         )
     return Found(
-        f"The world of PP-LUCB's section 6 at gap .1, and the null with rare errors (2 systems, 600 items); "
-        f"{trials} trials. A batch's labels are asked for together and learned from in draw order, so the "
-        "order and the delay of their arrival change nothing, which the tests of the session check.",
+        f"The world of PP-LUCB's section 6 at gap .1, and the null with rare errors (2 systems, {tie} "
+        f"items); {trials} trials. A batch's labels are asked for together and learned from in draw order, "
+        "so the order and the delay of their arrival change nothing, which the tests of the session check.",
         ("labels per batch", "pilot", "correct", "pulls", "audits", "cost", "wrong winner under the null"),
         tuple(rows),
         (

@@ -58,7 +58,7 @@ def needed(world: World, power: float, apart: float, rng: np.random.Generator) -
 
 def gates(quick: bool, seeds: int | None = None) -> Found:
     """Under no difference, under exactly the margin, and two margins away."""
-    runs = 3 if quick else (seeds or RUNS)
+    runs = 2 if quick else (seeds or RUNS)
     rows, wrong, shares, hindsight = [], {}, {}, {}
     for name, world in WORLDS.items():
         rng = np.random.default_rng(7)

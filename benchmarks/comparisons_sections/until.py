@@ -25,13 +25,13 @@ WORLDS: dict[str, tuple[int, float, int]] = {
 
 def until(quick: bool, seeds: int | None = None) -> Found:
     """Coverage of items and of their mean, and the mean's error beside plain epochs with as many calls."""
-    runs = 4 if quick else seeds or RUNS
+    runs = 2 if quick else seeds or RUNS
     rows, ratios, failed = [], [], []
     for name, (n_items, half_width, cap) in WORLDS.items():
         chance = np.random.default_rng(5).beta(2.0, 1.0, n_items)
         levels = 4 if name == "ratings" else 1
         found = np.array(
-            Parallel(n_jobs=2)(
+            Parallel(n_jobs=1 if quick else 2)(
                 delayed(_run)(chance, levels, half_width, cap, np.random.default_rng([16, seed]))
                 for seed in range(runs)
             )

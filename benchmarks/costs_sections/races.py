@@ -49,7 +49,7 @@ class Outcome:
 
 def races(quick: bool, seeds: int | None = None) -> Found:
     """Every model alike, the default by counts and by costs, on made-up scores and costs."""
-    n_models, n_items, runs = (4, 25, 2) if quick else (MODELS, ITEMS, seeds or SEEDS)
+    n_models, n_items, runs = (4, 15, 2) if quick else (MODELS, ITEMS, seeds or SEEDS)
     rows, proofs = [], []
     ratios: dict[str, list[Average]] = {way: [] for way in WAYS[:2]}
     early: list[Average] = []

@@ -24,7 +24,7 @@ WAYS = ("plain epochs", "by counts", "by costs")
 
 def repeats(quick: bool, seeds: int | None = None) -> Found:
     """Plain epochs, the default by counts and by costs, on made-up scores and costs."""
-    n_items, runs = (8, 2) if quick else (ITEMS, seeds or SEEDS)
+    n_items, runs = (4, 2) if quick else (ITEMS, seeds or SEEDS)
     rows: list[tuple[str, ...]] = []
     plain: list[Average] = []
     counts: list[Average] = []

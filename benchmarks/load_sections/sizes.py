@@ -35,7 +35,7 @@ def measure(name: str, **sizes: object) -> dict[str, float]:
 def book(quick: bool) -> Found:
     """What a reading costs in a book."""
     readings = 1_000 if quick else 50_000
-    rows = {n: measure("book", readings=readings, at_once=n) for n in (1, 10, 100)[: 2 if quick else None]}
+    rows = {n: measure("book", readings=readings, at_once=n) for n in (1, 10, 100)[: 1 if quick else None]}
     return Found(
         "A book on disk: so many readings are taken in and as many cells handed out at a time, all of it "
         "written before anything goes on. Processor time a reading.",
@@ -53,7 +53,7 @@ def book(quick: bool) -> Found:
 
 def concurrent(quick: bool) -> Found:
     """Calls under way at once."""
-    at_once, readings, seconds = (500, 1_500, 0.1) if quick else (10_000, 100_000, 2.0)
+    at_once, readings, seconds = (100, 300, 0.1) if quick else (10_000, 100_000, 2.0)
     rows = {
         name: measure(
             "concurrent",
@@ -84,7 +84,7 @@ def concurrent(quick: bool) -> Found:
 
 def items(quick: bool) -> Found:
     """Items in one run."""
-    n, beyond = (2_000, 2_500) if quick else (1_000_000, 1_200_000)
+    n, beyond = (300, 400) if quick else (1_000_000, 1_200_000)
     rows = {
         name: measure("items", sampler=name, items=n, beyond=beyond)
         for name in _REPEATS[: 1 if quick else None]
@@ -100,7 +100,7 @@ def items(quick: bool) -> Found:
 
 def race(quick: bool) -> Found:
     """Models and items in one race."""
-    models, n, evaluations = (20, 200, 1_000) if quick else (500, 12_000, 500_000)
+    models, n, evaluations = (10, 100, 300) if quick else (500, 12_000, 500_000)
     rows = {
         name: measure("race", sampler=name, models=models, items=n, evaluations=evaluations)
         for name in ("race", "paired-eprocess", "lucb")[: 1 if quick else None]

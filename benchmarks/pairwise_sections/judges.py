@@ -14,6 +14,7 @@ from pairwise_sections.panels import Panel
 RUNS = 400
 LEVEL = 0.95
 _TIMED = (Panel(200, 3), Panel(2000, 3))
+_TIMED_QUICK = (Panel(20, 3), Panel(200, 3))
 _MOST = 12.0
 _PANELS = {
     "2 judges": Panel(2, 30),
@@ -49,7 +50,7 @@ def judges(quick: bool, seeds: int | None = None) -> Found:
                 _share(proved, len(told)),
             )
         )
-    ratio = _ratio(1 if quick else 5)
+    ratio = _ratio(_TIMED_QUICK, 1) if quick else _ratio(_TIMED, 5)
     return Found(
         f"{runs:,} runs per row of two equal models. Each judge favours the first by an amount of its own "
         "(standard deviation .2 of its votes), and sees both orders, or one, by chance. Where all votes are "
@@ -92,9 +93,9 @@ def _kept(found: list[tuple[int, int]]) -> bool:
     )
 
 
-def _ratio(times: int) -> float:
+def _ratio(timed: tuple[Panel, Panel], times: int) -> float:
     """Of the least processor time that each took, in turn, so that what else runs hurts both alike."""
-    small, large = (panel.preferences(1) for panel in _TIMED)
+    small, large = (panel.preferences(1) for panel in timed)
     spent: list[tuple[float, float]] = []
     for _ in range(times):
         moments = [time.process_time()]

@@ -64,8 +64,8 @@ def play(world: World, name: str, seed: int, *, n_items: int, cap: int) -> Ended
 
 def winners(quick: bool, seeds: int | None = None) -> Found:
     """Calls of the default sampler and of uniform ones, where there is a winner and where there is none."""
-    runs = 3 if quick else (seeds or RUNS)
-    n_items = 30 if quick else _ITEMS
+    runs = 2 if quick else (seeds or RUNS)
+    n_items = 15 if quick else _ITEMS
     rows, wrong = [], []
     calls: dict[tuple[str, str], float] = {}
     for world_name, world in _WORLDS.items():

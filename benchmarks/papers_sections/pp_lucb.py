@@ -38,7 +38,7 @@ def pp_lucb(quick: bool, seeds: int | None = None) -> Found:
     literals = 1 if quick else LITERALS
     gaps = GAPS[2:] if quick else GAPS
     world, by_score = constants(20_000 if quick else 500_000)
-    null, wrong = nulls(3 if quick else min(trials, NULLS), 200 if quick else 300)
+    null, wrong = nulls(1 if quick else min(trials, NULLS), 120 if quick else 300)
     judged, judge_alone = judge_only(trials)
     found = _Measured(
         stops(trials, literals, gaps),

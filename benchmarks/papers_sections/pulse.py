@@ -119,8 +119,8 @@ def in_descending_order(scores: Floats, gap: float, n_models: int) -> Floats:
 
 def pulse(quick: bool, seeds: int | None = None) -> Found:
     """Evaluations to 95% on both axes, accuracy by budget, claims and errata."""
-    n_models, n_items, runs = (40, 150, 2) if quick else (2211, 9574, seeds or RUNS)
-    step, last, last_of_race = (400, 3000, 3000) if quick else (1000, BUDGETS[-1], 100_000)
+    n_models, n_items, runs = (24, 100, 2) if quick else (2211, 9574, seeds or RUNS)
+    step, last, last_of_race = (300, 1200, 1200) if quick else (1000, BUDGETS[-1], 100_000)
     history, test = leaderboard(n_models, n_items)
     factors = train_cached(history, tuple(map(str, range(n_items))), seed=0)
     found: dict[str, dict[str, Runs]] = {}
@@ -137,7 +137,7 @@ def pulse(quick: bool, seeds: int | None = None) -> Found:
             for who, entrant in ENTRANTS.items()
         }
     off = lambdas(20 if quick else 250)
-    looked = BUDGETS if not quick else (1000, 2000, 3000)
+    looked = BUDGETS if not quick else (300, 600, 1200)
     return Found(
         f"The tempered leaderboard (logits / {TEMPER:g}, one Bernoulli draw) with {n_items:,} items; "
         f"{len(history):,} models as history, {len(test):,} to choose from (a random split: release dates "

@@ -83,7 +83,7 @@ def _one_pull_each() -> Erratum:
 
 def _given_up(quick: bool) -> Erratum:
     """Items whose warm-up was unanimous, after a long run."""
-    items, budget = (40, 1_500) if quick else (1016, LARGEST)
+    items, budget = (24, 900) if quick else (1016, LARGEST)
     pool = ratings_pool(n_items=items, seed=1000)
     sampler, draws = RobinHood(pool.design, seed=0), Draws(pool, 0, budget)
     for _ in range(budget):
@@ -100,7 +100,7 @@ def _given_up(quick: bool) -> Erratum:
 
 def _no_oracle(quick: bool) -> Erratum:
     """Skewed noise: who is told the variances, and who learns them with a Bernstein bonus."""
-    items, seeds = (40, 2) if quick else (300, 40)
+    items, seeds = (24, 2) if quick else (300, 40)
     pool = mostly_top(items)
     means = {}
     for name in ("robin", "eb-bernstein"):

@@ -16,7 +16,7 @@ RUNS = 12
 def draws(quick: bool, seeds: int | None = None) -> Found:
     """Evaluations until nearly all, and until all runs name the best, on four other draws and splits."""
     n_models, n_items, runs = (30, 200, 2) if quick else (2211, 9574, seeds or RUNS)
-    step, least, last = (400, 800, 2000) if quick else (2000, 64_000, 180_000)
+    step, least, last = (400, 400, 800) if quick else (2000, 64_000, 180_000)
     rows, nearly, every = [], [], []
     for draw in DRAWS[:1] if quick else DRAWS:
         history, test = leaderboard(n_models, n_items, (5000 + draw, 6000 + draw))

@@ -85,7 +85,7 @@ def widths(quick: bool, seeds: int | None = None) -> Found:
 
 def coverage(quick: bool, seeds: int | None = None) -> Found:
     """How often an interval is ever wrong, looking after every batch to the end."""
-    n, batch, runs = 240, 8, 2 if quick else (seeds or 1000)
+    n, batch, runs = (48, 8, 2) if quick else (240, 8, seeds or 1000)
     worlds: dict[str, tuple[Floats, Floats]] = {
         "all 0": (np.zeros(n), np.full(n, 0.1)),
         "all 1": (np.ones(n), np.full(n, 0.9)),

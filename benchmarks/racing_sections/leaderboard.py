@@ -97,11 +97,11 @@ def identification(quick: bool, seeds: int | None = None) -> Found:
     history, test = leaderboard(n_models, n_items)
     items = tuple(map(str, range(n_items)))
     factors = train_cached(history, items, seed=0)
-    step, last = (200, 2000) if quick else (1000, 240_000)
+    step, last = (250, 1000) if quick else (1000, 240_000)
     rows, calls = [], {}
     for gap in GAPS:
         grid = grid_of(with_gap(test, gap, 1000))
-        least = 64 * len(grid.models) if not quick else 1000
+        least = 64 * len(grid.models) if not quick else 500
         for name in SAMPLERS:
             budgets = list(range(step if name == "race" else least, last + 1, step))
             found = identified(grid, name, factors, budgets, runs)

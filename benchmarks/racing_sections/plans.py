@@ -24,7 +24,7 @@ def plans(quick: bool, seeds: int | None = None) -> Found:
     rows, least = [], 1.0
     for file, models, pilot_items, items in CASES[:1] if quick else CASES:
         recorded = RecordedScores.load(data_file(file))
-        pilot_items = min(pilot_items, len(recorded.items) // 2)
+        pilot_items, items = min(pilot_items, len(recorded.items) // 2), 50 if quick else items
         median, most, ratio = 0, 0, []
         for seed in range(runs):
             rng = np.random.default_rng((seed, 8))

@@ -58,7 +58,7 @@ def one(name: str, n_models: int, n_items: int, evaluations: int) -> dict[str, f
 
 def scale(quick: bool, seeds: int | None = None) -> Found:
     """Each sampler in a process of its own, on one thread."""
-    m, n, T = (20, 300, 3000) if quick else (1000, 12_000, 540_800)
+    m, n, T = (10, 100, 700) if quick else (1000, 12_000, 540_800)
     environment = {**os.environ, **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")}
     environment["PYTHONPATH"] = os.pathsep.join(
         [str(Path(__file__).resolve().parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]

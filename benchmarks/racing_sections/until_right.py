@@ -15,7 +15,7 @@ RUNS = 20
 def until_right(quick: bool, seeds: int | None = None) -> Found:
     """Evaluations after which a race never names a wrong model again, over five draws."""
     n_models, n_items, runs = (30, 200, 2) if quick else (2211, 9574, seeds or RUNS)
-    step, last = (400, 2000) if quick else (1000, 130_000)
+    step, last = (400, 800) if quick else (1000, 130_000)
     budgets = list(range(step, last + 1, step))
     found: dict[float, list[int]] = {gap: [] for gap in GAPS}
     for draw in DRAWS[:1] if quick else DRAWS:

@@ -34,7 +34,7 @@ def visit_misled(quick: bool, seeds: int | None = None) -> Found:
     for file in ("cruxeval_models", "alpacaeval_models"):
         folds = recorded(file)
         n_new = sum(len(fold.new) for fold in folds)
-        draws = 2 if quick else seeds or -(-RUNS // n_new)
+        draws = 1 if quick else seeds or -(-RUNS // n_new)
         found = {name: _measured(folds, name, shares, draws) for name in misleading(folds[0].history, _rng())}
         for name, table in found.items():
             for share, (covered, half, error) in zip(shares, table, strict=True):

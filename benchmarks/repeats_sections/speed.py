@@ -30,8 +30,8 @@ Build = Callable[[Design], Sampler]
 
 
 def run(setting: Setting) -> Section:
-    sizes = (100, 1_000) if setting.quick else tuple(LEAST)
-    decisions = 1_000 if setting.quick else DECISIONS
+    sizes = (100,) if setting.quick else tuple(LEAST)
+    decisions = 400 if setting.quick else DECISIONS
     rows: list[tuple[str, ...]] = []
     targets: list[Target] = []
     builders = _builders(setting)
@@ -129,7 +129,7 @@ def _reference(size: int, decisions: int) -> float:
 
 
 def _backtest(setting: Setting) -> tuple[Table, list[Target]]:
-    readings = 2_000 if setting.quick else 100_000
+    readings = 800 if setting.quick else 100_000
     seeds = 2 if setting.quick else 50
     pool = ratings_pool(n_items=40 if setting.quick else 1016)
     rows: list[tuple[str, ...]] = []

@@ -19,6 +19,7 @@ from scale_sections import worker
 
 _SECONDS = 120.0
 """Simulated."""
+"""Simulated."""
 _HANDS = 10
 _READINGS = 100_000_000
 
@@ -79,13 +80,16 @@ class Outcome:
     repeating: float
 
 
-def simulated(constants: Constants, *, workers: int, call: float, seed: int = 0) -> Outcome:
+def simulated(
+    constants: Constants, *, workers: int, call: float, seconds: float = _SECONDS, seed: int = 0
+) -> Outcome:
     """Workers with ten calls at a time each, whose lengths vary by half; one at the store at a time.
 
     Args:
         constants: of the store.
         workers: how many.
         call: mean seconds of a call of the model.
+        seconds: simulated.
         seed: of the lengths of calls.
     """
     rng = random.Random(seed)
@@ -98,7 +102,7 @@ def simulated(constants: Constants, *, workers: int, call: float, seed: int = 0)
         for _ in range(_HANDS):
             heapq.heappush(back, (rng.uniform(0.5, 1.5) * call * rng.random(), each))
     now = 0.0
-    while now < _SECONDS:
+    while now < seconds:
         if line and (not back or free_at <= back[0][0]):
             each = line.popleft()
             begin = max(free_at, max(since[each][:1]))
@@ -121,8 +125,8 @@ def simulated(constants: Constants, *, workers: int, call: float, seed: int = 0)
             if not waiting[each]:
                 waiting[each] = True
                 line.append(each)
-    hands = workers * _HANDS * _SECONDS
-    return Outcome(done / _SECONDS, min(1.0, held / _SECONDS), idle / hands, repeated / _SECONDS / workers)
+    hands = workers * _HANDS * seconds
+    return Outcome(done / seconds, min(1.0, held / seconds), idle / hands, repeated / seconds / workers)
 
 
 def contention(quick: bool) -> Found:
@@ -132,7 +136,7 @@ def contention(quick: bool) -> Found:
     hundred: Outcome | None = None
     for workers in (4, 16, 100, 400):
         for call in (0.5, 2.0, 10.0):
-            found = simulated(constants, workers=workers, call=call)
+            found = simulated(constants, workers=workers, call=call, seconds=15.0 if quick else _SECONDS)
             hundred = found if (workers, call) == (100, 2.0) else hundred
             rows.append(
                 (

@@ -15,4 +15,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("places.RECORDED", folder)
         patch.setenv("EVALBUDGET_CACHE", str(tmp_path_factory.mktemp("cache")))
+        # which rank and ridge a history is given shows in no figure here, and takes half of the time
+        patch.setattr("evalbudget.races.prediction._selection.RANKS", (1,))
+        patch.setattr("evalbudget.races.prediction._selection.RIDGES", (3.0,))
         yield folder

@@ -24,8 +24,8 @@ SECTIONS = (
 def _recorded(data: Path) -> None:
     """A stand-in for the real recording, in its layout."""
     rng = np.random.default_rng(0)
-    human = np.clip(np.linspace(4, 2, 4)[:, None, None] + rng.standard_normal((4, 60, 3)), 1, 5)
-    scores = np.clip(human.mean(axis=2)[:, :, None, None] + 0.3 * rng.standard_normal((4, 60, 5, 1)), 1, 5)
+    human = np.clip(np.linspace(4, 2, 4)[:, None, None] + rng.standard_normal((4, 30, 3)), 1, 5)
+    scores = np.clip(human.mean(axis=2)[:, :, None, None] + 0.3 * rng.standard_normal((4, 30, 5, 1)), 1, 5)
     save(data, "hanna_multijudge", scores, reference=human)
 
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from tests.claims import binomial_claim, pinned, replications
+from tests.claims import binomial_claim, pinned, replications, variant
 
 from evalbudget import Design, Sampler
 from evalbudget.comparisons import GateSampler, Verdict
@@ -182,10 +182,11 @@ WRONG = {
     ("noisy judge", 0): 3,
     ("noisy judge", -1): 1,
 }
+PLAYED = {("pass or fail", 0), ("ratings", -1), ("skewed", -1), ("clustered", 0)}
 
 
 @pytest.mark.claim
-@pytest.mark.parametrize(("world", "times"), WRONG)
+@pytest.mark.parametrize(("world", "times"), [case if case in PLAYED else variant(*case) for case in WRONG])
 def test_wrong_verdicts_at_any_moment(sections: Any, world: str, times: int) -> None:
     R = replications(30, 2000)
     drawn = sections.WORLDS[world]

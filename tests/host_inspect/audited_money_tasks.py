@@ -8,7 +8,7 @@ from inspect_ai.model import get_model
 from inspect_ai.scorer import Score, Scorer, Target, mean, scorer
 from inspect_ai.solver import TaskState, generate
 
-LEVEL = {"paid/a": 6, "paid/b": 4}
+LEVEL = {"paid/a": 7, "paid/b": 3}
 
 
 def right(model: str, item: str) -> int:
@@ -35,5 +35,5 @@ def graded(items: int = 60, calls: int = 1) -> Task:
     return Task(
         dataset=MemoryDataset(samples, name="stories"),
         solver=[generate()] * calls,
-        scorer=[_by("grader", 2), _by("panel", 0)],
+        scorer=[_by("grader", 1), _by("panel", 0)],
     )

@@ -23,7 +23,7 @@ from tests.host_inspect.paid_server import PRICE_LINE, PaidServer
 from evalbudget_inspect import budgeted
 from loopback import GARBLED, Fault
 
-BUDGET = 0.05
+BUDGET = 0.03
 SCENARIOS: dict[str, tuple[int, list[str]]] = {
     "hung up": (1, ["none"]),
     "all": (8, ["none", "500", "429", "garbled"]),

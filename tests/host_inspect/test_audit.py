@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 from inspect_ai.event import ErrorEvent, SandboxEvent, SpanBeginEvent
 from inspect_ai.log import EvalError, EvalSample, read_eval_log
 from inspect_ai.scorer import match, model_graded_fact, model_graded_qa
+from tests.claims import variant
 from tests.host_inspect.audited_tasks import human
 from tests.host_inspect.worlds import UNWATCHED
 
@@ -289,7 +290,10 @@ def test_humans_alone_may_be_a_scorer_and_need_no_judge(folder: Path) -> None:
 TRUTH = "[0.01, 0.04]"
 
 
-@pytest.mark.parametrize("allocator", [each.value for each in Allocator])
+@pytest.mark.parametrize(
+    "allocator",
+    [each.value if each.value == "oracle" else variant(each.value) for each in Allocator],
+)
 def test_pp_lucb_runs_by_every_allocator(folder: Path, allocator: str) -> None:
     """As published, step by step, with a scorer that labels; then its store gives the verdict again."""
     options = [f"allocator={allocator}", "pulls=6", "rho=.5", *([f"truth={TRUTH}"] * (allocator == "oracle"))]
@@ -354,24 +358,24 @@ def test_pp_lucb_pauses_for_humans_and_goes_on_after_a_kill(
 
 
 def test_a_policy_of_a_plugin_runs_from_the_first_answer_to_the_verdict(folder: Path) -> None:
-    command = [*ALONE, "-T", "items=60", "--sampler", "fixed-share"]
+    command = [*ALONE, "-T", "items=40", "--sampler", "fixed-share"]
     command += ["--sampler-option", "share=.5"]
     first = CliRunner(env=UNWATCHED).invoke(cli, command)
     assert first.exit_code == 3, first.output
-    assert calls(folder).total() == 120
+    assert calls(folder).total() == 80
     status = CliRunner().invoke(cli, ["audit", "status", "a.sqlite"])
     assert "fixed-share" in status.output
     wanted = label_all()
-    assert 40 <= wanted <= 80
+    assert 26 <= wanted <= 54
     last = CliRunner(env=UNWATCHED).invoke(cli, command)
     assert last.exit_code == 0, last.output
     assert "mockllm/good is the best" in last.output
-    assert calls(folder).total() == 120
+    assert calls(folder).total() == 80
     with AuditStore.open("a.sqlite") as store:
         found = weigh(store)
         assert found.outcome == "best"
         assert found.interval.startswith("normal intervals, for one look at the end")
-        assert found.cost == 120 + 20 * wanted
+        assert found.cost == 80 + 20 * wanted
         design = store.design
     refused = CliRunner().invoke(cli, [*command[:-1], "share=.6"])
     assert "share: 0.6 here, 0.5 there" in refused.stderr
@@ -451,7 +455,7 @@ def test_an_auditor_that_fails_is_said_and_its_other_labels_are_kept(
 
 
 def test_a_scorer_of_the_task_labels_what_the_coins_ask_for_and_nothing_else(folder: Path) -> None:
-    done = run("--labels-from", "panel", "-T", "items=200", task="paneled")
+    done = run("--labels-from", "panel", "-T", "items=100", task="paneled")
     assert done.exit_code == 0, done.output
     assert "mockllm/good is the best" in done.output
     audited = Counter(line for line in calls(folder).elements() if line.startswith("panel"))
@@ -459,7 +463,7 @@ def test_a_scorer_of_the_task_labels_what_the_coins_ask_for_and_nothing_else(fol
     with AuditStore.open("a.sqlite") as store:
         labels = store.labels.counting()
         draws = {draw.index: draw for draw in store.draws.all()}
-        assert len(store.design.items) == 200
+        assert len(store.design.items) == 100
         assert store.progress().by == {"scorer panel": audited.total()}
         assert all(draws[index].wanted for index in labels)
         for index, label in labels.items():

@@ -220,7 +220,7 @@ def test_a_judge_off_the_scale_is_found_at_the_first_score(
 
 
 def test_another_judge_is_refused_and_both_are_named(folder: Path) -> None:
-    role = ("--model-role", "grader=mockllm/strict", "-T", "items=30", "--sampler-option", "pilot=8")
+    role = ("--model-role", "grader=mockllm/strict", "-T", "items=16", "--sampler-option", "pilot=8")
     assert run(*role).exit_code == 3
     paid = calls(folder, "")
     for changed, words in (

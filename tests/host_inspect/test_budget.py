@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from inspect_ai.model import get_model
 from inspect_ai.solver import Solver, TaskState, generate
+from tests.claims import variant
 from tests.host_inspect.race_tasks import run as run_all
 from tests.host_inspect.worlds import solving
 
@@ -31,7 +32,13 @@ def flaky(calls: Counter[str], *, first: int) -> Solver:
 
 @pytest.mark.parametrize(
     ("max_samples", "sampler"),
-    [(1, "eb-bernstein"), (3, "uniform"), (None, "eb-bernstein"), (500, "uniform"), (500, "eb-bernstein")],
+    [
+        (1, "eb-bernstein"),
+        variant(3, "uniform"),
+        variant(None, "eb-bernstein"),
+        (500, "uniform"),
+        variant(500, "eb-bernstein"),
+    ],
 )
 def test_spends_exactly_the_budget(
     make_task: Any, run: Any, cells: Any, diagnostics: Any, calls: Any, max_samples: int | None, sampler: str
@@ -51,7 +58,7 @@ def test_noisy_items_are_asked_more(make_task: Any, run: Any, diagnostics: Any) 
     assert min(counts[f"item-{i}"] for i in (0, 3)) > 1.4 * max(counts[f"item-{i}"] for i in (1, 2, 4, 5))
 
 
-@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+@pytest.mark.parametrize("backend", [variant("asyncio"), "trio"])
 def test_both_async_backends_decide_alike(
     make_task: Any, run: Any, readings: Any, monkeypatch: pytest.MonkeyPatch, backend: str
 ) -> None:
@@ -61,7 +68,7 @@ def test_both_async_backends_decide_alike(
     assert len(readings(log)) == 32
 
 
-@pytest.mark.parametrize("epochs", [1, 2, 6])
+@pytest.mark.parametrize("epochs", [variant(1), variant(2), 6])
 def test_epochs_are_minimum_repeats(make_task: Any, run: Any, diagnostics: Any, epochs: int) -> None:
     warmup = Config.of(budget=99).fixed_repeats
     ours = diagnostics(run(budgeted(make_task(), budget=56), epochs=epochs))
@@ -71,22 +78,24 @@ def test_epochs_are_minimum_repeats(make_task: Any, run: Any, diagnostics: Any, 
 
 
 def test_limit_and_sample_id_choose_the_items(make_task: Any, run: Any, cells: Any) -> None:
-    limited = run(budgeted(make_task(), budget="10x"), limit=3)
+    limited = run(budgeted(make_task(), budget="4x"), limit=3)
     assert {item for item, _ in cells(limited)} == {"item-0", "item-1", "item-2"}
-    assert len(cells(limited)) == 30
-    chosen = run(budgeted(make_task(), budget="10x"), sample_id=["item-4", "item-6"])
+    assert len(cells(limited)) == 12
+    chosen = run(budgeted(make_task(), budget="4x"), sample_id=["item-4", "item-6"])
     assert {item for item, _ in cells(chosen)} == {"item-4", "item-6"}
-    assert len(cells(chosen)) == 20
+    assert len(cells(chosen)) == 8
 
 
 def test_no_log_samples(make_task: Any, run: Any, metrics: Any, calls: Any) -> None:
-    log = run(budgeted(make_task(), budget=40), log_samples=False)
+    log = run(budgeted(make_task(6), budget=20), log_samples=False)
     assert log.status == "success"
-    assert calls(log, "simulated/judge") == 40
-    assert metrics(log)["readings"] == 40
+    assert calls(log, "simulated/judge") == 20
+    assert metrics(log)["readings"] == 20
 
 
-@pytest.mark.parametrize(("max_samples", "retry_on_error"), [(1, 0), (None, 0), (None, 1), (1, 2)])
+@pytest.mark.parametrize(
+    ("max_samples", "retry_on_error"), [variant(1, 0), (None, 0), variant(None, 1), (1, 2)]
+)
 def test_failing_samples_cost_and_never_exceed(
     make_task: Any, run: Any, readings: Any, diagnostics: Any, retry_on_error: int, max_samples: int | None
 ) -> None:
@@ -112,7 +121,7 @@ def test_failing_samples_cost_and_never_exceed(
         assert ours["closed_items"] == []
 
 
-@pytest.mark.parametrize("repeat", ["generation", "judge"])
+@pytest.mark.parametrize("repeat", ["generation", variant("judge")])
 def test_a_judge_that_fails_or_cannot_be_parsed(
     make_task: Any, run: Any, readings: Any, cells: Any, diagnostics: Any, metrics: Any, repeat: str
 ) -> None:
@@ -154,25 +163,25 @@ def test_scores_outside_the_declared_range_count_as_failed(
 def test_several_models_each_have_their_own_budget(make_task: Any, tmp_path: Any) -> None:
     models = [get_model(f"simulated/{name}", memoize=False) for name in "abc"]
     roles = {"grader": get_model("simulated/judge", memoize=False)}
-    logs = run_all(budgeted(make_task(), budget=30), models, tmp_path, model_roles=roles)
+    logs = run_all(budgeted(make_task(4), budget=12), models, tmp_path, model_roles=roles)
     assert [log.eval.model for log in logs] == ["simulated/a", "simulated/b", "simulated/c"]
     for log in logs:
         assert log.status == "success"
-        assert len(log.samples or []) == 30
+        assert len(log.samples or []) == 12
         assert log.eval.task == "rating"
         assert log.eval.dataset.name == "stories"
 
 
 def test_integer_ids_and_a_dataset_without_ids(make_task: Any, run: Any, cells: Any) -> None:
-    log = run(budgeted(make_task(ids=[3, 1, 2]), budget=30))
+    log = run(budgeted(make_task(ids=[3, 1, 2]), budget=12))
     assert log.status == "success"
-    assert len(set(cells(log))) == 30
+    assert len(set(cells(log))) == 12
     task = make_task()
     for sample in task.dataset:
         sample.id = None
-    log = run(budgeted(task, budget=40))
+    log = run(budgeted(task, budget=24))
     assert log.status == "success"
-    assert len(set(cells(log))) == 40
+    assert len(set(cells(log))) == 24
 
 
 def test_several_solvers_and_a_setup_of_the_tasks_own(make_task: Any, run: Any) -> None:

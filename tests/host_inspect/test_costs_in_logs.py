@@ -36,7 +36,7 @@ def test_a_run_in_money_is_replayed_in_money(
 ) -> None:
     task = make_task(scorer=judged_by(lambda: get_model(role="grader")))
     run(
-        budgeted(task, budget="$0.3", prices=prices, sampler="uniform"),
+        budgeted(task, budget="$0.2", prices=prices, sampler="uniform"),
         model=paid_model("w", "here"),
         model_roles={"grader": paid_model("j", "here")},
         max_samples=4,
@@ -75,7 +75,7 @@ def test_a_plan_takes_the_prices_of_its_pilot(
     task = make_task(scorer=judged_by(lambda: get_model(role="grader")))
     judges = [paid_model(name, "here") for name in ("j", "k")]
     run(
-        budgeted(task, budget="$0.4", prices=prices, judges=judges, sampler="uniform"),
+        budgeted(task, budget="$0.15", prices=prices, judges=judges, sampler="uniform"),
         model=paid_model("w", "here"),
         model_roles={"grader": judges[0]},
         max_samples=4,

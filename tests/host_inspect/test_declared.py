@@ -27,6 +27,7 @@ from inspect_ai.scorer import (
     stderr,
 )
 from inspect_ai.solver import TaskState
+from tests.claims import variant
 from tests.host_inspect.race_tasks import QUIET
 from tests.host_inspect.worlds import COMMAND, entry_of, rows_of, scoring, solving
 
@@ -110,7 +111,7 @@ def core_rows(log: EvalLog, name: str, *, key: str | None = None, cluster: str |
 # clusters
 
 
-@pytest.mark.parametrize(("scorer", "options"), [(coin, {}), (by_ci, {"sampler": "uniform"})])
+@pytest.mark.parametrize(("scorer", "options"), [(coin, {}), variant(by_ci, {"sampler": "uniform"})])
 def test_the_clusters_that_metrics_declare_decide_the_interval(
     scorer: Callable[[], Scorer], options: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -129,7 +130,7 @@ def test_the_clusters_that_metrics_declare_decide_the_interval(
 
 
 def test_each_key_of_a_score_has_the_clusters_of_its_own_metrics(tmp_path: Path) -> None:
-    log = run(budgeted(passages(both), budget="4x", sampler="uniform", score="both.style"), tmp_path)
+    log = run(budgeted(passages(both), budget="2x", sampler="uniform", score="both.style"), tmp_path)
     assert log.results is not None
     scores = {score.name: score.metrics for score in log.results.scores if "eb/estimate" in score.metrics}
     for key, cluster in {"read": "passage", "style": None}.items():
@@ -263,11 +264,11 @@ def twenty(reducer: Any, epochs: int = 3) -> Task:
     )
 
 
-@pytest.mark.parametrize(("reducer", "name"), [("max", "max"), (at_least(2), "at_least_2")])
+@pytest.mark.parametrize(("reducer", "name"), [variant("max", "max"), (at_least(2), "at_least_2")])
 def test_a_reducer_is_named_as_another_quantity(
     reducer: Any, name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    log = run(budgeted(twenty(reducer), budget="5x"), tmp_path)
+    log = run(budgeted(twenty(reducer), budget="4x"), tmp_path)
     assert f"the task reduces epochs by {name}; the budget is spent by the mean" in caplog.text
     said = " ".join(entry_of(log, "summary")["summary"]["text"].split())
     assert (
@@ -282,10 +283,10 @@ def test_a_reducer_is_named_as_another_quantity(
 
 
 def test_the_mean_of_even_readings_needs_no_word(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    log = run(budgeted(twenty("mean", 1), budget="3x", sampler="uniform"), tmp_path)
+    log = run(budgeted(twenty("mean", 1), budget="2x", sampler="uniform"), tmp_path)
     assert not entry_of(log, "summary")["summary"]["beside"]
     assert "another quantity" not in caplog.text
-    log = run(budgeted(twenty("mean", 1), budget="5x"), tmp_path)
+    log = run(budgeted(twenty("mean", 1), budget="3x"), tmp_path)
     beside, counts = (entry_of(log, key)[key] for key in ("summary", "per_item"))
     told = "Inspect's own rows of graded (accuracy, stderr) are of plain means, which are"
     uneven = min(counts["readings"]) < max(counts["readings"])
@@ -302,13 +303,13 @@ def test_a_reducer_does_not_decide(wanted: str) -> None:
 
 
 def test_a_reducer_that_raises_loses_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    log = run(budgeted(twenty(broken()), budget="5x", sampler="uniform"), tmp_path)
+    log = run(budgeted(twenty(broken()), budget="3x", sampler="uniform"), tmp_path)
     assert (
-        "reducer 'broken_reducer' failed on 5 readings of an item (ValueError: one score wanted"
+        "reducer 'broken_reducer' failed on 3 readings of an item (ValueError: one score wanted"
         in caplog.text
     )
     rows = rows_of(log, "graded")
     expected = core_rows(log, "graded", cluster=None)
     assert {row: rows[row] for row in expected} == pytest.approx(expected, abs=1e-12)
-    assert len(log.samples or []) == 100
+    assert len(log.samples or []) == 60
     assert log.eval.config.epochs_reducer == ["broken_reducer"]

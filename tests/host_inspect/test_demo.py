@@ -3,7 +3,7 @@ import math
 import re
 import subprocess
 from dataclasses import asdict
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -38,6 +38,7 @@ def test_examples_are_files_and_the_demos_task_is_one_of_them() -> None:
 CALLS = demo.ITEMS * demo.REPEATS
 
 
+@cache
 def bought(sampler: str, calls: int) -> ItemReadings:
     """What a run of the demo that makes so many calls, one at a time, brings; without a host."""
     samples = story_rating().dataset
@@ -71,16 +72,16 @@ def against(sampler: str, calls: int) -> dict[str, Any]:
 def test_demo_prints_what_two_real_runs_bought(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With a fourth of the calls: what comes of any number of them is computed below, as it is here."""
+    """With a tenth of the calls: what comes of any number of them is computed below, as it is here."""
     started = SimpleNamespace(Popen=partial(warm.Popen, host="inspect"), STDOUT=subprocess.STDOUT)
     monkeypatch.setattr(demo, "subprocess", started)
-    monkeypatch.setattr(demo, "REPEATS", demo.REPEATS // 4)
+    monkeypatch.setattr(demo, "REPEATS", demo.REPEATS // 10)
     cli.main(["demo", "--json", "--keep", str(tmp_path)], standalone_mode=False)
     said = capsys.readouterr()
     plain, budgeted = json.loads(said.out)
-    assert plain["calls"] == budgeted["calls"] == CALLS // 4
-    assert plain == pytest.approx(against("uniform", CALLS // 4), abs=1e-12)
-    assert budgeted == pytest.approx(against("auto", CALLS // 4), abs=1e-12)
+    assert plain["calls"] == budgeted["calls"] == CALLS // 10
+    assert plain == pytest.approx(against("uniform", CALLS // 10), abs=1e-12)
+    assert budgeted == pytest.approx(against("auto", CALLS // 10), abs=1e-12)
     assert "$ evalbudget inspect eval story_rating.py" in said.err
 
     # the estimate that the host prints is the demo's
@@ -94,7 +95,7 @@ def test_demo_prints_what_two_real_runs_bought(
         if "estimate" in score.metrics
     }
     assert told["estimate"] == pytest.approx(budgeted["estimate"], abs=1e-12)
-    readings, phased = bought("auto", CALLS // 4), {"allocation": Allocation.PHASED}
+    readings, phased = bought("auto", CALLS // 10), {"allocation": Allocation.PHASED}
     for name, estimate in (
         ("stderr", mean_over_sampled_items(readings, **phased)),
         ("repeats_stderr", mean_over_fixed_items(readings, **phased)),

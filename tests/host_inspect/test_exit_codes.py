@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from tests.claims import variant
 from tests.host_inspect.worlds import UNWATCHED
 
 from evalbudget.cli.main import cli
@@ -128,21 +129,21 @@ def test_no_model_is_not_done_and_an_unknown_one_is_refused(file: str) -> None:
 
 
 def test_a_goal_that_the_budget_did_not_do_for_is_undecided() -> None:
-    race = ("race", QUIZ, *MODELS, "--budget", "30", "--json", "-")
+    race = ("race", QUIZ, *MODELS, "--budget", "12", "--json", "-")
     assert run(*race).exit_code == 0
     assert run(*race, "--until-proved").exit_code == 3
-    known = ("eval", QUIZ, *MODELS, "--limit", "4", "--budget", "16", "--display", "none")
+    known = ("eval", QUIZ, *MODELS, "--limit", "3", "--budget", "9", "--display", "none")
     known += ("--score-range", "0..1")
     assert run(*known).exit_code == 0
     assert run(*known, "--until", "item±0.01").exit_code == 3
 
 
-@pytest.mark.parametrize("display", [(), ("--display", "rich")])
+@pytest.mark.parametrize("display", [variant(()), ("--display", "rich")])
 def test_json_on_standard_output_is_json_alone(display: tuple[str, ...]) -> None:
-    race = run("race", QUIZ, *MODELS, "--budget", "30", "--json", "-", *display)
-    assert json.loads(race.stdout)["spent"] == 30
+    race = run("race", QUIZ, *MODELS, "--budget", "12", "--json", "-", *display)
+    assert json.loads(race.stdout)["spent"] == 12
     gate = ("gate", QUIZ, "--model", "simulated/elm", *MODELS[2:], "--baseline-model", "simulated/alder")
-    gated = run(*gate, "--margin", "0.5", "--budget", "40", "--json", "-", *display)
+    gated = run(*gate, "--margin", "0.5", "--budget", "20", "--json", "-", *display)
     assert json.loads(gated.stdout)["exit_code"] == gated.exit_code
     evaluated = run("eval", QUIZ, "--budget", "30", "--json", "-", *display)
     assert (evaluated.exit_code, evaluated.stdout) == (2, "")

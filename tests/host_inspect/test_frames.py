@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from inspect_ai.model import get_model
+from tests.claims import variant
 from tests.frames.libraries import rows
 
 import evalbudget
@@ -18,7 +19,9 @@ for library in ("narwhals", "pandas"):
     pytest.importorskip(library, reason=f"{library} is not installed")
 
 
-@pytest.mark.parametrize("options", [{}, {"sampler": "uniform"}, {"sampler": "robin", "pilot": 2}])
+@pytest.mark.parametrize(
+    "options", [{}, variant({"sampler": "uniform"}), variant({"sampler": "robin", "pilot": 2})]
+)
 def test_models_are_the_logs_own_numbers(
     run: Any, make_task: Any, metrics: Any, diagnostics: Any, options: dict[str, Any]
 ) -> None:
@@ -38,7 +41,7 @@ def test_models_are_the_logs_own_numbers(
 
 def test_a_panels_models_and_judges(run: Any, make_task: Any, metrics: Any) -> None:
     judges = [get_model(f"simulated/{name}", mean=m, memoize=False) for name, m in (("x", 3), ("y", 6))]
-    log = run(budgeted(make_task(), budget=64, judges=judges))
+    log = run(budgeted(make_task(), budget=32, judges=judges))
     scores, told = evalbudget.read(log.location), metrics(log)
     (row,) = rows(scores.models())
     assert row["rater"] == "panel"

@@ -21,7 +21,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 from inspect_ai.log import EvalSample
-from tests.claims import replications
+from tests.claims import replications, variant
 from tests.host_inspect.race_tasks import quiz, three
 from tests.host_inspect.race_tasks import run as run_race
 from tests.hostile.damage import FULL, always_the_same, check_damage, check_linear, refusal
@@ -85,7 +85,7 @@ def test_a_log_after_any_damage(run: Any, make_task: Any, tmp_path: Path) -> Non
     where = [("header.json", ("results", *p)) for p in places(loaded["header.json"]["results"]) if p]
     where += [("summaries.json", (0, *p)) for p in places(loaded["summaries.json"][0]) if p]
 
-    @always_the_same(replications(120, FULL))
+    @always_the_same(replications(50, FULL))
     @given(st.sampled_from(where), st.sampled_from(VALUES))
     def altered(at: tuple[str, Place], value: object) -> None:
         name, place = at
@@ -117,7 +117,7 @@ def test_a_leaderboard_after_any_damage(tmp_path: Path, caplog: pytest.LogCaptur
     assert "simulated/b" in board(folder)
     where = [p for p in places(header["results"]) if "race" in p or p[-1:] == ("evalbudget",)]
 
-    @always_the_same(replications(80, FULL))
+    @always_the_same(replications(40, FULL))
     @given(st.sampled_from(where), st.sampled_from(VALUES))
     def altered(at: Place, value: object) -> None:
         results = changed(header["results"], at, value)
@@ -198,7 +198,7 @@ def test_what_is_no_file_in_a_folder_of_logs_is_left_out_and_named(
         assert "is no file, but a pipe, a device, a socket" in refusal(partial(open_scores, path), path)
 
 
-@pytest.mark.parametrize("declares", [None, 10])
+@pytest.mark.parametrize("declares", [variant(None), 10])
 @pytest.mark.parametrize("name", ["header.json", "summaries.json", "samples/item-0_epoch_1.json"])
 def test_a_log_that_unpacks_to_more_than_the_memory_holds(
     run: Any, make_task: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, declares: int | None

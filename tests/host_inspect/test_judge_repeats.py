@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from inspect_ai.model import get_model
 from inspect_ai.solver import Solver, TaskState
+from tests.claims import variant
 from tests.host_inspect.worlds import retried, solving
 
 from evalbudget_inspect import budgeted
@@ -28,7 +29,7 @@ def once_in_a_while(failing: set[tuple[str, int]], ran: Counter[str]) -> Solver:
     return solving(attempt, generates=True)
 
 
-@pytest.mark.parametrize(("max_samples", "epochs"), [(1, 3), (3, 1), (None, 3)])
+@pytest.mark.parametrize(("max_samples", "epochs"), [variant(1, 3), (3, 1), variant(None, 3)])
 def test_each_item_is_generated_once(
     make_task: Any, run: Any, calls: Any, cells: Any, max_samples: int | None, epochs: int
 ) -> None:
@@ -42,7 +43,9 @@ def test_each_item_is_generated_once(
         assert sample.messages[-1].text == answers[str(sample.id)]
 
 
-@pytest.mark.parametrize(("max_samples", "retry_on_error"), [(1, 1), (3, 0), (None, 0), (None, 1)])
+@pytest.mark.parametrize(
+    ("max_samples", "retry_on_error"), [(1, 1), variant(3, 0), (None, 0), variant(None, 1)]
+)
 def test_a_generation_that_fails_passes_the_turn_on(
     make_task: Any, run: Any, readings: Any, max_samples: int | None, retry_on_error: int
 ) -> None:
@@ -68,7 +71,7 @@ def test_a_generation_that_fails_passes_the_turn_on(
             assert sample.metadata["draft"] == int(kept[str(sample.id)].rpartition(" ")[2])
 
 
-@pytest.mark.parametrize("max_samples", [1, None])
+@pytest.mark.parametrize("max_samples", [variant(1), None])
 def test_a_retry_does_not_generate_again(
     task_file: Path, run: Any, calls: Any, cells: Any, max_samples: int | None
 ) -> None:

@@ -27,6 +27,7 @@ from inspect_ai.scorer import (
     scorer,
 )
 from inspect_ai.solver import Generate, Solver, TaskState, generate, solver
+from tests.claims import variant
 from tests.host_inspect.worlds import retried, scoring
 
 from evalbudget import Allocation
@@ -198,8 +199,8 @@ def noisy(items: int = 12) -> Task:
     ("sampler", "repeat", "max_samples"),
     [  # every two of them meet
         ("eb-bernstein", "generation", 1),
-        ("eb-bernstein", "judge", 7),
-        ("rating-kernel", "generation", 7),
+        variant("eb-bernstein", "judge", 7),
+        variant("rating-kernel", "generation", 7),
         ("rating-kernel", "judge", 1),
     ],
 )
@@ -238,7 +239,7 @@ def test_repeats_go_where_scores_vary_whoever_judges(
 
 def test_an_adaptive_run_with_judges_can_be_retried(task_file: Path, run: Any, diagnostics: Any) -> None:
     names = ["simulated/a", "simulated/b", "simulated/c"]
-    arguments = {"task": str(task_file), "budget": 60, "judges": names, "sampler": "eb-bernstein"}
+    arguments = {"task": str(task_file), "budget": 36, "judges": names, "sampler": "eb-bernstein"}
     failed = run(
         "evalbudget_inspect/budgeted",
         task_args=arguments,
@@ -249,10 +250,10 @@ def test_an_adaptive_run_with_judges_can_be_retried(task_file: Path, run: Any, d
     assert failed.status == "error"
     again = retried(failed, max_samples=1)
     assert seats(failed).items() <= seats(again).items()
-    assert diagnostics(again)["spent"] == 60
+    assert diagnostics(again)["spent"] == 36
 
 
-@pytest.mark.parametrize("epochs", [1, 3])
+@pytest.mark.parametrize("epochs", [variant(1), 3])
 def test_without_a_budget_the_hosts_epochs_are_all_there_is(
     run: Any, metrics: Any, diagnostics: Any, epochs: int
 ) -> None:
@@ -313,7 +314,7 @@ def test_a_judge_that_always_fails_is_reported(run: Any, metrics: Any, diagnosti
     assert any("'simulated/kind' failed in all" in note for note in ours["notes"])
 
 
-@pytest.mark.parametrize("sampler", ["uniform", "eb-bernstein"])
+@pytest.mark.parametrize("sampler", [variant("uniform"), "eb-bernstein"])
 def test_a_dead_judge_is_asked_no_more(
     run: Any, metrics: Any, diagnostics: Any, warnings_of_plugin: list[str], sampler: str
 ) -> None:
@@ -502,7 +503,7 @@ def test_what_cannot_run_is_refused_before_a_call(
         ({"budget": "1x"}, "rotated, one score per item"),
         ({"budget": "2x", "repeat": "judge"}, "one generation"),
         ({"budget": "3x", "rotation": "all", "repeat": "judge"}, "crossed, one generation"),
-        ({"budget": "6x", "rotation": "all", "repeat": "judge"}, "crossed, one generation"),
+        variant({"budget": "6x", "rotation": "all", "repeat": "judge"}, "crossed, one generation"),
     ],
 )
 def test_a_log_is_a_pilot(run: Any, metrics: Any, options: dict[str, Any], design: str) -> None:
@@ -558,17 +559,17 @@ def test_a_finished_log_can_be_scored_again_by_the_roles_own_judge(run: Any) -> 
 
 
 def test_failures_change_no_seat(run: Any, diagnostics: Any) -> None:
-    calm = seats(run(budgeted(task(), budget=60, judges=panel())))
+    calm = seats(run(budgeted(task(), budget=36, judges=panel())))
     for retry_on_error in (0, 1):
         shaky = [get_model(name, mean=5.0, fail=0.15, unparsed=0.1, memoize=False) for name in JUDGES]
         options = {"fail_on_error": False, "retry_on_error": retry_on_error}
-        log = run(budgeted(task(), budget=60, judges=shaky), **options)
+        log = run(budgeted(task(), budget=36, judges=shaky), **options)
         assert log.status == "success"
         found = seats(log)
         shared = found.keys() & calm.keys()
-        assert len(shared) > 30
+        assert len(shared) > 18
         assert all(found[cell] == calm[cell] for cell in shared)
         per_judge = diagnostics(log)["panel"]["per_judge"].values()
         again = sum(len(sample.error_retries or []) for sample in log.samples or [])
         assert sum(entry["failed"] for entry in per_judge) == diagnostics(log)["failed"] - again > 0
-        assert all(entry["calls"] > 10 for entry in per_judge)
+        assert all(entry["calls"] > 6 for entry in per_judge)

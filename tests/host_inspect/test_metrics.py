@@ -9,6 +9,7 @@ import pytest
 from inspect_ai import score as host_score
 from inspect_ai.log import EvalLog, recompute_metrics
 from inspect_ai.scorer import Scorer, accuracy, mean, stderr, value_to_float
+from tests.claims import variant
 from tests.host_inspect.worlds import scoring
 
 from evalbudget import Allocation
@@ -55,9 +56,9 @@ def _table(
     ("options", "kind"),
     [
         ({"sampler": "uniform"}, Allocation.FIXED),
-        ({"sampler": "robin", "pilot": 2}, Allocation.ADAPTIVE),
+        variant({"sampler": "robin", "pilot": 2}, Allocation.ADAPTIVE),
         ({}, Allocation.PHASED),
-        ({"sampler": "eb-bernstein"}, Allocation.PHASED),
+        variant({"sampler": "eb-bernstein"}, Allocation.PHASED),
     ],
 )
 def test_metrics_against_the_estimators(
@@ -96,7 +97,7 @@ def test_metrics_against_the_estimators(
 def test_per_item_columns_against_the_samples(
     make_task: Any, run: Any, readings: Any, diagnostics: Any
 ) -> None:
-    log = run(budgeted(make_task(), budget=90), judge={"unparsed": 0.05})
+    log = run(budgeted(make_task(), budget=56), judge={"unparsed": 0.05})
     columns = diagnostics(log)["per_item"]
     names = [f"item-{i}" for i in range(8)]
     assert columns["id"] == names
@@ -152,7 +153,7 @@ def test_several_scorers_all_get_metrics(make_task: Any, run: Any, metrics: Any,
     ("scorers", "score", "drives"),
     [
         ([graded(), length()], None, "graded"),
-        ([length(), graded()], "graded", "graded"),
+        variant([length(), graded()], "graded", "graded"),
         ([length(), rubric()], "rubric.depth", "rubric.depth"),
         ([label(), wild_rubric()], "wild_rubric.depth", "wild_rubric.depth"),
     ],
@@ -187,7 +188,9 @@ def test_a_scorer_without_a_score_for_some(make_task: Any, run: Any, diagnostics
     assert ours["readings"] + ours["failed"] == ours["spent"] == 24
 
 
-@pytest.mark.parametrize("reducer", ["mean", "max", ["mean", "mode"], "at_least_2", "pass_at_2"])
+@pytest.mark.parametrize(
+    "reducer", [variant("mean"), variant("max"), ["mean", "mode"], "at_least_2", variant("pass_at_2")]
+)
 def test_epoch_reducers_of_the_task(make_task: Any, run: Any, metrics: Any, reducer: Any) -> None:
     from inspect_ai import Epochs
 

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from inspect_ai import Task
 from inspect_ai.model import CachePolicy, ModelCost, ModelInfo, get_model, set_model_info
 from inspect_ai.solver import Generate, Solver, TaskState, generate, solver
+from tests.claims import variant
 from tests.host_inspect.paid_model import Till, judged_by, paid_model, self_rated, tills
 from tests.host_inspect.worlds import UNWATCHED
 
@@ -59,7 +60,7 @@ def test_the_bill_is_never_above_the_cap_and_nearly_all_of_it_is_used(
     task = _ask(make_task, solver=_asks_twice(), scorer=judged_by(lambda: get_model(role="grader")))
     latency = 0.002 if at_once == 1 else 0.02  # long enough to overlap on a busy machine
     log = run(
-        budgeted(task, budget="$0.5", prices=prices, sampler="uniform"),
+        budgeted(task, budget="$0.3", prices=prices, sampler="uniform"),
         model=_paid(refuses=0.1, latency=latency),
         model_roles={"grader": _paid("j", refuses=0.1, latency=latency)},
         max_samples=at_once,
@@ -67,7 +68,7 @@ def test_the_bill_is_never_above_the_cap_and_nearly_all_of_it_is_used(
     )
     assert log.status == "success"
     ours = diagnostics(log, "judged")
-    assert 0.97 * 0.5 <= ours["spent"] <= 0.5
+    assert 0.95 * 0.3 <= ours["spent"] <= 0.3
     assert ours["spent"] == pytest.approx(till.total)
     assert ours["stop_reason"] == "budget used up"
     rows = {row["model"]: row for row in ours["costs"]}
@@ -109,15 +110,15 @@ def test_calls_that_bring_no_reply_and_retries_of_samples_are_on_the_bill(
     assert 0 <= ours["wasted"] < ours["spent"]
 
 
-@pytest.mark.parametrize("said", ["missing", "nothing", "negative"])
+@pytest.mark.parametrize("said", ["missing", variant("nothing"), "negative"])
 def test_usage_that_is_missing_or_wrong_counts_at_the_worst_and_is_said(
     make_task: Any, run: Any, diagnostics: Any, till: Till, prices: str, said: str
 ) -> None:
-    log = run(budgeted(_ask(make_task), budget="$0.2", prices=prices), model=_paid(said=said), max_samples=4)
+    log = run(budgeted(_ask(make_task), budget="$0.15", prices=prices), model=_paid(said=said), max_samples=4)
     ours = diagnostics(log, "self_rated")
     (row,) = ours["costs"]
     assert row["unknown"] == row["calls"] == till.calls("w")
-    assert till.total < ours["spent"] <= 0.2
+    assert till.total < ours["spent"] <= 0.15
     text = " ".join(ours["summary"]["text"].split())
     assert "whose usage nobody said count as the most that they can cost" in text
 
@@ -182,17 +183,17 @@ def test_an_item_above_the_whole_budget_does_not_end_the_run(
     task = _ask(make_task)
     task.dataset[3].input = "word " * 12_000
     log = run(
-        budgeted(task, budget="$0.3", prices=prices, sampler="uniform"),
+        budgeted(task, budget="$0.15", prices=prices, sampler="uniform"),
         model=_paid(),
         max_samples=1,
         max_connections=1,
     )
     ours = diagnostics(log, "self_rated")
-    assert 0.97 * 0.3 <= till.total <= 0.3
+    assert 0.95 * 0.15 <= till.total <= 0.15
     assert ours["spent"] == pytest.approx(till.total)
     assert ours["failed"] >= 1
     said = {sample.limit.reason for sample in log.samples if sample.limit and sample.id == "item-3"}
-    assert any("more than the budget of $0.30" in reason for reason in said)
+    assert any("more than the budget of $0.15" in reason for reason in said)
 
 
 def test_a_call_that_cannot_be_measured_is_not_made(
@@ -306,7 +307,7 @@ def _ends(path: Path) -> list[str]:
     return [line for line in path.read_text().splitlines() if '"end"' in line]
 
 
-@pytest.mark.parametrize("at_once", [1, None])
+@pytest.mark.parametrize("at_once", [variant(1), None])
 def test_a_sample_of_the_items_is_as_large_as_the_money_pays_for(
     make_task: Any, run: Any, diagnostics: Any, till: Till, prices: str, at_once: int | None
 ) -> None:

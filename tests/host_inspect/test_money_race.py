@@ -17,6 +17,7 @@ from click.testing import CliRunner
 from inspect_ai import eval_set
 from inspect_ai.log import EvalLog, read_eval_log, write_eval_log
 from inspect_ai.model import get_model
+from tests.claims import variant
 from tests.host_inspect.paid_model import Till, judged_by, paid_model, self_rated, tills
 from tests.host_inspect.race_tasks import QUIET, board, quiz, run
 from tests.host_inspect.worlds import UNWATCHED
@@ -122,7 +123,7 @@ def test_samples_of_several_calls_end_in_order_where_the_money_does(
     assert "was for evaluations that were cut off, which have no score" in paid
 
 
-@pytest.mark.parametrize("at_once", [1, 20])
+@pytest.mark.parametrize("at_once", [variant(1), 20])
 def test_retries_and_replies_that_never_came_count_at_the_most(
     till: Till, prices: str, tmp_path: Path, at_once: int
 ) -> None:
@@ -178,26 +179,26 @@ def _cut_off(logs: list[EvalLog], names: set[str]) -> None:
             write_eval_log(log)
 
 
-@pytest.mark.parametrize("names", ["abc", "ac"])
+@pytest.mark.parametrize("names", [variant("abc"), "ac"])
 def test_an_unfinished_race_goes_on_with_its_bill(
     till: Till, prices: str, tmp_path: Path, names: str
 ) -> None:
-    first = _eval_set(tmp_path / "logs", _race("$0.1", prices=prices), _arms())
-    assert till.total <= 0.1
+    first = _eval_set(tmp_path / "logs", _race("$0.06", prices=prices), _arms())
+    assert till.total <= 0.06
     (path,) = (tmp_path / "logs").glob(".evalbudget-race-*.bill")
     _cut_off(first, {f"paid/{name}" for name in names})
     with path.open("a") as file:  # a call that the kill cut off
         file.write('{"hold": 10000, "model": "paid/a", "most": 0.01, "sample": "x", "role": ""}\n')
-    again = _eval_set(tmp_path / "logs", _race("$0.2", prices=prices), _arms())
+    again = _eval_set(tmp_path / "logs", _race("$0.12", prices=prices), _arms())
     assert {log.status for log in again} == {"success"}
     found = board(again)
     assert found.paid == pytest.approx(till.total + 0.01)
-    assert 0.15 < found.paid <= 0.2
+    assert 0.09 < found.paid <= 0.12
     assert [path] == list((tmp_path / "logs").glob(".evalbudget-race-*.bill"))
 
 
 def test_a_race_that_goes_on_needs_its_bill(till: Till, prices: str, tmp_path: Path) -> None:
-    first = _eval_set(tmp_path / "logs", _race("$0.1", prices=prices), _arms())
+    first = _eval_set(tmp_path / "logs", _race("$0.05", prices=prices), _arms())
     _cut_off(first, {"paid/a", "paid/b", "paid/c"})
     (path,) = (tmp_path / "logs").glob(".evalbudget-race-*.bill")
     path.unlink()
@@ -238,6 +239,7 @@ def quiz() -> Task:
 """
 
 
+@pytest.mark.variant
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_stopped_and_run_again(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("_sent", "generate"):  # the task's file replaces it, in this process, too

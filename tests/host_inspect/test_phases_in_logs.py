@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from inspect_ai.log import EvalLog
+from tests.claims import variant
 from tests.host_inspect.worlds import retried
 
 from evalbudget_inspect.host.scoring import SHARE
@@ -19,7 +20,7 @@ def asked_in(log: EvalLog) -> dict[Cell, int]:
     return {(str(s.id), s.epoch): s.metadata.get(SHARE, {"phase": 0})["phase"] for s in samples}
 
 
-@pytest.mark.parametrize("repeat", ["generation", "judge"])
+@pytest.mark.parametrize("repeat", ["generation", variant("judge")])
 def test_a_cell_that_failed_keeps_the_phase_it_was_asked_in(task_file: Any, run: Any, repeat: str) -> None:
     log = run(
         "evalbudget_inspect/budgeted",

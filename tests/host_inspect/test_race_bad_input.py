@@ -227,11 +227,11 @@ def test_history_from_logs_is_of_other_runs(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setenv("EVALBUDGET_CACHE", str(tmp_path / "cache"))
     folder = tmp_path / "logs"
     earlier = [model(f"old-{i}", 0.2 + 0.1 * i) for i in range(6)]
-    run(quiz(15), earlier, folder)
-    raced = race(quiz(15), budget=30, history=str(folder), batch=4)
+    run(quiz(8), earlier, folder)
+    raced = race(quiz(8), budget=20, history=str(folder), batch=4)
     logs = run(raced, three(), folder)  # its own logs stand in the same folder, half written
     assert "of 6 models" in board(logs).notes[0]
-    nothing = run(race(quiz(15, name="new"), budget=30, history=str(folder), batch=4), three(), folder)
+    nothing = run(race(quiz(8, name="new"), budget=20, history=str(folder), batch=4), three(), folder)
     assert board(nothing).notes[0].startswith("history ignored:")
 
 

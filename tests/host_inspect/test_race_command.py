@@ -38,9 +38,9 @@ def _cells(logs: list[EvalLog]) -> Any:
 
 def test_by_flag_and_by_registry(tmp_path: Path) -> None:
     flag, entry = tmp_path / "flag", tmp_path / "entry"
-    common = [*MODELS, "--limit", "30", "--display", "none", "--no-log-realtime"]
+    common = [*MODELS, "--limit", "12", "--display", "none", "--no-log-realtime"]
     done = _command(
-        *(str(QUIZ), "--sampler", "ucb-e", "--batch", "4", "--budget", "45"),
+        *(str(QUIZ), "--sampler", "ucb-e", "--batch", "4", "--budget", "18"),
         *("--json", str(tmp_path / "board.json"), "--log-dir", str(flag), *common),
     )
     assert done.returncode == 0, done.stderr
@@ -49,17 +49,17 @@ def test_by_flag_and_by_registry(tmp_path: Path) -> None:
         "evalbudget_inspect/race",
         MODELS[1].split(","),
         entry,
-        task_args={"task": str(QUIZ), "budget": 45, "sampler": "ucb-e", "evalbudget.batch": 4},
+        task_args={"task": str(QUIZ), "budget": 18, "sampler": "ucb-e", "evalbudget.batch": 4},
         model_args={"bernoulli": True},
-        limit=30,
+        limit=12,
     )
-    assert attempts(_logs(flag)) == 45
+    assert attempts(_logs(flag)) == 18
     assert _cells(_logs(flag)) == _cells(native)
     found = json.loads((tmp_path / "board.json").read_text())
     assert found == json.loads(json.dumps(board(_logs(flag)).as_json))
-    assert found["spent"] == 45
+    assert found["spent"] == 18
     words = " ".join(done.stdout.split())
-    assert "45 of the budget of 45 evaluations; 50% of the whole grid of 90 (3 models x 30 items)" in words
+    assert "18 of the budget of 18 evaluations; 50% of the whole grid of 36 (3 models x 12 items)" in words
     assert found["sentence"] in words
     for name in ("alder", "elm", "ginkgo"):
         assert f"simulated/{name}" in done.stdout

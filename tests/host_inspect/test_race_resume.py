@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 from inspect_ai import eval_retry, eval_set
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log, write_eval_log
+from tests.claims import is_full, variant
 from tests.host_inspect.race_tasks import QUIET, attempts, board, cells, model, quiz, run, three, written
 from tests.host_inspect.worlds import COMMAND, UNWATCHED
 
@@ -103,7 +104,7 @@ def test_stopped_and_run_again(number: int, status: str, fail: float, tmp_path: 
         *("-M", "latency=0.2", "-M", f"fail={fail}"),  # time to be stopped in, also on a busy machine
     )
     quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    fresh = number == signal.SIGINT
+    fresh = number == signal.SIGINT and is_full()
     process = subprocess.Popen(command, **quiet) if fresh else warm.Popen(command, host="inspect", **quiet)
     before = _signal_at(process, folder, 24, number)
     assert {log.status for log in before} == {status}
@@ -131,6 +132,7 @@ def test_stopped_and_run_again(number: int, status: str, fail: float, tmp_path: 
         assert all(set(own) <= set(cells(whole)[name]) for name, own in cells(logs).items())
 
 
+@pytest.mark.variant
 def test_killed_twice_under_a_limit_pays_nothing_twice(tmp_path: Path) -> None:
     file, folder = tmp_path / "quiz.py", tmp_path / "logs"
     file.write_text(TASK_FILE)
@@ -175,7 +177,7 @@ def _unfinished(logs: list[EvalLog], names: str, status: Any = "started", sample
             write_eval_log(log)
 
 
-@pytest.mark.parametrize("late", ["", "d"], ids=["the same models", "one more"])
+@pytest.mark.parametrize("late", [variant(""), "d"], ids=["the same models", "one more"])
 def test_a_race_that_is_over_is_not_run_again(tmp_path: Path, late: str) -> None:
     first = _eval_set(tmp_path, three())
     # all of the budget is used up: a model added later can only be listed
@@ -184,7 +186,7 @@ def test_a_race_that_is_over_is_not_run_again(tmp_path: Path, late: str) -> None
     assert attempts(again) == 60
 
 
-@pytest.mark.parametrize("open_logs", ["ac", "b"], ids=["two logs", "the last log"])
+@pytest.mark.parametrize("open_logs", ["ac", variant("b")], ids=["two logs", "the last log"])
 def test_killed_while_the_logs_were_closed(tmp_path: Path, open_logs: str) -> None:
     first = _eval_set(tmp_path, three())
     ranks = {s.name: s.rank for s in board(first).standings}

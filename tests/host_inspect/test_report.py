@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 from inspect_ai.log import EvalSampleSummary
 from inspect_ai.model import ChatMessageSystem, ChatMessageUser, get_model
+from tests.claims import variant
 from tests.host_inspect.worlds import retried
 
 from evalbudget import Allocation
@@ -33,10 +34,10 @@ def reported(*arguments: str | Path) -> dict[str, Any]:
     "options",
     [
         {},
-        {"sampler": "uniform"},
-        {"objective": "mean"},
+        variant({"sampler": "uniform"}),
+        variant({"objective": "mean"}),
         {"sampler": "robin", "pilot": 2},
-        {"repeat": "judge"},
+        variant({"repeat": "judge"}),
     ],
 )
 def test_the_estimate_is_the_logs_own(
@@ -60,7 +61,7 @@ def test_the_estimate_is_the_logs_own(
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"sampler": "eb-bernstein"}, {"sampler": "eb-bernstein", "repeat": "judge"}],
+    [variant({}), variant({"sampler": "eb-bernstein"}), {"sampler": "eb-bernstein", "repeat": "judge"}],
 )
 def test_a_panels_estimate_is_the_logs_own(
     run: Any, make_task: Any, metrics: Any, options: dict[str, Any]
@@ -79,7 +80,7 @@ def test_models_of_a_folder_and_logs_that_add_up(
     run: Any, make_task: Any, readings: Any, tmp_path: Path
 ) -> None:
     first = run(make_task(), epochs=2)
-    adaptive = run(budgeted(make_task(), budget=60, sampler="robin", pilot=2))
+    adaptive = run(budgeted(make_task(), budget=30, sampler="robin", pilot=2))
     other = run(make_task(), model=get_model("simulated/other", memoize=False), epochs=3)
     found = reported(tmp_path / "logs")
     rows = {row["model"]: row for row in found["leaderboard"]["rows"]}
@@ -91,7 +92,7 @@ def test_models_of_a_folder_and_logs_that_add_up(
     means = [np.mean([v for j, v in counted if j == i]) for i in items]
     assert rows["simulated/writer"]["estimate"] == pytest.approx(np.mean(means))
     assert rows["simulated/writer"]["readings"] == len(counted) == 8 * (2 + fixed)
-    assert rows["simulated/writer"]["cost"] == 16 + 60
+    assert rows["simulated/writer"]["cost"] == 16 + 30
     assert rows["simulated/other"]["readings"] == len(readings(other))
     assert found["differences"]["rows"][0]["items"] == 8
     one_by_one = reported(*(Path(log.location) for log in (adaptive, other)))
@@ -102,7 +103,7 @@ def test_models_of_a_folder_and_logs_that_add_up(
 
 
 def test_samples_that_a_retry_took_over_count_once(task_file: Path, run: Any, tmp_path: Path) -> None:
-    arguments = {"task": str(task_file), "budget": 60}
+    arguments = {"task": str(task_file), "budget": 40}
     failed = run(
         "evalbudget_inspect/budgeted",
         task_args=arguments,

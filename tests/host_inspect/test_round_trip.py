@@ -20,6 +20,7 @@ from click.testing import CliRunner
 from inspect_ai.model import get_model
 from inspect_ai.scorer import mean
 from inspect_ai.solver import Generate, Solver, TaskState, chain, solver
+from tests.claims import variant
 from tests.host_inspect.log_worlds import logged, notes, number, questions, quiz, read
 from tests.host_inspect.test_cyclic_judge import graders
 from tests.host_inspect.test_cyclic_judge import task as questions_of_judges
@@ -46,7 +47,10 @@ KINDS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+OF_TWO = ("judge again", "judges of one answer")  # what others show one by one
+
+
+@pytest.mark.parametrize("kind", [variant(kind) if kind in OF_TWO else kind for kind in KINDS])
 def test_a_run_gives_its_own_rows(kind: str, run: Any, tmp_path: Path) -> None:
     options = dict(KINDS[kind])
     if "judges" in options:
@@ -74,9 +78,9 @@ def check(told: dict[str, float], folder: Path, rater: str | None = None) -> Non
 @pytest.mark.parametrize(
     ("options", "fail"),
     [
-        ({"repeat": "judge"}, 0.0),
+        variant({"repeat": "judge"}, 0.0),
         ({"repeat": "judge"}, 0.3),
-        ({"sampler": "uniform"}, 0.3),
+        variant({"sampler": "uniform"}, 0.3),
         ({"score_range": "1..6"}, 0.0),
     ],
     ids=["one answer", "one answer, failures", "as often each, failures", "scores outside the range"],
@@ -96,7 +100,9 @@ def test_judges_in_turn_give_their_own_rows(
     assert [found[name] for name in names] == pytest.approx([told[name] for name in names], abs=1e-12)
 
 
-@pytest.mark.parametrize("options", [{}, {"sampler": "uniform"}, {"repeat": "judge", "sampler": "uniform"}])
+@pytest.mark.parametrize(
+    "options", [{}, variant({"sampler": "uniform"}), variant({"repeat": "judge", "sampler": "uniform"})]
+)
 def test_items_that_no_judge_scored_are_in_what_holds_at_worst(
     options: dict[str, Any], run: Any, tmp_path: Path
 ) -> None:
@@ -136,7 +142,7 @@ def test_plain_epochs_of_judges_in_turn_say_what_holds_whatever_failed_calls_wou
     ("options", "at", "twice"),
     [
         ({}, 5, False),
-        ({"cluster": "kind"}, 5, False),
+        variant({"cluster": "kind"}, 5, False),
         ({"judges": ("x", "y"), "sampler": "uniform"}, 9, True),
     ],
     ids=["auto", "clusters", "judges, at once"],
@@ -215,7 +221,7 @@ def test_a_sample_by_strata_gives_its_own_rows(tmp_path: Path) -> None:
     assert strata.sizes.tolist() == [10, 10, 10]
 
 
-@pytest.mark.parametrize("options", [{}, {"sampler": "uniform"}], ids=["auto", "uniform"])
+@pytest.mark.parametrize("options", [{}, variant({"sampler": "uniform"})], ids=["auto", "uniform"])
 def test_a_run_with_failures_gives_its_own_rows(options: dict[str, Any], tmp_path: Path) -> None:
     def fails(state: TaskState) -> float:
         if random.Random(f"{state.sample_id}-{state.epoch}").random() < 0.15:
@@ -255,7 +261,7 @@ def test_a_run_with_failures_gives_its_own_rows(options: dict[str, Any], tmp_pat
         assert told in " ".join(said.split()), said
 
 
-@pytest.mark.parametrize("options", [{}, {"sampler": "uniform"}], ids=["auto", "uniform"])
+@pytest.mark.parametrize("options", [{}, variant({"sampler": "uniform"})], ids=["auto", "uniform"])
 def test_items_without_a_score_are_in_no_row_and_in_what_holds_at_worst(
     options: dict[str, Any], tmp_path: Path
 ) -> None:

@@ -57,6 +57,7 @@ def bill(folder: Path) -> list[str]:
     return path.read_text().splitlines() if path.exists() else []
 
 
+@pytest.mark.variant
 def test_three_processes_share_a_race(
     postgresql: Server, tmp_path: Path, processes: list[subprocess.Popen[Any]]
 ) -> None:
@@ -80,11 +81,21 @@ def test_one_of_them_is_killed_and_run_again_in_tokens(
     tmp_path: Path, processes: list[subprocess.Popen[Any]]
 ) -> None:
     (tmp_path / "quiz.py").write_text(TASK_FILE)
-    more = ("--eval-set", "--budget", "5000tok", "--max-tokens", "100", "--log-buffer", "1")
+    more = (
+        "--eval-set",
+        "--all-arms",
+        "2",
+        "--budget",
+        "3500tok",
+        "--max-tokens",
+        "100",
+        "--log-buffer",
+        "1",
+    )
     store = str(tmp_path / "store.db")
     hold = tmp_path / "hold-b"
     hold.touch()
-    processes += [started(tmp_path, store, name, *more) for name in "abc"]
+    processes += [started(tmp_path, store, name, *more) for name in "ab"]
     while sum(line.startswith("b ") for line in bill(tmp_path)) < 12 and processes[1].poll() is None:
         time.sleep(0.02)
     os.kill(processes[1].pid, signal.SIGKILL)
@@ -92,13 +103,13 @@ def test_one_of_them_is_killed_and_run_again_in_tokens(
     hold.unlink()
     again = started(tmp_path, store, "b", *more)
     processes.append(again)
-    for process in (processes[0], processes[2], again):
+    for process in (processes[0], again):
         told, _ = process.communicate(timeout=120)
         assert process.returncode == 0, told
-    boards = [json.loads((tmp_path / f"{name}.json").read_text()) for name in "abc"]
-    assert boards[0] == boards[1] == boards[2]
+    boards = [json.loads((tmp_path / f"{name}.json").read_text()) for name in "ab"]
+    assert boards[0] == boards[1]
     used = 110 * len(bill(tmp_path))  # tokens, as the provider counts; of the two cut off some were not sent
-    assert max(4000, used - 2 * 110) <= boards[0]["paid"] <= 5000
+    assert max(2600, used - 2 * 110) <= boards[0]["paid"] <= 3500
 
 
 def test_a_task_in_python_and_a_worker_of_an_eval_set(

@@ -18,6 +18,7 @@ from click.testing import CliRunner
 from inspect_ai import Task, eval_set
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log, write_eval_log
 from inspect_ai.solver import Generate, Solver, TaskState, solver
+from tests.claims import variant
 from tests.host_inspect.race_tasks import QUIET, attempts, model, quiz, run
 from tests.host_inspect.test_race_resume import TASK_FILE
 from tests.host_inspect.worlds import COMMAND, entry_of
@@ -95,7 +96,7 @@ def scored() -> Task:
     return budgeted(quiz(ITEMS), budget=BUDGET, sampler="uniform")
 
 
-@pytest.mark.parametrize("named", [True, False], ids=["resume", "no resume"])
+@pytest.mark.parametrize("named", [True, variant(False)], ids=["resume", "no resume"])
 def test_a_worker_goes_on_from_what_was_bought(
     named: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -112,7 +113,7 @@ def test_a_worker_goes_on_from_what_was_bought(
     assert Path(other.location).read_bytes() == untouched  # it is of a worker that may be running
 
 
-@pytest.mark.parametrize(("log_format", "logs"), [("json", None), ("eval", "memory://spread")])
+@pytest.mark.parametrize(("log_format", "logs"), [("json", "memory://spread")])
 def test_what_only_an_older_log_holds_is_not_bought_again(
     log_format: str, logs: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -127,7 +128,7 @@ def test_what_only_an_older_log_holds_is_not_bought_again(
     assert (entry_of(fourth)["spent"], attempts([fourth])) == (BUDGET, BUDGET)
 
 
-@pytest.mark.parametrize("named", [True, False], ids=["the oldest log", "no log"])
+@pytest.mark.parametrize("named", [True, variant(False)], ids=["the oldest log", "no log"])
 def test_retries_of_failed_samples_are_kept(
     named: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -163,7 +164,7 @@ def test_retries_of_failed_samples_are_kept(
     assert asked["calls"] <= BUDGET * 4 // 3  # each failure once more, at most
 
 
-@pytest.mark.parametrize("named", [True, False], ids=["resume", "no resume"])
+@pytest.mark.parametrize("named", [variant(True), False], ids=["resume", "no resume"])
 def test_the_bill_goes_on_too(named: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "prices.yaml").write_text(PRICES)
 
@@ -205,7 +206,7 @@ def test_a_bill_follows_from_folder_to_folder(tmp_path: Path, monkeypatch: pytes
     assert (len(uuids(third)), entry_of(third)["spent"]) == (15, pytest.approx(0.024))
 
 
-@pytest.mark.parametrize("named", [True, False], ids=["resume", "no resume"])
+@pytest.mark.parametrize("named", [True, variant(False)], ids=["resume", "no resume"])
 def test_what_cannot_be_read_is_not_bought_again(
     named: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -268,13 +269,14 @@ def test_a_gate_that_asks_its_baseline(tmp_path: Path, monkeypatch: pytest.Monke
         gate(quiz(), baseline_model="a", margin=0.1)
 
 
+@pytest.mark.variant
 @pytest.mark.skipif(sys.platform == "win32", reason="kill -9")
 def test_workers_side_by_side_one_killed(tmp_path: Path) -> None:
     file, logs, bill = tmp_path / "quiz.py", tmp_path / "logs", tmp_path / "bill"
     file.write_text(TASK_FILE)
     command = [
         *(*COMMAND, "eval-set", str(file), "--model", "simulated/a,simulated/b", "--log-dir", str(logs)),
-        *("--budget", "60", "-M", "bernoulli=true", "-M", "template='{grade}'", "-M", "latency=0.05"),
+        *("--budget", "30", "-M", "bernoulli=true", "-M", "template='{grade}'", "-M", "latency=0.05"),
         *("--max-samples", "3", "--log-buffer", "1", "--display", "none"),
     ]
     enumerated = CliRunner().invoke(cli, command[3:], env={CAPTURE: str(tmp_path / "tasks.json")})
@@ -306,9 +308,9 @@ def test_workers_side_by_side_one_killed(tmp_path: Path) -> None:
     a, b = sorted(_ended(logs), key=lambda log: log.eval.model)
     assert before.status == "started"
     assert uuids(before) < uuids(a)
-    assert (entry_of(a)["spent"], entry_of(b)["spent"]) == (60, 60)
-    assert attempts([a]) <= paid("a") <= 60  # what was cut off counts as spent
-    assert attempts([b]) == paid("b") == 60
+    assert (entry_of(a)["spent"], entry_of(b)["spent"]) == (30, 30)
+    assert attempts([a]) <= paid("a") <= 30  # what was cut off counts as spent
+    assert attempts([b]) == paid("b") == 30
 
 
 def _ended(logs: Path) -> list[EvalLog]:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
+from tests.claims import variant
 from tests.host_inspect.race_tasks import attempts, board, model, quiz, run
 from tests.host_inspect.worlds import UNWATCHED
 
@@ -36,7 +37,7 @@ def only(folder: Path) -> EvalLog:
 def test_every_item_is_known(tmp_path: Path) -> None:
     task = str(EXAMPLES / "story_rating.py")
     done = command(
-        *("eval", task, "--budget", "4000", "--until", "item±3", "--score-range", "1..10", "--limit", "12"),
+        *("eval", task, "--budget", "4000", "--until", "item±3", "--score-range", "1..10", "--limit", "5"),
         *(
             "--model",
             "simulated/writer",
@@ -50,10 +51,10 @@ def test_every_item_is_known(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "Stopped   every item that can be scored is known to ± 3" in done.stdout
     log = only(tmp_path)
-    assert 12 * 3 < len(log.samples or []) < 1000
+    assert 5 * 3 < len(log.samples or []) < 400
 
 
-@pytest.mark.parametrize("at_once", [1, 9])
+@pytest.mark.parametrize("at_once", [variant(1), 9])
 def test_the_mean_of_one_model_is_known(tmp_path: Path, at_once: int) -> None:
     logs = run(race(quiz(300), until="±0.1"), model("a", 0.9), tmp_path, max_samples=at_once)
     found = board(logs)

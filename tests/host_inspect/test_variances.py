@@ -55,28 +55,28 @@ def asked(log: EvalLog) -> list[int]:
 
 
 def test_an_earlier_log_says_how_much_items_vary(run: Any, caplog: pytest.LogCaptureFixture) -> None:
-    earlier = run(budgeted(world(), budget="8x", sampler="uniform"))
-    log = run(budgeted(world(), budget="20x", variances=earlier.location))
+    earlier = run(budgeted(world(), budget="5x", sampler="uniform"))
+    log = run(budgeted(world(), budget="12x", variances=earlier.location))
     assert "--variances" not in caplog.text
     counts = asked(log)
-    assert (entry_of(log)["sampler"], entry_of(log)["spent"]) == ("robin", 120)
-    assert max(counts[:4]) < 20 < min(counts[4:])
+    assert (entry_of(log)["sampler"], entry_of(log)["spent"]) == ("robin", 72)
+    assert max(counts[:4]) < 12 < min(counts[4:])
     assert entry_of(log)["allocation"] == "fixed"
 
 
 def test_a_log_of_another_task_is_said(run: Any, caplog: pytest.LogCaptureFixture) -> None:
-    earlier = run(budgeted(world(), budget="8x", sampler="uniform"))
-    run(budgeted(world("other"), budget="8x", variances=earlier.location))
+    earlier = run(budgeted(world(), budget="5x", sampler="uniform"))
+    run(budgeted(world("other"), budget="3x", variances=earlier.location))
     told = "is of noise, and this is other: items are taken for the same by what they ask"
     assert sum(told in record.getMessage() for record in caplog.records) == 1
 
 
 def test_variances_of_a_log_go_by_what_items_ask(run: Any, caplog: pytest.LogCaptureFixture) -> None:
-    earlier = run(budgeted(world(), budget="8x", sampler="uniform"))
-    counts = asked(run(budgeted(world(first=2), budget="20x", variances=earlier.location)))
+    earlier = run(budgeted(world(), budget="5x", sampler="uniform"))
+    counts = asked(run(budgeted(world(first=2), budget="12x", variances=earlier.location)))
     assert "6 of 6 ids of this run hold another question than elsewhere: paired by question." in caplog.text
-    assert max(*counts[:2], *counts[4:]) < 20 < min(counts[2:4])
-    strange = run(budgeted(world(asked="another {}"), budget="20x", variances=earlier.location))
+    assert max(*counts[:2], *counts[4:]) < 12 < min(counts[2:4])
+    strange = run(budgeted(world(asked="another {}"), budget="12x", variances=earlier.location))
     told = "has no variance of 6 of 6 items (q0, q1, q2, ...); add them"
     assert told in strange.error.message
     assert "6 of 6 ids of this run hold another question" in strange.error.message

@@ -39,16 +39,16 @@ def _here(*arguments: str) -> Result:
 def test_three_ways_in_give_the_same_run(
     task_file: Path, run: Any, tmp_path: Path, readings: Any, metrics: Any
 ) -> None:
-    wrapped = run(budgeted(story_rating(6), budget=36), max_samples=1)
+    wrapped = run(budgeted(story_rating(6), budget=24), max_samples=1)
     entry = run(
         "evalbudget_inspect/budgeted",
-        task_args={"task": str(task_file), "budget": 36, "sampler": "eb-bernstein"},
+        task_args={"task": str(task_file), "budget": 24, "sampler": "eb-bernstein"},
         max_samples=1,
     )
     models = ["--model", "simulated/writer", "--model-role", "grader=simulated/judge"]
     folder = tmp_path / "flag"
     options = ["--max-samples", "1", "--log-dir", str(folder), "--display", "none", "--no-log-realtime"]
-    done = _command("eval", str(task_file), "--budget", "36", *models, *options)
+    done = _command("eval", str(task_file), "--budget", "24", *models, *options)
     assert done.returncode == 0, done.stderr
     assert "+ inspect eval evalbudget_inspect/budgeted" in done.stderr
     flag = read_eval_log(str(next(folder.glob("*.eval"))))
@@ -115,16 +115,16 @@ def test_judges_by_flag(task_file: Path, tmp_path: Path) -> None:
 
 def test_a_log_and_a_folder_can_be_backtested(run: Any, tmp_path: Path, readings: Any) -> None:
     folder = tmp_path / "logs"
-    log = run(budgeted(story_rating(6), budget=60))
+    log = run(budgeted(story_rating(6), budget=30))
     scores = plugins().open_scores(Path(log.location.removeprefix("file://")))
     assert scores.models == ("simulated/writer",)
     assert scores.raters == ("judge_rating",)
-    assert int(np.isfinite(scores.scores).sum()) == 60
+    assert int(np.isfinite(scores.scores).sum()) == 30
     for item, name in enumerate(scores.items):
         recorded = np.sort(scores.scores[0, item, 0][np.isfinite(scores.scores[0, item, 0])])
         assert recorded == pytest.approx(sorted(v for i, _, v in readings(log) if i == name), abs=1e-5)
-    run(budgeted(story_rating(6), budget=60))
-    assert int(np.isfinite(plugins().open_scores(folder).scores).sum()) == 120
+    run(budgeted(story_rating(6), budget=30))
+    assert int(np.isfinite(plugins().open_scores(folder).scores).sum()) == 60
     rows = backtest(plugins().open_scores(folder), samplers=["uniform"], budgets=["5x"], seeds=2, workers=1)
     assert rows.rows[0].readings == 30
 
@@ -163,19 +163,19 @@ def test_the_recorded_judge_against_the_backtest(
 ) -> None:
     file, scores = recorded
     anna = get_model("recorded/anna", file=str(file), seed=3, template="RATING: {value}", memoize=False)
-    log = run(budgeted(make_task(), budget=100, seed=3), model_roles={"grader": anna}, max_samples=1)
+    log = run(budgeted(make_task(), budget=56, seed=3), model_roles={"grader": anna}, max_samples=1)
     assert log.status == "success"
     pool = Pool.of(scores, 0, 0, min_repeats=1)
-    draws = Draws(pool, 3, 100)
+    draws = Draws(pool, 3, 56)
     told = readings(log)
     for name, epoch, value in told:
         assert value == pytest.approx(draws.further(pool.items.index(name), epoch - 1))
 
     # the same sampler, but for the host's order of the first epoch: dataset order, where a backtest's sampler
     # starts in an order of its own. What is learned does not depend on it, so the counts agree.
-    sampler = Config.of(budget=100, seed=3).make_sampler(Design(items=pool.items), budget=100)
+    sampler = Config.of(budget=56, seed=3).make_sampler(Design(items=pool.items), budget=56)
     asked: set[tuple[str, int]] = set()
-    for _ in range(100):
+    for _ in range(56):
         (request,) = sampler.ask()
         item, epoch = request.cell.item, request.cell.epoch
         asked.add((pool.items[item], epoch + 1))

@@ -20,6 +20,7 @@ import tenacity
 from click.testing import CliRunner
 from lm_eval.api.registry import register_model
 from lm_eval.tasks import TaskManager
+from tests.claims import variant
 from tests.host_lm_eval.judged_worlds import write_judged
 from tests.host_lm_eval.money_worlds import PaidServer, price_file
 from tests.host_lm_eval.race_worlds import Racer, is_right, manager, racer
@@ -101,7 +102,7 @@ def unlucky(body: dict[str, Any]) -> Fault | None:
     return Fault("unlucky", 500) if fails else None
 
 
-@pytest.mark.parametrize("disturb", [lambda body: None, unlucky])
+@pytest.mark.parametrize("disturb", [variant(lambda body: None), unlucky])
 def test_it_is_the_race_of_one_after_the_other(
     server: Server, tasks: Any, tmp_path: Path, disturb: Callable[[Any], Any]
 ) -> None:

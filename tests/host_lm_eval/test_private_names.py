@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from packaging.specifiers import SpecifierSet
+from tests.claims import variant
 
 import evalbudget_lm_eval
 from evalbudget_lm_eval.host import private
@@ -40,7 +41,7 @@ def test_private_names_of_the_host_are_imported_in_one_place() -> None:
     assert found == {}
 
 
-@pytest.mark.parametrize("name", ["HarnessCLI", "get_sample_size"])
+@pytest.mark.parametrize("name", ["HarnessCLI", variant("get_sample_size")])
 def test_a_name_that_is_missing_is_no_traceback(name: str) -> None:
     script = DELETE.format(module=private._HOME[name], name=name)
     done = subprocess.run(

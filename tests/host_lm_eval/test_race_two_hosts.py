@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import yaml
 from inspect_ai.model import get_model
+from tests.claims import variant
 from tests.host_inspect.conftest import (  # noqa: F401  (fixtures)
     HOST_WARNING,
     _nothing_is_done_for_nobody,
@@ -70,7 +71,7 @@ def on_inspect(folder: Path, **options: Any) -> Any:
     return board(logs), asked
 
 
-@pytest.mark.parametrize("sampler", ["race", "lucb"])
+@pytest.mark.parametrize("sampler", ["race", variant("lucb")])
 def test_both_hosts_decide_alike(sampler: str, tmp_path: Path) -> None:
     options: dict[str, Any] = {"budget": 120, "batch": 8, "seed": 3, "sampler": sampler}
     ours, asked = on_lm_eval(tmp_path / "tasks", **options)

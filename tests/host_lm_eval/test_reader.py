@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from click.testing import CliRunner
 from tests.host_lm_eval.judged_worlds import evaluate, write_judged
 from tests.host_lm_eval.worlds import OWN_TASKS_ONLY, averaged, samples_in, write_group, write_task
 
+import warm
 from evalbudget import Allocation
 from evalbudget.backtest import RecordedScores
 from evalbudget.cli.main import cli
@@ -49,7 +49,7 @@ cli_evaluate()
 def stock(*arguments: object) -> str:
     """The host's own command, but for the thousands of tasks it would list for seconds."""
     command = [sys.executable, "-c", STOCK, *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    done = warm.run(command, host="lm-eval", timeout=300)
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout
 

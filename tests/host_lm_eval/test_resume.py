@@ -14,6 +14,7 @@ from typing import Any
 
 import lm_eval.evaluator
 import pytest
+from tests.claims import variant
 from tests.host_lm_eval.worlds import (
     EVALBUDGET,
     CoinModel,
@@ -161,7 +162,7 @@ def test_a_round_that_breaks_off_keeps_what_was_answered(
 @pytest.mark.parametrize(
     ("concurrent", "number", "code"),
     [
-        (1, signal.SIGKILL, -signal.SIGKILL),
+        variant(1, signal.SIGKILL, -signal.SIGKILL),
         (4, signal.SIGKILL, -signal.SIGKILL),
         (1, signal.SIGTERM, 130),
         (4, signal.SIGINT, 130),

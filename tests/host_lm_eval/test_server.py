@@ -10,6 +10,7 @@ import pytest
 import requests
 from lm_eval.api.instance import Instance
 from lm_eval.api.registry import get_model
+from tests.claims import variant
 
 from loopback import Server, rating
 
@@ -27,8 +28,15 @@ def ask(kind: str, args: str, prompts: list[str], **options: Any) -> list[str]:
 PROMPTS = [f"Question {i}?" for i in range(30)]
 
 
-@pytest.mark.parametrize("concurrent", [1, 8])
-@pytest.mark.parametrize("kind", ["local-chat-completions", "local-completions"])
+@pytest.mark.parametrize(
+    ("kind", "concurrent"),
+    [
+        ("local-chat-completions", 8),
+        ("local-completions", 1),
+        variant("local-chat-completions", 1),
+        variant("local-completions", 8),
+    ],
+)
 def test_answers_depend_on_model_prompt_seed_and_temperature_alone(
     server: Server, kind: str, concurrent: int
 ) -> None:

@@ -14,6 +14,7 @@ from inspect_ai import Task
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.model import get_model
 from inspect_ai.solver import TaskState
+from tests.claims import variant
 from tests.host_inspect.conftest import (  # noqa: F401  (fixtures)
     HOST_WARNING,
     _nothing_is_done_for_nobody,
@@ -106,8 +107,15 @@ def _chosen(order: Sequence[Cell], first: int) -> list[Cell]:
     return list(order[ITEMS * first :])
 
 
-@pytest.mark.parametrize("sampler", [{}, {"sampler": "eb-bernstein"}])
-@pytest.mark.parametrize(("objective", "first"), [("worst-item", 3), ("mean", 3)])
+@pytest.mark.parametrize(
+    ("objective", "first", "sampler"),
+    [
+        ("worst-item", 3, {}),
+        ("mean", 3, {"sampler": "eb-bernstein"}),
+        variant("worst-item", 3, {"sampler": "eb-bernstein"}),
+        variant("mean", 3, {}),
+    ],
+)
 def test_both_hosts_decide_and_estimate_alike(
     recorded: Any, tmp_path: Path, objective: str, first: int, sampler: dict[str, str]
 ) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.claims import binomial_claim, pinned, replications
+from tests.claims import binomial_claim, pinned, replications, variant
 
 from evalbudget import Allocation
 from evalbudget.errors import InvalidInputError, UnknownNameError
@@ -65,7 +65,7 @@ def test_a_panel_has_the_same_rows() -> None:
 @pytest.mark.claim
 def test_a_panel_asked_again_stays_within_its_repeats_interval() -> None:
     """20 items x 6 scores by 3 judges in turn: repeats_lower and repeats_upper hold the items' true mean."""
-    worlds = replications(200, 3000)
+    worlds = replications(100, 3000)
     rng = np.random.default_rng(11)
     item, epoch = np.repeat(np.arange(20), 6), np.tile(np.arange(6), 20)
     judge = (item + epoch) % 3
@@ -75,7 +75,7 @@ def test_a_panel_asked_again_stays_within_its_repeats_interval() -> None:
         value = truth[item] + bias[judge] + rng.normal(0, 0.7, item.size)
         rows = PanelRows(calls(item, epoch, judge, value), ["a", "b", "c"]).mean.rows
         missed += not rows["repeats_lower"] <= truth.mean() + bias.mean() <= rows["repeats_upper"]
-    pinned(missed, 9)
+    pinned(missed, 3)
     binomial_claim(missed, worlds, at_most=0.05)
 
 
@@ -251,10 +251,10 @@ def test_clusters_add_to_the_error_of_a_panel() -> None:
 
 
 @pytest.mark.claim
-@pytest.mark.parametrize("epochs", [1, 3])
+@pytest.mark.parametrize("epochs", [1, variant(3)])
 def test_intervals_of_a_panel_over_clusters_cover(epochs: int) -> None:
     rng = np.random.default_rng(epochs)
-    missed, trials = 0, replications(150, 3_000)
+    missed, trials = 0, replications(80, 3_000)
     for _ in range(trials):
         p, lenient = rng.normal(size=10), (0.5, -0.5)
         draws = rng.normal(scale=0.5, size=(40, epochs))

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.stats import t as student_t
-from tests.claims import binomial_claim, pinned, replications
+from tests.claims import binomial_claim, pinned, replications, variant
 from tests.judges.estimates.panels import NAMES, Panel, items, line, scored
 
 from evalbudget.errors import InvalidInferenceError, InvalidInputError, UnknownNameError
@@ -34,7 +34,16 @@ def pilot(n: int = 3000, m: int = 3, seed: int = 0) -> VarianceComponents:
 
 @pytest.mark.claim
 @pytest.mark.parametrize(
-    ("cls", "m"), [(All, 1), (All, 2), (Random, 1), (Random, 4), (Cyclic, 1), (Cyclic, 4), (Priced, 1)]
+    ("cls", "m"),
+    [
+        variant(All, 1),
+        (All, 2),
+        variant(Random, 1),
+        (Random, 4),
+        variant(Cyclic, 1),
+        (Cyclic, 4),
+        (Priced, 1),
+    ],
 )
 def test_forecast_against_simulation(cls: type[JudgeSchedule], m: int) -> None:
     prices = Prices(np.array([1.0, 2, 5, 15, 30]))

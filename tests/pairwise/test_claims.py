@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.special import expit
-from tests.claims import binomial_claim, pinned, replications
+from tests.claims import binomial_claim, pinned, replications, variant
 
 from evalbudget.design import Cell, Reading
 from evalbudget.pairwise import (
@@ -52,8 +52,9 @@ MISSED = {
 others, of the position bias, and of the strength."""
 
 
-@pytest.mark.parametrize("both", [True, False])
-@pytest.mark.parametrize("n_items", [12, 60])
+@pytest.mark.parametrize(
+    ("n_items", "both"), [(12, True), (60, False), variant(12, False), variant(60, True)]
+)
 @pytest.mark.parametrize("name", WORLDS)
 def test_intervals_cover(name: str, n_items: int, both: bool) -> None:
     world, runs = WORLDS[name], replications(25, 2000)
@@ -89,7 +90,7 @@ def evidence_at_every_moment(world: World, n_items: int, seed: int | list[int]) 
     return max(PairEvidence.of([item for item, _ in rows], [first for _, first in rows], values).both)
 
 
-@pytest.mark.parametrize(("name", "wrong"), [("equal", 8), ("equal, bias and ties", 8)])
+@pytest.mark.parametrize(("name", "wrong"), [variant("equal", 8), ("equal, bias and ties", 8)])
 def test_nobody_is_proved_better_among_equals_at_any_moment(name: str, wrong: int) -> None:
     runs, delta = replications(80, 2000), 0.1
     aim = math.log(2.0 / delta)
@@ -113,7 +114,7 @@ def _of(sampler: Duel, cell: Cell, value: Any) -> float:
     return float(value[(*sampler.shown(cell), cell.item)])
 
 
-@pytest.mark.parametrize(("strength", "wrong"), [((0.0, 0.0, 0.0), 1), ((0.5, 0.5, 0.5, 0.0), 0)])
+@pytest.mark.parametrize(("strength", "wrong"), [((0.0, 0.0, 0.0), 1), variant((0.5, 0.5, 0.5, 0.0), 0)])
 def test_an_adaptive_sampler_that_stops_when_it_likes_names_no_wrong_winner(
     strength: tuple[float, ...], wrong: int
 ) -> None:
@@ -154,9 +155,9 @@ def of_two_judges(design: str, n_items: int, seed: int) -> Preferences:
 @pytest.mark.parametrize(
     ("design", "wrong"),
     [
-        ("each item by one judge, each in one order", (0, 0)),
+        variant("each item by one judge, each in one order", (0, 0)),
         ("every item by both, each in one order", (0, 0)),
-        ("one judge in one order", (0, 0)),
+        variant("one judge in one order", (0, 0)),
         ("both judges in any order", (1, 0)),
     ],
 )

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.claims import variant
 
 from evalbudget.budget import Budget, Unit
 from evalbudget.errors import InvalidInputError, StoreDownError, StoreError
@@ -133,7 +134,11 @@ def host(race: SharedRace, arm: str, seed: int) -> Host:
     return Host(arm, race, race.bill, random.Random(f"{arm} {seed}"))
 
 
-@pytest.mark.parametrize("risk", [0.0, 0.2])
+@pytest.mark.parametrize(
+    ("store", "risk"),
+    [("sqlite", 0.0), ("sqlite", 0.2), ("postgresql", 0.0), variant("postgresql", 0.2)],
+    indirect=["store"],
+)
 def test_they_take_the_decisions_of_one_process_with_one_bill(store: str, risk: float) -> None:
     config = replace(CONFIG, risk=risk)
     bill = Bill(Budget(CAP, Unit.TOKENS), TOKENS, risk=risk)
@@ -174,7 +179,16 @@ def test_they_take_the_decisions_of_one_process_with_one_bill(store: str, risk: 
         assert risk or sum(each.billed for each in hosts) <= bill.spent <= CAP
 
 
-@pytest.mark.parametrize(("seed", "defers"), [(0, False), (1, True)])
+@pytest.mark.parametrize(
+    ("store", "seed", "defers"),
+    [
+        ("sqlite", 0, False),
+        variant("sqlite", 1, True),
+        variant("postgresql", 0, False),
+        ("postgresql", 1, True),
+    ],
+    indirect=["store"],
+)
 def test_the_cap_holds_whatever_happens_to_workers(store: str, seed: int, defers: bool) -> None:
     rng = random.Random(seed)
     with crew(store, defers=defers) as workers:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.claims import variant
 
 from evalbudget.errors import InvalidInputError, StoreDownError, StoreError
 from evalbudget.races import KnownCell, RaceConfig, RacePurchase, leaderboard_of
@@ -53,7 +54,18 @@ def four(**more: Any) -> list[Entry]:
     return [Entry(arm, 3, **more) for arm in ARMS]
 
 
-@pytest.mark.parametrize("sampler", ["race", "uniform", "sequential-halving"])
+@pytest.mark.parametrize(
+    ("store", "sampler"),
+    [
+        variant("sqlite", "race"),
+        variant("sqlite", "uniform"),
+        ("sqlite", "sequential-halving"),
+        ("postgresql", "race"),
+        variant("postgresql", "uniform"),
+        variant("postgresql", "sequential-halving"),
+    ],
+    indirect=["store"],
+)
 def test_they_take_the_decisions_of_one_process(store: str, sampler: str) -> None:
     config = RaceConfig(budget="40", seed=2, sampler=sampler)
     rng = random.Random(5)

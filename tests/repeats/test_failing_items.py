@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.special import betaln
 from scipy.stats import beta, binom
-from tests.claims import binomial_claim, pinned, replications
+from tests.claims import binomial_claim, pinned, replications, variant
 
 from evalbudget import Cell, Design, Reading, Request
 from evalbudget.hooks._plugins import plugins
@@ -126,7 +126,7 @@ def played(sampler: str, rates: np.ndarray, seed: int, outages: Sequence[range] 
 
 @pytest.mark.claim
 @pytest.mark.parametrize(
-    ("sampler", "rate", "told_of"), [("auto", 0.05, 0), ("auto", 0.3, 0), ("uniform", 0.3, 0)]
+    ("sampler", "rate", "told_of"), [variant("auto", 0.05, 0), ("auto", 0.3, 0), variant("uniform", 0.3, 0)]
 )
 def test_failures_at_random_are_told_of_in_a_twentieth_of_runs(
     sampler: str, rate: float, told_of: int
@@ -139,7 +139,13 @@ def test_failures_at_random_are_told_of_in_a_twentieth_of_runs(
 
 @pytest.mark.claim
 @pytest.mark.parametrize(
-    "outages", [[range(110, 140)], [range(50, 150)], [range(20, 40), range(210, 230)], [range(290, 300)]]
+    "outages",
+    [
+        variant([range(110, 140)]),
+        variant([range(50, 150)]),
+        [range(20, 40), range(210, 230)],
+        [range(290, 300)],
+    ],
 )
 def test_outages_are_not_told_of(outages: list[range]) -> None:
     n = replications(10, 300)

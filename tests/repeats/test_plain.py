@@ -95,7 +95,7 @@ def test_where_nothing_varies_or_an_item_was_never_read_it_is_unknown() -> None:
 @pytest.mark.claim
 def test_it_seldom_promises_much_more_than_is_true() -> None:
     """40 items, one in three noisy, 20 readings each on average by an empirical-Bayes Bernstein index."""
-    worlds, over, ratios = replications(60, 600), 0, list[float]()
+    worlds, over, ratios = replications(30, 600), 0, list[float]()
     sd = np.where(np.arange(40) % 3 == 0, 2.5, 0.5)
     for world in range(worlds):
         draws = np.random.default_rng(world).normal(0, sd[:, None], (40, 200))
@@ -116,7 +116,7 @@ def test_it_seldom_promises_much_more_than_is_true() -> None:
         assert found is not None
         ratios.append(found.per_item / true)
         over += int(ratios[-1] > 1.1)
-    pinned(over, 2)
+    pinned(over, 0)
     assert 0.95 < np.median(ratios) < 1.1
     binomial_claim(over, worlds, at_most=0.1)
 

@@ -48,7 +48,7 @@ def rows_and_ends(**where):
     one = scores.select(rater="r1")
     found = [
         backtest(scores, ["uniform", "auto"], ["5x"], 3, model="m0", **where),
-        backtest_race(one, ["uniform", "race"], ["40%"], 3, intervals=False, **where),
+        backtest_race(one, ["uniform", "race"], ["40%"], 3, **where),
         backtest_rotation(scores, ["cyclic", "random"], ["2x"], 4, **where),
         backtest_audits(one, ["pp-lucb"], seeds=2, **where),
     ]

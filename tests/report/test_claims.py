@@ -29,7 +29,7 @@ def binary(rng: np.random.Generator, items: int = 150, repeats: int = 1) -> np.n
 @pytest.mark.claim
 def test_intervals_and_ranks_hold_at_once() -> None:
     means = ranks = differences = 0
-    trials = replications(100, 3000)
+    trials = replications(40, 3000)
     better = (TRUTH[:, None] < TRUTH).sum(axis=1)
     worse = (TRUTH[:, None] > TRUTH).sum(axis=1)
     for seed in range(trials):
@@ -48,9 +48,9 @@ def test_intervals_and_ranks_hold_at_once() -> None:
     binomial_claim(means, trials, at_most=0.05)
     binomial_claim(ranks, trials, at_most=0.05)
     binomial_claim(differences, trials, at_most=0.05)
-    pinned(means, 5)
+    pinned(means, 1)
     pinned(ranks, 1)
-    pinned(differences, 1)
+    pinned(differences, 0)
 
 
 @pytest.mark.claim

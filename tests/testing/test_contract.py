@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+from tests.claims import variant
 
 from evalbudget import Cell, Design, Sampler
 from evalbudget.hooks._plugins import plugins
@@ -66,8 +67,20 @@ CASES: dict[str, Callable[..., Sampler]] = {  # other than the defaults, which a
 }
 
 
+# each that takes another way than the defaults; the rest are variants of these
+OTHER_WAYS = {
+    "robin given variances",
+    "robin-hood, short warm-up",
+    "eb-bernstein, mean with weights",
+    "rating-kernel, budget",
+    "rating-kernel, many levels",
+    "auto on ratings",
+    "auto, too small a budget for phases",
+}
+
+
 class TestOptions(SamplerContract):
-    @pytest.fixture(autouse=True, params=CASES)
+    @pytest.fixture(autouse=True, params=[case if case in OTHER_WAYS else variant(case) for case in CASES])
     def _use(self, request: pytest.FixtureRequest) -> None:
         self._make = CASES[request.param]
 

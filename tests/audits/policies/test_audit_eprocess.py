@@ -308,9 +308,9 @@ def test_batches_grow_with_the_labels_so_far() -> None:
     assert [fixed.batch_after(labels) for labels in (0, 99, 9000)] == [7, 7, 7]
     with pytest.raises(InvalidInputError, match="labels_per_batch is 0"):
         config(labels_per_batch=0)
-    judge, human = world(600, gap=0.05)
-    labels = play(AuditConfig(3, 600), judge, human).verdict().labels
-    waits = play(AuditConfig(3, 600, labels_per_batch=400), judge, human).verdict().labels
+    judge, human = world(300, gap=0.1)
+    labels = play(AuditConfig(3, 300), judge, human).verdict().labels
+    waits = play(AuditConfig(3, 300, labels_per_batch=200), judge, human).verdict().labels
     assert labels < waits
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.audits.policies.play import Floats, play
-from tests.claims import binomial_claim, pinned, replications
+from tests.claims import binomial_claim, pinned, replications, variant
 
 from evalbudget.audits.policies import AuditConfig, AuditOutcome
 from evalbudget.audits.policies._lucb import Allocator, Errata, LucbState
@@ -59,11 +59,11 @@ def test_the_best_system_is_found_with_probability_1_minus_delta(bench: Any, nam
     ("name", "systems", "options", "expected"),
     [
         ("uninformative", 2, {}, 2),
-        ("rare errors", 2, {}, 0),
-        ("skewed", 2, {}, 0),
+        variant("rare errors", 2, {}, 0),
+        variant("skewed", 2, {}, 0),
         ("fixed pool", 2, {}, 0),
         ("rare errors", 2, {"coin": "shared"}, 1),
-        ("rare errors", 2, {"coin": "independent", "labels_per_batch": 25}, 1),
+        variant("rare errors", 2, {"coin": "independent", "labels_per_batch": 25}, 1),
     ],
 )
 def test_a_winner_among_equals_is_rarely_declared(
@@ -78,7 +78,7 @@ def test_a_winner_among_equals_is_rarely_declared(
     binomial_claim(wins, trials, at_most=0.05)
 
 
-@pytest.mark.parametrize(("name", "most"), [("graded", 6000), ("paper", 8500)])
+@pytest.mark.parametrize(("name", "most"), [variant("graded", 6000), ("paper", 8500)])
 def test_cost_at_the_gap_of_the_paper_and_against_the_literal_rule(bench: Any, name: str, most: int) -> None:
     player, worlds = bench
     make = worlds.WORLDS[name]

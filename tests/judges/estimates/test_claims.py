@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.claims import binomial_claim, pinned, replications
+from tests.claims import binomial_claim, pinned, replications, variant
 from tests.judges.estimates.panels import NAMES, Panel, items, scored
 
 from evalbudget.judges.estimates import (
@@ -24,7 +24,14 @@ pytestmark = pytest.mark.claim
 
 @pytest.mark.parametrize(
     ("cls", "epochs", "expected"),
-    [(Cyclic, 1, 3), (Cyclic, 2, 2), (Cyclic, 3, 3), (All, 1, 4), (All, 2, 1), (Priced, 1, 3)],
+    [
+        variant(Cyclic, 1, 3),
+        variant(Cyclic, 2, 2),
+        (Cyclic, 3, 3),
+        variant(All, 1, 4),
+        (All, 2, 1),
+        (Priced, 1, 3),
+    ],
 )
 def test_panel_mean_covers(cls: type[JudgeSchedule], epochs: int, expected: int) -> None:
     R, rng, failed = replications(50, 5000), np.random.default_rng(30), 0
@@ -74,7 +81,7 @@ def test_the_interval_of_a_single_judge_misses_and_that_of_random_judges_does_no
     binomial_claim(missed[Random], R, at_most=0.06)
 
 
-@pytest.mark.parametrize(("cls", "epochs"), [(Cyclic, 1), (Cyclic, 3), (All, 2)])
+@pytest.mark.parametrize(("cls", "epochs"), [variant(Cyclic, 1), (Cyclic, 3), variant(All, 2)])
 def test_all_biases_are_covered_at_once(cls: type[JudgeSchedule], epochs: int) -> None:
     R, rng, failed = replications(100, 3000), np.random.default_rng(34), 0
     world = Panel(interaction=0.3)

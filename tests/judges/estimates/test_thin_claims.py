@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from tests.claims import binomial_claim, pinned, replications
+from tests.claims import binomial_claim, pinned, replications, variant
 from tests.judges.estimates.panels import Floats, Panel, items, line, scored, thin
 from tests.judges.estimates.test_claims import unbiased
 
@@ -24,10 +24,10 @@ def world(K: int, **more: float) -> Panel:
     ("n", "K", "calls", "R", "expected"),
     [
         (5, 8, 10, 300, 3),
-        (10, 5, 11, 300, 6),
-        (15, 20, 22, 200, 4),
+        variant(10, 5, 11, 300, 6),
+        variant(15, 20, 22, 200, 4),
         (30, 20, 36, 200, 4),
-        (60, 20, 70, 150, 2),
+        variant(60, 20, 70, 150, 2),
         (100, 123, 200, 40, 0),
     ],
 )
@@ -46,10 +46,10 @@ def test_panel_mean_covers_where_judges_share_no_items(
 @pytest.mark.parametrize(
     ("n", "K", "calls", "noisy", "expected"),
     [
-        (100, 2, 101, False, 1),
-        (100, 5, 110, False, 3),
+        variant(100, 2, 101, False, 1),
+        variant(100, 5, 110, False, 3),
         (30, 5, 60, False, 6),
-        (50, 20, 200, False, 1),
+        variant(50, 20, 200, False, 1),
         (25, 10, 100, True, 3),
     ],
 )

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.claims import binomial_claim, pinned, replications
+from tests.claims import binomial_claim, pinned, replications, variant
 from tests.races.estimates.drawn import draw
 
 from evalbudget.errors import InvalidInputError
@@ -145,7 +145,7 @@ def test_the_level_is_checked() -> None:
 
 
 @pytest.mark.claim
-@pytest.mark.parametrize(("leaves", "expected"), [(False, 11), (True, 11)])
+@pytest.mark.parametrize(("leaves", "expected"), [variant(False, 11), (True, 11)])
 def test_tied_models_are_not_told_apart(leaves: bool, expected: int) -> None:
     """Looking after every 40 items of two tied models, also when a better one leaves on the way."""
     R, wrong = replications(60, 1000), 0

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.claims import variant
 
 from evalbudget.backtest import RecordedScores, history_of
 from evalbudget.errors import InvalidInputError
@@ -43,7 +44,9 @@ def test_blocks_change_nothing(shape: tuple[int, int], small_blocks: Callable[[]
     assert_same(whole, FactorModel.train(scores.astype(np.float32), rank=2, ridge=1.0))
 
 
-@pytest.mark.parametrize("name", ["cruxeval_models", "alpacaeval_models", "hanna_multijudge"])
+@pytest.mark.parametrize(
+    "name", [variant("cruxeval_models"), variant("alpacaeval_models"), "hanna_multijudge"]
+)
 def test_a_history_in_blocks_is_the_same(
     name: str,
     recorded_data: Callable[[str], RecordedScores],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.claims import variant
 
 from evalbudget.races.prediction import FactorModel, choose_anchors
 from evalbudget.races.samplers._forecast import _INFLATION, Forecast
@@ -21,7 +22,7 @@ def world() -> tuple[FactorModel, np.ndarray, np.ndarray]:
     return model, scores[200:], choose_anchors(model, 16)
 
 
-@pytest.mark.parametrize("count", [0, 32, 60, 128, 400])
+@pytest.mark.parametrize("count", [0, variant(32), 60, variant(128), 400])
 def test_errors_have_the_variance_that_is_said(
     world: tuple[FactorModel, np.ndarray, np.ndarray], count: int
 ) -> None:

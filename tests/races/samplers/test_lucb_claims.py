@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.claims import binomial_claim, pinned, replications
+from tests.claims import binomial_claim, pinned, replications, variant
 
 from evalbudget import Design
 from evalbudget.races.samplers import LUCB, Table
@@ -54,7 +54,8 @@ def errors(cls: type[LUCB], passed: tuple[int, ...], margin: float, R: int) -> i
 
 
 @pytest.mark.parametrize(
-    ("world", "margin"), [("near-ties", 0.0), ("near-ties", 0.02), ("ties", 0.0), ("crowd", 0.01)]
+    ("world", "margin"),
+    [("near-ties", 0.0), variant("near-ties", 0.02), ("ties", 0.0), variant("crowd", 0.01)],
 )
 def test_wrong_with_probability_delta_at_most(world: str, margin: float) -> None:
     # 60 races find an error rate of .34 nineteen times in twenty

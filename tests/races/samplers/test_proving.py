@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.claims import binomial_claim, pinned, replications
+from tests.claims import binomial_claim, pinned, replications, variant
 from tests.races.worlds import design, finish
 
 from evalbudget import Cell, Reading
@@ -214,7 +214,7 @@ def winners_of_ties(make: Any, R: int) -> int:
 
 
 @pytest.mark.claim
-@pytest.mark.parametrize("make", MADE)
+@pytest.mark.parametrize("make", [MADE[0], MADE[1], variant(MADE[2])])
 def test_two_tied_models_have_a_winner_with_probability_delta_at_most(make: Any) -> None:
     R = replications(40, 1000)
     wrong = winners_of_ties(make, R)
@@ -235,7 +235,7 @@ def one_item() -> FloatArray:
 
 
 @pytest.mark.claim
-@pytest.mark.parametrize(("world", "right"), [(adversarial, None), (one_item, 1)])
+@pytest.mark.parametrize(("world", "right"), [(adversarial, None), variant(one_item, 1)])
 def test_a_wrong_winner_with_probability_delta_at_most(world: Any, right: int | None) -> None:
     R = replications(30, 1000)
     wrong = 0

@@ -142,7 +142,7 @@ def test_failures_buy_the_same_cells_in_any_order(cls: Any, budget: int) -> None
         return None if late else float(truth[cell.model, cell.item])
 
     bought = set()
-    for concurrency, seed in ((1, 0), (4, 1), (4, 2), (13, 3), (13, 4), (1000, 5)):
+    for concurrency, seed in ((1, 0), (4, 1), (13, 3), (1000, 5)):
         sampler = cls(design(5, 60), seed=1)
         order = random.Random(seed)
         journal = play(sampler, budget, score=score, concurrency=concurrency, order=order)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.claims import variant
 from tests.races.worlds import factors
 
 from evalbudget import Design, Sampler
@@ -67,8 +68,20 @@ def with_history(cls: type[RacingSampler], options: dict[str, Any], design: Desi
     return {**options, **({"predictor": factors(design.items)} if needs else {})}
 
 
+# with other settings than its defaults, each that takes another way; the rest are variants of these
+OTHER_WAYS = {
+    "UCB-E on another scale",
+    "successive rejects",
+    "sequential halving",
+    "LUCB with a margin",
+    "pulse as published",
+    "race until proved",
+    "race with a history",
+}
+
+
 class TestRacing(RacingContract):
-    @pytest.fixture(autouse=True, params=CASES)
+    @pytest.fixture(autouse=True, params=[case if case in OTHER_WAYS else variant(case) for case in CASES])
     def _use(self, request: pytest.FixtureRequest) -> None:
         self._class, self._options = CASES[request.param]
         self.asks_everything = self._class in (UniformRacing, Visit) and "half_width" not in self._options

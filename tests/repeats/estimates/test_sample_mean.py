@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.claims import binomial_claim, pinned, replications
+from tests.claims import binomial_claim, pinned, replications, variant
 
 from evalbudget import Allocation, Design, Reading
 from evalbudget.errors import InvalidInputError
@@ -184,16 +184,16 @@ def misses(kind: str, scores: str, n_items: int, n: int, runs: int) -> int:
     [
         ("one", "coins", 400, 80, 3, 0.06),
         ("one", "normal", 400, 390, 1, 0.06),
-        ("one", "ties", 400, 80, 6, 0.1),
+        variant("one", "ties", 400, 80, 6, 0.1),
         ("one", "rare", 400, 80, 6, 0.06),
-        ("one", "skewed", 400, 80, 3, 0.12),
-        ("unequal", "coins", 400, 80, 1, 0.06),
+        variant("one", "skewed", 400, 80, 3, 0.12),
+        variant("unequal", "coins", 400, 80, 1, 0.06),
         ("unequal", "ratings", 400, 80, 4, 0.06),
-        ("unequal", "normal", 400, 200, 3, 0.06),
-        ("unequal", "rare", 400, 200, 2, 0.06),
+        variant("unequal", "normal", 400, 200, 3, 0.06),
+        variant("unequal", "rare", 400, 200, 2, 0.06),
         ("unequal", "skewed", 400, 200, 5, 0.09),
         ("pairs", "coins", 400, 80, 2, 0.06),
-        ("pairs", "normal", 400, 390, 1, 0.06),
+        variant("pairs", "normal", 400, 390, 1, 0.06),
     ],
 )
 def test_the_interval_holds_the_full_runs_mean(
@@ -225,7 +225,9 @@ def test_the_estimate_covers_items_like_these_in_the_same_proportions() -> None:
 
 
 @pytest.mark.claim
-@pytest.mark.parametrize(("lost", "expected", "of_an_epoch"), [(0.0, 1, 1), (0.3, 1, 17), (0.8, 1, 21)])
+@pytest.mark.parametrize(
+    ("lost", "expected", "of_an_epoch"), [variant(0.0, 1, 1), (0.3, 1, 17), variant(0.8, 1, 21)]
+)
 def test_with_failures_it_holds_the_mean_of_the_items_that_can_be_scored(
     lost: float, expected: int, of_an_epoch: int
 ) -> None:

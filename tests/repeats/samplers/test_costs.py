@@ -25,7 +25,7 @@ def rating(cell: Cell) -> float:
 def slope(sampler: RepeatSampler) -> float:
     """Of ln(1/n) on ln(cost) once every item has the same variance."""
     sampler.weigh_costs()
-    play(sampler, 20_000, score=lambda cell: float(cell.epoch % 2), cost=lambda cell: 10.0 ** (cell.item % 3))
+    play(sampler, 6_000, score=lambda cell: float(cell.epoch % 2), cost=lambda cell: 10.0 ** (cell.item % 3))
     n = sampler.counts()
     return (math.log(n[0]) - math.log(n[2])) / math.log(100.0)
 

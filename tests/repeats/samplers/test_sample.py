@@ -56,10 +56,11 @@ def test_every_prefix_holds_each_stratum_within_one_of_its_share(seed: int) -> N
 
 
 def test_every_item_is_as_likely_in_the_sample_as_any_other() -> None:
-    runs, n = 1000, 20
+    runs, n = 400, 20
     seen = np.zeros(N)
+    design = Design(items=tuple(map(str, range(N))), categories=LABELS)
     for seed in range(runs):
-        seen[[request.cell.item for request in sampler(seed).ask(n)]] += 1
+        seen[[request.cell.item for request in Sample(design, seed=seed).ask(n)]] += 1
     assert seen.sum() == runs * n
     assert chisquare(seen).pvalue > 0.001
     # where two strata hold one item each, these are drawn as often as the others too
