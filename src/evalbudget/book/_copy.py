@@ -5,12 +5,25 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection
 
 from evalbudget.book._known import Known
 from evalbudget.book._notes import packed, unpacked
-from evalbudget.book._statements import CHANGED, KEEP, MISSED_PASSES, MISSED_ROUNDS, NUMBERS, SETTLE, UPSERT
-from evalbudget.book._tables import ABOUT, CALLS, NO_CELL, PASSES, ROUNDS
+from evalbudget.book._sql import change, rows
+from evalbudget.book._statements import (
+    BEGIN_PASS,
+    BEGIN_ROUND,
+    CALL,
+    CHANGED,
+    HOW_IT_STANDS,
+    KEEP,
+    MISSED_PASSES,
+    MISSED_ROUNDS,
+    NUMBERS,
+    SETTLE,
+    UPSERT,
+)
+from evalbudget.book._tables import NO_CELL
 from evalbudget.cells import CAME, TAKEN, Planned
 from evalbudget.design import Request
 from evalbudget.errors import StoreError
@@ -49,19 +62,19 @@ class Copy:
         Raises:
             StoreError: what stands there cannot be.
         """
-        about = connection.execute(select(ABOUT)).one_or_none()
+        about = next(iter(rows(connection, HOW_IT_STANDS)), None)
         try:
             if about is None:
                 raise ValueError("its numbers are gone")
             known = self.known
             if about.rounds > len(known.notes):
-                for row in connection.execute(MISSED_ROUNDS, {"after": len(known.notes)}):
+                for row in rows(connection, MISSED_ROUNDS, {"after": len(known.notes)}):
                     known.begin(Planned(*unpacked(row.planned, self._sampler.note_kinds)))
             if about.passes > known.n_passes:
-                for row in connection.execute(MISSED_PASSES, {"after": known.n_passes}):
+                for row in rows(connection, MISSED_PASSES, {"after": known.n_passes}):
                     known.begin_pass(unpacked(row.cells, ()))
             if about.changes > self.about["changes"]:
-                for row in connection.execute(CHANGED, {"after": self.about["changes"]}):
+                for row in rows(connection, CHANGED, {"after": self.about["changes"]}):
                     self._set(row.cell, {name: getattr(row, name) for name in _KEPT})
             if (about.rounds, about.passes) != (len(known.notes), known.n_passes):
                 raise ValueError("rounds or passes of it are gone")
@@ -93,7 +106,7 @@ class Copy:
 
     def begin(self, connection: Connection, planned: Planned, text: str) -> None:
         """A round was planned; ``text`` is what is kept of it."""
-        connection.execute(insert(ROUNDS), {"round": self.about["rounds"], "planned": text})
+        change(connection, BEGIN_ROUND, {"round": self.about["rounds"], "planned": text})
         self.about["rounds"] += 1
         self.known.begin(planned)
 
@@ -128,7 +141,7 @@ class Copy:
 
     def begin_pass(self, connection: Connection, ask: IntArray) -> None:
         """Cells that are handed out next."""
-        connection.execute(insert(PASSES), {"pass": self.about["passes"], "cells": packed(ask, ())})
+        change(connection, BEGIN_PASS, {"pass": self.about["passes"], "cells": packed(ask, ())})
         self.about["passes"] += 1
         self.known.begin_pass(ask)
 
@@ -146,11 +159,11 @@ class Copy:
         if not self.known.under_way:
             self.about["held"] = 0.0  # what rounding left
         if self._calls:
-            connection.execute(insert(CALLS), self._calls)
+            change(connection, CALL, self._calls)
         if self._settled:
-            connection.execute(SETTLE, self._settled)
+            change(connection, SETTLE, self._settled)
         if self._cells:
-            connection.execute(UPSERT[connection.dialect.name], list(self._cells.values()))
+            change(connection, UPSERT[connection.dialect.name], list(self._cells.values()))
         if self.about != self._before:
-            connection.execute(KEEP, {f"new_{name}": value for name, value in self.about.items()})
+            change(connection, KEEP, {f"new_{name}": value for name, value in self.about.items()})
         self._calls, self._settled, self._cells = [], [], {}

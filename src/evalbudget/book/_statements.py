@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import bindparam, func, select, update
+from sqlalchemy import bindparam, func, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from evalbudget.book._tables import ABOUT, CALLS, CELLS, NO_CELL, PASSES, ROUNDS, WORKERS
@@ -19,6 +19,8 @@ NEVER_SENT = "never sent"
 TOO_LATE = "came back when another had its cell: paid, and not read"
 """Why a reply of a worker that was taken for dead is no score."""
 
+HOW_IT_STANDS = select(ABOUT)
+BEGIN_ROUND, BEGIN_PASS, CALL = insert(ROUNDS), insert(PASSES), insert(CALLS)
 MISSED_ROUNDS = select(ROUNDS).where(ROUNDS.c.round >= bindparam("after")).order_by(ROUNDS.c.round)
 MISSED_PASSES = (
     select(PASSES.c.cells).where(PASSES.c["pass"] >= bindparam("after")).order_by(PASSES.c["pass"])

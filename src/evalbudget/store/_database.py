@@ -297,11 +297,7 @@ class Database:
     def _outside(self, pragma: str) -> None:
         """Set what cannot be set within a transaction."""
         assert self._connection is not None
-        driver: Any = self._connection.connection.driver_connection
-        try:
-            driver.execute(f"PRAGMA {pragma}")
-        except sqlite3.Error as ex:
-            raise OperationalError(pragma, None, ex) from ex
+        _carry_out(self._connection, f"PRAGMA {pragma}")
 
     def _is_patience_over(self, ex: DBAPIError) -> bool:
         now = time.monotonic()
@@ -477,7 +473,16 @@ def _set_up(connection: sqlite3.Connection, _: object) -> None:
 
 def _begin(connection: Connection) -> None:
     immediate = connection.get_execution_options().get(_WRITES, False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
+    _carry_out(connection, "BEGIN IMMEDIATE" if immediate else "BEGIN")
+
+
+def _carry_out(connection: Connection, command: str) -> None:
+    """Past SQLAlchemy, which would begin a transaction first, or take several times as long."""
+    driver: Any = connection.connection.driver_connection
+    try:
+        driver.execute(command)
+    except sqlite3.Error as ex:
+        raise OperationalError(command, None, ex) from ex
 
 
 def _is_gone(ex: DBAPIError) -> bool:
