@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PIP := pip==26.3
 
-.PHONY: demo test tests lint docs claims floors next audit-dependencies benchmarks chaos format clean help
+.PHONY: demo test tests lint docs claims floors next audit-dependencies benchmarks chaos house format clean help
 
 help:
 	@echo "make demo        budgeted against plain epochs, a real inspect run, offline"
@@ -17,6 +17,7 @@ help:
 	@echo "make next        the host tests on the newest hosts, lm-eval's pre-release among them"
 	@echo "make audit-dependencies  known vulnerabilities of what is installed; asks PyPI"
 	@echo "make benchmarks  every figure in docs/benchmarks/, measured again"
+	@echo "make house       lines, bookkeepers, formats, and how far a reading goes through our files"
 	@echo "make chaos       real runs killed and disturbed, and the server's bill against what they kept (hours)"
 
 $(READY): pyproject.toml plugins/evalbudget-inspect/pyproject.toml plugins/evalbudget-lm-eval/pyproject.toml plugins/evalbudget-example/pyproject.toml
@@ -106,6 +107,9 @@ benchmarks: $(READY)
 # exit code 1 if anything paid was lost, bought twice or beyond the budget, or if a command hung
 chaos: $(READY)
 	$(BIN)/python benchmarks/chaos.py all --write-docs
+
+house: $(READY)
+	$(BIN)/python benchmarks/house.py
 
 format: $(READY)
 	$(BIN)/ruff check --fix .
