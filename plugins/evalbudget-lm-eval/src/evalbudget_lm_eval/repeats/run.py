@@ -21,6 +21,7 @@ from evalbudget_lm_eval.host.driving_metric import applies_to_some, driving_scor
 from evalbudget_lm_eval.host.fingerprint import fingerprint_of
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks, tasks_of
 from evalbudget_lm_eval.host.identity import is_api, model_name
+from evalbudget_lm_eval.host.trial import names_its_own, score_in_trial
 from evalbudget_lm_eval.judges.filter import check_judges, judges_of, panel_of
 from evalbudget_lm_eval.repeats.config import DEFAULT_ROUND, NO_JOURNAL, Config
 from evalbudget_lm_eval.repeats.forecast import Earlier, Foreseen, foreseen, records_in
@@ -77,7 +78,11 @@ def run_budgeted(
         Foreseen: it was only to be foreseen.
     """
     _, found = tasks_of(tasks)
-    scores = {name: driving_score(name, task, config.score) for name, task in found.items()}
+    scores = {
+        name: driving_score(name, task, config.score)
+        for name, task in found.items()
+        if not names_its_own(task) or panel_of(task) is not None  # whose judges would be asked
+    }
     for task in found.values():
         if check_judges(task) is not None and config.estimators:
             raise InvalidInputError(
@@ -94,6 +99,7 @@ def run_budgeted(
                 name,
             )
     with PrimedTasks(lm, tasks, vary_seed=config.vary_seed, **host) as primed:
+        scores = {name: scores.get(name) or score_in_trial(primed, name, config.score) for name in found}
         config = drawn(config, primed)
         for strange in config.strange_variances(
             found, {} if config.variances is None else questions_of(primed)

@@ -1,0 +1,106 @@
+"""Metrics that are functions: what they return is found out before anything is asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.host_lm_eval.worlds import CoinModel, load, simple_evaluate, write_task
+
+from evalbudget.errors import InvalidInputError, UnknownNameError
+from evalbudget_lm_eval import budgeted
+from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
+from evalbudget_lm_eval.host.trial import names_in_trial, names_its_own
+
+RATES = """
+def rates(references, predictions, k=(1,)):
+    right = float(predictions[0].strip() == references[0])
+    return {f"pass@{j}": right for j in k}
+
+def plain(references, predictions, **more):
+    return float(predictions[0].strip() == references[0])
+
+def picky(references, predictions, **more):
+    return {"score": float(int(predictions[0]) > 3)}
+"""
+
+
+def written(folder: Path, function: str, **options: Any) -> Path:
+    """A task whose metric is one of these functions."""
+    path = write_task(folder, "rated")
+    (path / "rates.py").write_text(RATES)
+    text = (path / "rated.yaml").read_text()
+    begin = text.index("metric_list:")
+    end = text.index("num_fewshot:")
+    given = "".join(f", {name}: {value}" for name, value in options.items())
+    entry = f"metric_list:\n  - {{metric: !function rates.{function}, aggregation: mean{given}}}\n"
+    (path / "rated.yaml").write_text(text[:begin] + entry + text[end:])
+    return path
+
+
+def bought(folder: Path, **ours: Any) -> tuple[CoinModel, dict[str, Any]]:
+    lm = CoinModel()
+    with budgeted(budget=60, journal="none", sampler="uniform", **ours):
+        return lm, simple_evaluate(folder, lm, "rated")
+
+
+def test_a_run_goes_by_the_first_name_that_the_function_gives(tmp_path: Path) -> None:
+    lm, results = bought(written(tmp_path, "rates", k="[1, 2]"))
+    assert len(lm.calls) == 60
+    assert results["evalbudget"]["score"] == {"rated": "pass@1,none"}
+    row = results["results"]["rated"]
+    assert 0.0 < row["pass@1,none"] < 1.0
+    assert row["pass@2,none"] == pytest.approx(row["pass@1,none"])
+
+
+@pytest.mark.parametrize("score", ["pass@2", "pass@2,none"])
+def test_another_may_be_named(tmp_path: Path, score: str) -> None:
+    _, results = bought(written(tmp_path, "rates", k="[1, 2]"), score=score)
+    assert results["evalbudget"]["score"] == {"rated": "pass@2,none"}
+
+
+@pytest.mark.parametrize(
+    ("score", "kind", "said"),
+    [
+        ("pass@3", UnknownNameError, "Did you mean 'pass@2' or 'pass@1'"),
+        ("pass@2,strict", UnknownNameError, "unknown filter"),
+        ("rates", InvalidInputError, "pass@1,none and pass@2,none are; use --score pass@1,none"),
+    ],
+)
+def test_what_is_none_is_refused_before_anything_is_asked(
+    tmp_path: Path, score: str, kind: type[Exception], said: str
+) -> None:
+    lm = CoinModel()
+    folder = written(tmp_path, "rates", k="[1, 2]")
+    with pytest.raises(kind, match=said), budgeted(budget=60, journal="none", score=score):
+        simple_evaluate(folder, lm, "rated")
+    assert lm.calls == []
+
+
+def test_a_function_that_gives_a_number_is_what_it_is_called(tmp_path: Path) -> None:
+    lm, results = bought(written(tmp_path, "plain"))
+    assert results["evalbudget"]["score"] == {"rated": "plain,none"}
+    assert len(lm.calls) == 60
+
+
+def test_a_function_that_fails_on_an_empty_answer_is_found_out_by_the_first_ones(tmp_path: Path) -> None:
+    folder = written(tmp_path, "picky")
+    with PrimedTasks(CoinModel(), load(folder, "rated")) as primed:
+        assert names_its_own(primed.task("rated"))
+        assert names_in_trial(primed, "rated") == ()
+        assert primed.answered("rated") == ()
+    with pytest.raises(InvalidInputError, match="gave no number as 'picky,none'"):
+        bought(folder)
+
+
+def test_a_trial_leaves_nothing_behind(tmp_path: Path) -> None:
+    with PrimedTasks(CoinModel(), load(written(tmp_path, "rates", k="[1]"), "rated")) as primed:
+        assert names_in_trial(primed, "rated") == ("pass@1,none",)
+        assert primed.answered("rated") == ()
+        assert primed.numbers("rated") == {}
+
+
+def test_metrics_of_the_host_need_no_trial(tmp_path: Path) -> None:
+    with PrimedTasks(CoinModel(), load(write_task(tmp_path), "numbers")) as primed:
+        assert not names_its_own(primed.task("numbers"))
