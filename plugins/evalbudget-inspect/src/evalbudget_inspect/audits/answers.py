@@ -128,7 +128,7 @@ def _read(
         name, key = driving_score(judge, names)
         score = sample.scores.get(name)
         if score is not None:
-            value, reason = score_to_float(score, name, key, "--judge"), score.explanation or ""
+            value, reason = score_to_float(score, name, key, "--judge", strict=True), score.explanation or ""
     unscored = bool(names) and math.isnan(value)
     failed = sample.error is not None or unscored
     answer = Answer(request_of(sample), response, reason)

@@ -245,7 +245,7 @@ class _Labeller:
             return Reply(usage=usage, failure=failure)
         value = math.nan
         try:
-            value = score_to_float(given, self._name, self._key, "--labels-from")
+            value = score_to_float(given, self._name, self._key, "--labels-from", strict=True)
         except InvalidInputError as ex:
             failure = str(ex)
             self._stop(f"{self._model}'s answer to {item!r}: {ex}")

@@ -65,7 +65,7 @@ class ScaleWatch(EarlyStopping):
 
 def _fault(given: Score, name: str, key: str | None, scale: Scale) -> str:
     try:
-        value = score_to_float(given, name, key, "--judge")
+        value = score_to_float(given, name, key, "--judge", strict=True)
     except InvalidInputError as ex:
         return str(ex)
     fits = math.isnan(value) or scale.low <= value <= scale.high

@@ -12,34 +12,42 @@ from evalbudget.design import LARGEST
 from evalbudget.errors import InvalidInputError
 
 _TWO = 2
+_SHOWN = 30  # characters of a word that is no score
+_WORDS_ALONE = 2
+"""After so many words and no number it is said that a scorer gives none."""
 _WORDS = frozenset({"yes", "no", "true", "false"})
 _to_float = value_to_float()
 
 
-def score_to_float(score: Score, name: str, key: str | None = None, flag: str = "--score") -> float:
-    """The score as a number; nan if it is unscored.
+def score_to_float(
+    score: Score, name: str, key: str | None = None, flag: str = "--score", *, strict: bool = False
+) -> float:
+    """The score as a number; nan if it is unscored, a word among numbers, or a dict without this entry.
 
     Args:
         score: what a scorer returned.
         name: of the scorer, for the message.
         key: which entry of a score that is a dict.
         flag: by which another one is named, for the message.
+        strict: words and entries that are not there are refused.
 
     Raises:
-        InvalidInputError: the value is neither a number nor one of C, I, P, N.
+        InvalidInputError: the value is of another kind, or a dict of which no entry was named.
     """
     if not isinstance(score.value, Mapping):
-        return value_to_number(score.value, name, flag)
-    if key is None or key not in score.value:
-        keys = ", ".join(f"{name}.{k}" for k in score.value)
-        raise InvalidInputError(
-            f"scorer {name!r} returns several values; name the one to allocate by with {flag}: {keys}"
-        )
-    return value_to_number(score.value[key], name, flag)
+        return value_to_number(score.value, name, flag, strict=strict)
+    if key is not None and key in score.value:
+        return value_to_number(score.value[key], name, flag, strict=strict)
+    if key is not None and not strict:
+        return math.nan
+    keys = ", ".join(f"{name}.{k}" for k in score.value)
+    raise InvalidInputError(
+        f"scorer {name!r} returns several values; name the one to allocate by with {flag}: {keys}"
+    )
 
 
-def value_to_number(value: object, name: str, flag: str = "--score") -> float:
-    """A single score value as a number.
+def value_to_number(value: object, name: str, flag: str = "--score", *, strict: bool = False) -> float:
+    """A single score value as a number; nan for a word that is none, unless that is to be refused.
 
     Raises:
         InvalidInputError: it is neither a number nor one of C, I, P, N.
@@ -50,11 +58,23 @@ def value_to_number(value: object, name: str, flag: str = "--score") -> float:
         try:
             return float(value)
         except (ValueError, OverflowError):
-            pass
+            if isinstance(value, str) and not strict:
+                return math.nan
     raise InvalidInputError(
         f"scorer {name!r} returned {value!r}, which is not a number and none of C, I, P, N; "
         f"name another scorer with {flag}"
     )
+
+
+def why_unscored(score: Score, key: str | None) -> str:
+    """Why a score is none."""
+    value = score.value
+    if isinstance(value, Mapping) and key not in value:
+        return f"scored without {key!r}"
+    word = value[key] if isinstance(value, Mapping) and key is not None else value
+    if not isinstance(word, str):
+        return "unscored"
+    return f"scored {word[:_SHOWN]!r}, which is no number"
 
 
 def kind_of(error: str) -> str:
@@ -75,10 +95,28 @@ class Seen:
     numbers: set[float] = field(default_factory=set)
     """Of those that were not graded; not more than it takes to tell."""
     any: bool = False
+    words: int = 0
+    """Scores that are none: words, or dicts that lack the entry."""
+
+    def read(self, score: Score, name: str, key: str | None) -> float:
+        """A score as a number, nan for none, noted.
+
+        Raises:
+            InvalidInputError: it cannot be reckoned with; or only words came so far, and this is the second.
+        """
+        value = score_to_float(score, name, key)
+        part = score.value.get(key) if isinstance(score.value, Mapping) and key is not None else score.value
+        if not math.isnan(value):
+            self.add(part)
+        elif part is None or isinstance(part, str):
+            self.words += 1
+            if not self.any and self.words >= _WORDS_ALONE:
+                score_to_float(score, name, key, strict=True)
+        return value
 
     def add(self, value: object) -> None:
-        """Note a score's value; unscored ones say nothing."""
-        if isinstance(value, float) and math.isnan(value):
+        """Note a score's value; unscored ones and words say nothing."""
+        if isinstance(value, str | float) and math.isnan(value_to_number(value, "scorer")):
             return
         self.any = True
         if is_graded(value):

@@ -165,6 +165,11 @@ def asks(scorer: Scorer, role: str) -> bool | None:
     return True if re.search(rf"""(['"]){re.escape(role)}\1""", source) else None
 
 
+def gives_numbers(scorer: Scorer) -> bool:
+    """Whether its scores are known to be numbers or grades: the host brings it along."""
+    return registry_info(scorer).name in _ASK_NOBODY | _GRADE
+
+
 def in_place_of(base: Scorer, score: Scorer, **metadata: Any) -> Scorer:
     """A scorer under the name and with the arguments of another, and with its metrics."""
     info = registry_info(base)

@@ -23,7 +23,7 @@ from evalbudget_inspect.host.earlier_attempts import paid_for_nothing
 from evalbudget_inspect.host.interrupts import interrupts
 from evalbudget_inspect.host.models_asked import models_asked
 from evalbudget_inspect.host.refusals import refused
-from evalbudget_inspect.host.score_values import in_range, kind_of, score_to_float
+from evalbudget_inspect.host.score_values import Seen, in_range, kind_of, why_unscored
 from evalbudget_inspect.host.sent_again import UNPAID, pay_by, was_unpaid
 from evalbudget_inspect.races.arm import Arm, Group
 from evalbudget_inspect.races.coordinator import Coordinator, coordinator_of
@@ -60,6 +60,7 @@ class RaceSource(SampleSource):
         self._dataset = dataset
         self._models = tuple(models)
         self._seats: dict[str, _Seat] = {}
+        self._seen = Seen()  # of all models: a scorer gives numbers to all of them, or to none
 
     def told(self) -> dict[str, Any]:
         """Of the race and of the arm in whose context this is called; nothing before it has begun."""
@@ -219,11 +220,11 @@ class RaceSource(SampleSource):
                 )
             return None, f"no score from {name!r}"
         try:
-            value = score_to_float(score, name, key)
+            value = self._seen.read(score, name, key)
         except InvalidInputError as ex:
             raise coordinator.refuse(ex) from None
         if math.isnan(value):
-            return None, "unscored" if sample.error is None else kind_of(sample.error.message)
+            return None, why_unscored(score, key) if sample.error is None else kind_of(sample.error.message)
         bounds = self.group.config.bounds
         if in_range(value, bounds):
             return value, None

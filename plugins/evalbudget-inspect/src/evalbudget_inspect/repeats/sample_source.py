@@ -37,7 +37,7 @@ from evalbudget_inspect.host.questions import digests_to_be
 from evalbudget_inspect.host.reducers import other_than_mean, said_before
 from evalbudget_inspect.host.rewrite import NAME
 from evalbudget_inspect.host.run_host import note
-from evalbudget_inspect.host.score_values import Seen, in_range, kind_of, score_to_float
+from evalbudget_inspect.host.score_values import Seen, in_range, kind_of, why_unscored
 from evalbudget_inspect.host.scoring import METADATA, SHARE
 from evalbudget_inspect.host.sent_again import UNPAID, pay_by, was_unpaid
 from evalbudget_inspect.host.viewer import label
@@ -66,6 +66,9 @@ logger = shown_logger(__name__)
 _LOOK = 0.25
 """Seconds between looks at what other processes did."""
 
+_TRIAL = 30.0
+"""Seconds that other samples wait for the first score of a scorer that nobody knows."""
+
 _ROUNDS = 8
 """Of all judges, dealt beforehand where it is not known how many readings a budget buys."""
 
@@ -79,6 +82,7 @@ class _Serving:
     rotation: Rotation | None = None
     account: Account | None = None
     alone: Key | None = None
+    tried: bool = False
     passed_on: anyio.Event = field(default_factory=anyio.Event)
     refusal: EvalbudgetError | None = None
     kept: KeptGenerations = field(default_factory=KeptGenerations)
@@ -101,6 +105,7 @@ class BudgetedSource(SampleSource):
         refused: called with every refusal, so that a command can tell it from the host's own errors.
         accuracy: the score's own metrics include the host's ``accuracy``.
         told: where judges take turns, a scorer is known to ask them.
+        reckons: the score that drives is known to be a number, or a grade.
         holds_back: the host starts no sample by itself, since the budget may not pay for all of them.
         cluster: field of the samples by which the score that drives has its clusters; None for none.
         clusters_needed: fields by which any score has clusters, and who says so (empty: the user).
@@ -116,6 +121,7 @@ class BudgetedSource(SampleSource):
         refused: Callable[[EvalbudgetError], None],
         accuracy: bool = False,
         told: bool = True,
+        reckons: bool = True,
         holds_back: bool = False,
         cluster: str | None = None,
         clusters_needed: Mapping[str, str] = MappingProxyType({}),
@@ -125,6 +131,7 @@ class BudgetedSource(SampleSource):
         self._dataset = dataset
         self._holds_back = holds_back
         self._told = told
+        self._reckons = reckons
         self._cluster = cluster
         self._clusters_needed = clusters_needed
         self._rows = rows
@@ -237,9 +244,12 @@ class BudgetedSource(SampleSource):
             raise serving.refusal
         if unused is not None:
             logger.warning(unused)
-        self._pass_on(serving, (str(sample.id), sample.epoch))
-        value, error = self._read(serving, sample)
         key = (str(sample.id), sample.epoch)
+        try:
+            value, error = self._read(serving, sample)
+            serving.tried |= serving.seen.any or not serving.seen.words
+        finally:
+            self._pass_on(serving, key)
         if serving.rotation is not None and key[0] in book.items:
             dropped = serving.rotation.note(*key, scored=value is not None)
             if dropped is not None:
@@ -320,16 +330,26 @@ class BudgetedSource(SampleSource):
             state.metadata[SHARE] = share
 
     async def _in_turn(self, serving: _Serving, key: Key) -> None:
-        """One cell at a time until a scorer asks its judge, where only a score can tell that any does."""
+        """One cell at a time where only a score can tell that judges are asked, or that there will be any.
+
+        A sample's time would run while it waits. Where samples take long the others do not wait for a first
+        score: what cannot be scored costs as many as run at once then.
+        """
         run = current_run()
-        if self._told or run is None or run.spec.config.time_limit is not None:
-            return  # a sample's time would run while it waits
-        while (
-            serving.rotation is not None and not serving.rotation.asked and serving.alone not in (None, key)
-        ):
-            await serving.passed_on.wait()
-            await self._serving()  # it may be refused by now
+        if run is None or run.spec.config.time_limit is not None:
+            return
+        with anyio.move_on_after(math.inf if self._seeks_judges(serving) else _TRIAL) as waited:
+            while self._is_on_trial(serving) and serving.alone not in (None, key):
+                await serving.passed_on.wait()
+                await self._serving()  # it may be refused by now
+        serving.tried |= waited.cancelled_caught
         serving.alone = key
+
+    def _seeks_judges(self, serving: _Serving) -> bool:
+        return serving.rotation is not None and not self._told and not serving.rotation.asked
+
+    def _is_on_trial(self, serving: _Serving) -> bool:
+        return self._seeks_judges(serving) or not (self._reckons or serving.tried)
 
     def _pass_on(self, serving: _Serving, key: Key | None = None) -> None:
         if key is None or key == serving.alone:
@@ -456,6 +476,7 @@ class BudgetedSource(SampleSource):
                     serving.kept.expect(*cell.key)
         keys = book.begin(prior, begun=unread.samples, more=unread.more)
         serving.book = book
+        serving.tried = bool(prior)
         if self.config.store is not None:
             self._share(run, serving)
         if serving.account is None:
@@ -596,25 +617,25 @@ class BudgetedSource(SampleSource):
             refusal = InvalidInputError(
                 "scoring is switched off (--no-score), so there are no scores to budget; drop --no-score"
             )
+            serving.refusal = refusal
             self._refused(refusal)
             raise refusal
         if score is None:
             missing = f"no score from {self._score!r}"
             return None, missing if sample.error is None else kind_of(sample.error.message)
         try:
-            value = score_to_float(score, self._score, self._key)
+            value = serving.seen.read(score, self._score, self._key)
         except InvalidInputError as ex:
+            serving.refusal = ex
             self._refused(ex)
             raise
         if sample.error is not None and math.isnan(value):
             return None, kind_of(sample.error.message)
         # a sample that ended in an error and was scored nevertheless counts, as it does for the host
-        given = score.value if self._key is None else score.value[self._key]  # type: ignore[index,call-overload]
-        serving.seen.add(given)
         if not in_range(value, self.config.score_range):
             declared = self.config.score_range is not None
             wrong = "score outside the declared range" if declared else f"score beyond {LARGEST:g}"
-            return None, "unscored" if math.isnan(value) else wrong
+            return None, why_unscored(score, self._key) if math.isnan(value) else wrong
         return value, None
 
     def _warn_if_identical(self, serving: _Serving, book: RepeatPurchase) -> None:
