@@ -320,3 +320,35 @@ def test_journals_of_other_runs_are_refused(tmp_path: Path) -> None:
         setattr(other, attribute, value)
         with pytest.raises(JournalError, match="model = "), budgeted(budget=30, journal="j.jsonl"):
             simple_evaluate(folder, other)
+
+
+def test_of_documents_that_take_several_calls_a_kill_costs_what_was_under_way(
+    tmp_path: Path, server: Server
+) -> None:
+    folder = write_task(tmp_path / "tasks", n=6, repeats=4)
+    server.latency = 0.02
+    server.hold(30)
+    model = server.chat_args("m", max_retries=1, num_concurrent=3)
+    command = [
+        *(sys.executable, "-c", EVALBUDGET, "lm-eval", "run", "--model", "local-chat-completions"),
+        *("--model_args", model, "--tasks", "numbers", "--include_path", str(folder), "--budget", "72"),
+        *("--apply_chat_template", "--output_path", "out", "--gen_kwargs", "temperature=1.0,seed=None"),
+        *("--sampler", "uniform"),
+    ]
+    process = warm.Popen(command, host="lm-eval", env=environment(), stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 120
+    while server.held < 3:
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    server.release()
+    process.wait()
+    done = warm.run(command, host="lm-eval", env=environment())
+    assert done.returncode == 0, done.stderr
+    (path,) = Path("out").glob("*/results_*.json")
+    block = json.loads(path.read_text())["evalbudget"]
+    assert block["failures"] == {UNANSWERED: 3}
+    assert 69 <= block["spent"] <= 72
+    assert block["readings"] == 17  # four calls each: of the 69 that are left one is too few
+    assert sum(one.status == 200 for one in server.served) <= 72

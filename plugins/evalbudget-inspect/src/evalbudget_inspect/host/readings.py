@@ -126,7 +126,7 @@ def item_readings(scores: Sequence[SampleScore], bounds: tuple[float, float] | N
     Left out: unscored ones, and those outside the bounds.
 
     Raises:
-        InvalidInputError: a value that is no number.
+        InvalidInputError: a value of another kind, or nothing but words.
     """
     items: dict[str, int] = {}
     epochs: dict[str, int] = {}
@@ -144,5 +144,8 @@ def item_readings(scores: Sequence[SampleScore], bounds: tuple[float, float] | N
         columns[2].append(value)
         phases.append(phase_of(ours))
     if not items:
+        for sample in scores:
+            if isinstance(sample.score.value, str):  # nothing but words
+                score_to_float(sample.score, sample.scorer or "scorer", strict=True)
         return None
     return ItemReadings.of(*columns, n_items=len(items), phase=phases)

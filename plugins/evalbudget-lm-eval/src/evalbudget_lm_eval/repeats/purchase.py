@@ -164,16 +164,37 @@ class RepeatPurchase:
     def count_cut_off(self) -> None:
         """Count what may have been under way when this process was killed as spent.
 
-        That is as many calls as the model takes at once. The others were never sent: they are asked now.
+        That is as many calls as the model takes at once, the first that were not answered. The others were
+        never sent: they are asked now. Of a document that takes several calls, what was said stays.
         """
         if self.money is None:  # whose bill has what was cut off
             untold, failures = self.untold, self._failures()
             cut = [asked for asked in self.kept.under_way if asked in untold]
             cut.sort(key=lambda asked: failures[asked.document])
-            self.book.lose([self._requests[asked] for asked in cut[: self.kept.at_once]])
+            left, parts, lost = self.kept.at_once, 0, []
+            for asked in cut:
+                calls = min(left, self.kept.unheard(asked))
+                left -= calls
+                if 0 < calls < self.primed.cost(*asked.document):
+                    parts += calls
+                elif calls:
+                    lost.append(self._requests[asked])
+            self.book.lose(lost)
+            if parts:
+                self.kept.pay(parts)
+                self._pay_unanswered()
         self.book.give_back([one for one in self.book.lost if self._asked(one) not in self.kept.said])
         if self.kept.under_way:
             self.kept.stop("killed")
+
+    def _pay_unanswered(self) -> None:
+        """For calls that are on record, and the book does not know of."""
+        calls = self.kept.unanswered - self.book.paid_beside
+        if calls > 0.0:
+            self.book.pay(calls, UNANSWERED, out_of=sorted(self.book.held, key=self._is_begun, reverse=True))
+
+    def _is_begun(self, request: Request) -> bool:
+        return self._asked(request) in self.kept.said
 
     def leave(self, error: BaseException | None, *, took_over: bool = True) -> None:
         """Close the book; other processes go on without this one, and what was not sent costs nothing.

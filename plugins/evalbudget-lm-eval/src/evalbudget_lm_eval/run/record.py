@@ -192,11 +192,12 @@ class Kept:
     @property
     def under_way(self) -> list[Asked]:
         """Cells of the last round that were not answered in full, in the order they were asked."""
+        return [asked for asked in self._asked if self.unheard(asked)]
 
-        def heard(asked: Asked) -> int:
-            return sum(len(said) for number, said in self.said.get(asked, {}).items() if number >= 0)
-
-        return [asked for asked, calls in self._asked.items() if heard(asked) < calls]
+    def unheard(self, asked: Asked) -> int:
+        """Calls of a cell of the last round that were not answered."""
+        said = self.said.get(asked, {})
+        return max(0, self._asked[asked] - sum(len(texts) for number, texts in said.items() if number >= 0))
 
     def take(self, entry: dict[str, Any]) -> None:
         """Take in a line: of an earlier run, or of this one as it is written."""
