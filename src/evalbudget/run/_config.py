@@ -83,7 +83,11 @@ class RunConfig:
     @cached_property
     def unit(self) -> Unit:
         """What the budget counts; scores where there is none."""
-        return Unit.SCORES if self.budget is None else Budget.parse(self.budget, n_items=1, n_cells=100).unit
+        return (
+            Unit.SCORES
+            if self.budget is None
+            else Budget.parse(self.budget, n_items=1_000_000, n_cells=100).unit
+        )
 
     @property
     def in_scores(self) -> bool:

@@ -16,7 +16,12 @@ from evalbudget.races.flags import FLAGS as OF_RACES
 from evalbudget.repeats import Summary
 from evalbudget.repeats.flags import SAMPLER, SHARE
 from evalbudget.secrets import refuse_secrets
-from evalbudget_lm_eval.host.config_file import WRITTEN, refuse_keys_of_file
+from evalbudget_lm_eval.host.config_file import (
+    WRITTEN,
+    refuse_keys_of_file,
+    with_flags_of_file,
+    without_keys,
+)
 from evalbudget_lm_eval.host.flag_spelling import as_spelled, is_one_of, refuse_misspelled_flags, spelled
 from evalbudget_lm_eval.host.identity import run_args
 from evalbudget_lm_eval.repeats.budgeted import check_typed, evaluate_replaced
@@ -65,6 +70,7 @@ def execute(arguments: Sequence[str], answers: Answers | None = None) -> int:
     Returns:
         How it ended, if it was not the host that said so.
     """
+    arguments, ours_in_file = with_flags_of_file(arguments, FLAGS)
     asks_help = arguments[:1] == ["run"] and any(a in ("-h", "--help") for a in arguments)
     if arguments[:1] == ["run"] and not asks_help:
         refuse_misspelled_flags(
@@ -106,7 +112,8 @@ def execute(arguments: Sequence[str], answers: Answers | None = None) -> int:
         lambda _tasks: config, folder=_folder(parsed), about=about, told=told.append, answers=answers
     ):
         try:
-            cli.execute(parsed)
+            with without_keys(ours_in_file):
+                cli.execute(parsed)
         except Foreseen as ex:
             say(f"{ex.forecast}\n\nNo call was made.")
             return ExitCode.DONE
