@@ -117,9 +117,7 @@ def test_scores_that_are_no_numbers(
     log = run(budgeted(task, budget=50, score=score), max_samples=1)
     assert log.status == "error"
     assert message in str(take_refusals()[0])
-    assert (
-        sum(u.total_tokens for u in log.stats.model_usage.values()) <= 2 * 110
-    )  # noticed at the first, or the second
+    assert sum(u.total_tokens for u in log.stats.model_usage.values()) <= 3 * 110  # soon
 
 
 @pytest.mark.parametrize(

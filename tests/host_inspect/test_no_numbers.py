@@ -11,12 +11,12 @@ from inspect_ai.scorer import Score
 from inspect_ai.solver import TaskState
 from tests.host_inspect.race_tasks import model, quiz
 from tests.host_inspect.race_tasks import run as run_race
-from tests.host_inspect.worlds import scoring
+from tests.host_inspect.worlds import scoring, solving
 
 from evalbudget.errors import InvalidInputError
 from evalbudget_inspect import budgeted, race
 from evalbudget_inspect.host.refusals import take_refusals
-from evalbudget_inspect.host.score_values import Seen, score_to_float, why_unscored
+from evalbudget_inspect.host.score_values import Seen, mostly_words, score_to_float, why_unscored
 
 
 def number_of(state: TaskState) -> int:
@@ -49,12 +49,12 @@ def test_a_word_among_numbers_is_a_reading_without_a_score(make_task: Any, run: 
 @pytest.mark.parametrize(
     ("scorer", "score", "said", "most"),
     [
-        (never, None, "'quite good', which is not a number", 2),
+        (never, None, "'quite good', which is not a number", 3),
         (several, None, "name the one to allocate by with --score: several.right, several.wrong", 1),
-        (several, "several.rihgt", "several.right, several.wrong", 2),
+        (several, "several.rihgt", "several.right, several.wrong", 3),
     ],
 )
-def test_what_never_is_a_number_costs_an_answer_or_two_however_many_run_at_once(
+def test_what_never_is_a_number_costs_few_answers_however_many_run_at_once(
     make_task: Any, run: Any, scorer: Any, score: str | None, said: str, most: int
 ) -> None:
     log = run(budgeted(make_task(scorer=scorer()), budget=60, score=score), max_samples=8)
@@ -108,6 +108,39 @@ def test_words_after_a_number_say_nothing_of_the_scorer() -> None:
     assert seen.range(accuracy=True) == (0.0, 1.0)  # words are no scores
     seen = Seen()
     seen.read(Score(value=math.nan), "s", None)
-    seen.read(Score(value="INVALID"), "s", None)
+    for value in ("INVALID", {"a": None}):
+        assert math.isnan(seen.read(Score(value=value), "s", "a"))
     with pytest.raises(InvalidInputError):
         seen.read(Score(value="INVALID"), "s", None)
+
+
+def test_a_scorer_that_mostly_gives_words_gives_no_numbers() -> None:
+    """Letters, of which C is taken for a grade; or one number, and words from then on."""
+    assert [numbers for numbers in range(8) if mostly_words(12, numbers)] == [0, 1, 2, 3, 4, 5]
+    assert [words for words in range(5) if mostly_words(words, 0)] == [3, 4]
+    assert [words for words in range(8, 12) if mostly_words(words, 1)] == [10, 11]
+    seen = Seen()
+    for letter in "CABDABDABD":
+        seen.read(Score(value=letter), "s", None)
+    with pytest.raises(InvalidInputError, match="not a number"):
+        seen.read(Score(value="A"), "s", None)
+
+
+def test_a_scorer_of_letters_that_only_stands_beside_has_no_row(make_task: Any, run: Any) -> None:
+    letters = scoring("letters", lambda state: "ABCD"[number_of(state) % 4])
+    fine = scoring("fine", lambda state: float(state.epoch % 2))
+    task = make_task(8, scorer=[fine(), letters()])
+    log = run(budgeted(task, budget=16, score="fine", sampler="uniform"))
+    assert log.status == "success"
+    names = {score.scorer for score in log.results.scores if "estimate" in score.metrics}
+    assert names == {"fine"}
+
+
+def test_limits_of_samples_are_not_used_up_by_waiting(make_task: Any, run: Any) -> None:
+    slow = solving(lambda state: None, generates=True)
+    task = make_task(8, solver=slow, scorer=sometimes())
+    task.working_limit = 60
+    log = run(budgeted(task, budget=16, sampler="uniform"), max_samples=8)
+    assert log.status == "success"
+    source = log.eval.config.working_limit
+    assert source == 60

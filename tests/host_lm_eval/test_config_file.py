@@ -11,7 +11,7 @@ import pytest
 import tests.host_lm_eval.worlds  # noqa: F401  (registers the model)
 from tests.host_lm_eval.worlds import write_task
 
-from evalbudget.errors import BudgetError
+from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget_lm_eval.host.config_file import with_flags_of_file, without_keys
 from evalbudget_lm_eval.host.private import EvaluatorConfig
 from evalbudget_lm_eval.repeats.flags import FLAGS
@@ -66,10 +66,8 @@ def test_flags_of_a_file(config: Path) -> None:
         "budget: 20x\ndry_run: true\nsampler_option: [objective=mse, x=1]\nseed: 3\ntasks: [a]\n"
     )
     arguments, keys = with_flags_of_file(["run", f"--config={config}", "--budget", "5"], FLAGS)
-    assert sorted(arguments[1:5]) == [
-        *("--budget=20x", "--dry_run", "--sampler_option=objective=mse", "--sampler_option=x=1"),
-    ]
-    assert arguments[5:] == [f"--config={config}", "--budget", "5"]
+    assert sorted(arguments[1:4]) == ["--dry_run", "--sampler_option=objective=mse", "--sampler_option=x=1"]
+    assert arguments[4:] == [f"--config={config}", "--budget", "5"]
     assert keys == {"budget", "dry_run", "sampler_option"}
     with without_keys(keys):
         assert EvaluatorConfig.load_yaml_config(config) == {"seed": 3, "tasks": ["a"]}
@@ -86,3 +84,20 @@ def test_what_the_host_refuses_it_refuses(config: Path, text: str | None) -> Non
         ["run", "--config", str(config)],
         frozenset(),
     )
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [("dry_run: 'no'", "write true or false"), ("score_range: [0, 1]", "write it as it is typed")],
+)
+def test_values_that_cannot_be_typed(config: Path, line: str, said: str) -> None:
+    config.write_text(f"{line}\n")
+    with pytest.raises(InvalidInputError, match=said):
+        with_flags_of_file(["run", "--config", str(config)], FLAGS)
+
+
+def test_nothing_and_what_is_typed_count_for_nothing_in_the_file(config: Path) -> None:
+    config.write_text("budget:\nsampler_option: [x=1]\ndry_run: false\n")
+    typed = ["--config", str(config), "--sampler-option", "objective=mse"]  # the host takes it for a run
+    assert with_flags_of_file(typed, FLAGS) == (typed, {"budget", "sampler_option", "dry_run"})
+    assert with_flags_of_file(["ls", "--config", str(config)], FLAGS)[1] == frozenset()

@@ -23,6 +23,16 @@ def plain(references, predictions, **more):
 
 def picky(references, predictions, **more):
     return {"score": float(int(predictions[0]) > 3)}
+
+def silent(references, predictions, **more):
+    return float(predictions[0] == references[0]) if predictions[0] else None
+
+def late(references, predictions, **more):
+    right = float(predictions[0] == references[0])
+    return {"parsed": 1.0, "late": right} if predictions[0] else {"parsed": 0.0}
+
+def broken(references, predictions, **more):
+    raise ValueError("never")
 """
 
 
@@ -84,13 +94,27 @@ def test_a_function_that_gives_a_number_is_what_it_is_called(tmp_path: Path) -> 
     assert len(lm.calls) == 60
 
 
-def test_a_function_that_fails_on_an_empty_answer_is_found_out_by_the_first_ones(tmp_path: Path) -> None:
-    folder = written(tmp_path, "picky")
+@pytest.mark.parametrize("function", ["silent", "late"])
+def test_what_an_empty_answer_does_not_show_the_target_does(tmp_path: Path, function: str) -> None:
+    folder = written(tmp_path, function)
+    for score in (None, function):
+        _, results = bought(folder, score=score)
+        assert results["evalbudget"]["score"] == {"rated": f"{function},none"}
+
+
+def test_a_function_that_fails_on_an_empty_answer_is_tried_on_the_target(tmp_path: Path) -> None:
+    lm, results = bought(written(tmp_path, "picky"))
+    assert results["evalbudget"]["score"] == {"rated": "score,none"}
+    assert len(lm.calls) == 60
+
+
+def test_where_a_trial_tells_nothing_the_first_answers_do(tmp_path: Path) -> None:
+    folder = written(tmp_path, "broken")
     with PrimedTasks(CoinModel(), load(folder, "rated")) as primed:
         assert names_its_own(primed.task("rated"))
         assert names_in_trial(primed, "rated") == ()
         assert primed.answered("rated") == ()
-    with pytest.raises(InvalidInputError, match="gave no number as 'picky,none'"):
+    with pytest.raises(ValueError, match="never"):
         bought(folder)
 
 

@@ -59,5 +59,6 @@ def _driver(connection: Connection) -> sqlite3.Connection:
 def _compiled(statement: ClauseElement) -> tuple[str, Any]:
     """As SQLite's driver takes it, and what a row of it is."""
     compiled = statement.compile(dialect=sqlite.dialect(paramstyle="named"))
+    assert not any(value is not None for value in compiled.params.values())  # which would be lost
     names = [column.keyname for column in getattr(compiled, "_result_columns", ())]
     return str(compiled), namedtuple("Row", names, rename=True)

@@ -86,7 +86,7 @@ class RunConfig:
         return (
             Unit.SCORES
             if self.budget is None
-            else Budget.parse(self.budget, n_items=1_000_000, n_cells=100).unit
+            else Budget.parse(self.budget, n_items=1_000_000, n_cells=1_000_000).unit
         )
 
     @property

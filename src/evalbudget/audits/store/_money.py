@@ -58,7 +58,7 @@ class AuditBudget(RunConfig):
         if not any(typed.values()):
             return None
         budget = typed["budget"]
-        if budget and Budget.parse(budget, n_items=1_000_000, n_cells=100).unit is Unit.SCORES:
+        if budget and Budget.parse(budget, n_items=1_000_000, n_cells=1_000_000).unit is Unit.SCORES:
             raise BudgetError(
                 f"--budget has no meaning in an audit; the labels it may ask for: {most_labels}; drop it, or "
                 "write what calls may cost: '$5' or 2Mtok"

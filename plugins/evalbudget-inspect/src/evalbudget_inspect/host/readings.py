@@ -120,13 +120,17 @@ def _counts(sample: SampleScore, ours: Mapping[str, Any], bounds: tuple[float, f
     return in_range(value, bounds)
 
 
+def _is_number(sample: SampleScore) -> bool:
+    return not math.isnan(score_to_float(sample.score, sample.scorer or "scorer"))
+
+
 def item_readings(scores: Sequence[SampleScore], bounds: tuple[float, float] | None) -> ItemReadings | None:
     """The scores as readings; None if there are none.
 
     Left out: unscored ones, and those outside the bounds.
 
     Raises:
-        InvalidInputError: a value of another kind, or nothing but words.
+        InvalidInputError: a value of another kind, or mostly words.
     """
     items: dict[str, int] = {}
     epochs: dict[str, int] = {}
@@ -143,9 +147,9 @@ def item_readings(scores: Sequence[SampleScore], bounds: tuple[float, float] | N
         columns[1].append(int(ours.get("epoch", epochs[name])) - 1)
         columns[2].append(value)
         phases.append(phase_of(ours))
+    words = [sample for sample in scores if isinstance(sample.score.value, str) and not _is_number(sample)]
+    if words and len(words) > 2 * (len(scores) - len(words)):
+        score_to_float(words[0].score, words[0].scorer or "scorer", strict=True)
     if not items:
-        for sample in scores:
-            if isinstance(sample.score.value, str):  # nothing but words
-                score_to_float(sample.score, sample.scorer or "scorer", strict=True)
         return None
     return ItemReadings.of(*columns, n_items=len(items), phase=phases)

@@ -13,8 +13,8 @@ from evalbudget.errors import InvalidInputError
 
 _TWO = 2
 _SHOWN = 30  # characters of a word that is no score
-_WORDS_ALONE = 2
-"""After so many words and no number it is said that a scorer gives none."""
+_ALONE, _MOSTLY, _TIMES = 3, 10, 2
+"""A scorer gives no numbers after so many words and none, or so many and twice as many as numbers."""
 _WORDS = frozenset({"yes", "no", "true", "false"})
 _to_float = value_to_float()
 
@@ -36,7 +36,7 @@ def score_to_float(
     """
     if not isinstance(score.value, Mapping):
         return value_to_number(score.value, name, flag, strict=strict)
-    if key is not None and key in score.value:
+    if key is not None and score.value.get(key) is not None:
         return value_to_number(score.value[key], name, flag, strict=strict)
     if key is not None and not strict:
         return math.nan
@@ -77,6 +77,11 @@ def why_unscored(score: Score, key: str | None) -> str:
     return f"scored {word[:_SHOWN]!r}, which is no number"
 
 
+def mostly_words(words: int, numbers: int) -> bool:
+    """Whether a scorer with so many of both gives words, and not numbers with a word among them."""
+    return words >= (_MOSTLY if numbers else _ALONE) and words > _TIMES * numbers
+
+
 def kind_of(error: str) -> str:
     """The message of a sample's error up to its arguments, so that the same errors are counted together."""
     return error.partition("(")[0] or "error"
@@ -95,6 +100,8 @@ class Seen:
     numbers: set[float] = field(default_factory=set)
     """Of those that were not graded; not more than it takes to tell."""
     any: bool = False
+    count: int = 0
+    """Scores that are numbers."""
     words: int = 0
     """Scores that are none: words, or dicts that lack the entry."""
 
@@ -102,15 +109,16 @@ class Seen:
         """A score as a number, nan for none, noted.
 
         Raises:
-            InvalidInputError: it cannot be reckoned with; or only words came so far, and this is the second.
+            InvalidInputError: it cannot be reckoned with, or words came that show that few numbers will.
         """
         value = score_to_float(score, name, key)
         part = score.value.get(key) if isinstance(score.value, Mapping) and key is not None else score.value
         if not math.isnan(value):
+            self.count += 1
             self.add(part)
         elif part is None or isinstance(part, str):
             self.words += 1
-            if not self.any and self.words >= _WORDS_ALONE:
+            if mostly_words(self.words, self.count):
                 score_to_float(score, name, key, strict=True)
         return value
 

@@ -263,7 +263,8 @@ async def _several(
     if len(errors) == len(judges) and current_run() is not None:
         raise next(iter(errors.values()))
     readings = {
-        judge: None if result is None else score_to_float(result, judge) for judge, result in results.items()
+        judge: None if result is None else score_to_float(result, judge, strict=True)
+        for judge, result in results.items()
     }
     value = known_mean(readings.values())
 

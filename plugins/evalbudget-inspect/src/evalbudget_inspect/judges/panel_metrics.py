@@ -100,7 +100,7 @@ def panel_calls(
             continue
         asked |= was_asked(ours)
         try:
-            value = score_to_float(sample.score, sample.scorer or "scorer")
+            value = score_to_float(sample.score, sample.scorer or "scorer", strict=True)
         except InvalidInputError:
             return None
         item = items.setdefault(str(sample.sample_id), len(items))

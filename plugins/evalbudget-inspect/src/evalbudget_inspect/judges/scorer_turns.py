@@ -266,7 +266,7 @@ def read_by(score: Score, judges: Sequence[str]) -> dict[int, float]:
 def number_of(score: Score) -> float:
     """Its value; nan if it is unscored, or several values."""
     try:
-        return score_to_float(score, "scorer")
+        return score_to_float(score, "scorer", strict=True)
     except InvalidInputError:
         return float("nan")
 

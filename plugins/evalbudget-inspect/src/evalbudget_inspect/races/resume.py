@@ -18,7 +18,7 @@ from evalbudget.races import KnownCell
 from evalbudget_inspect.host.attempt_notes import Note
 from evalbudget_inspect.host.current_run import Run
 from evalbudget_inspect.host.earlier_attempts import handed_back, is_begun, paid_for_nothing_of
-from evalbudget_inspect.host.score_values import in_range, kind_of, score_to_float
+from evalbudget_inspect.host.score_values import in_range, kind_of, score_to_float, why_unscored
 from evalbudget_inspect.repeats.earlier_log import is_refused
 
 Score = tuple[str, str | None]
@@ -78,6 +78,7 @@ def _known(summary: EvalSampleSummary, score: Score, bounds: tuple[float, float]
     entry = (summary.scores or {}).get(score[0])
     value = math.nan if entry is None else score_to_float(entry, *score)
     if not in_range(value, bounds):
-        error = "unscored" if summary.error is None else kind_of(summary.error)
+        error = "unscored" if entry is None or not math.isnan(value) else why_unscored(entry, score[1])
+        error = error if summary.error is None else kind_of(summary.error)
         return KnownCell(key, None, retries + 1, error=error, sample=sample)
     return KnownCell(key, value, retries + 1, sample=sample)

@@ -60,7 +60,7 @@ class RaceSource(SampleSource):
         self._dataset = dataset
         self._models = tuple(models)
         self._seats: dict[str, _Seat] = {}
-        self._seen = Seen()  # of all models: a scorer gives numbers to all of them, or to none
+        self._seen: dict[str, Seen] = {}  # of each race, all models of it
 
     def told(self) -> dict[str, Any]:
         """Of the race and of the arm in whose context this is called; nothing before it has begun."""
@@ -220,7 +220,7 @@ class RaceSource(SampleSource):
                 )
             return None, f"no score from {name!r}"
         try:
-            value = self._seen.read(score, name, key)
+            value = self._seen.setdefault(coordinator.race_id, Seen()).read(score, name, key)
         except InvalidInputError as ex:
             raise coordinator.refuse(ex) from None
         if math.isnan(value):

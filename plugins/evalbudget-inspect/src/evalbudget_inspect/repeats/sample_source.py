@@ -247,7 +247,7 @@ class BudgetedSource(SampleSource):
         key = (str(sample.id), sample.epoch)
         try:
             value, error = self._read(serving, sample)
-            serving.tried |= serving.seen.any or not serving.seen.words
+            serving.tried |= serving.seen.count > 0 or not serving.seen.words
         finally:
             self._pass_on(serving, key)
         if serving.rotation is not None and key[0] in book.items:
@@ -332,11 +332,12 @@ class BudgetedSource(SampleSource):
     async def _in_turn(self, serving: _Serving, key: Key) -> None:
         """One cell at a time where only a score can tell that judges are asked, or that there will be any.
 
-        A sample's time would run while it waits. Where samples take long the others do not wait for a first
-        score: what cannot be scored costs as many as run at once then.
+        A sample's time would run while it waits, if it is limited. Where samples take long the others do not
+        wait for a first score: what cannot be scored costs as many as run at once then.
         """
         run = current_run()
-        if run is None or run.spec.config.time_limit is not None:
+        limits = None if run is None else run.spec.config
+        if limits is None or limits.time_limit is not None or limits.working_limit is not None:
             return
         with anyio.move_on_after(math.inf if self._seeks_judges(serving) else _TRIAL) as waited:
             while self._is_on_trial(serving) and serving.alone not in (None, key):
@@ -476,7 +477,8 @@ class BudgetedSource(SampleSource):
                     serving.kept.expect(*cell.key)
         keys = book.begin(prior, begun=unread.samples, more=unread.more)
         serving.book = book
-        serving.tried = bool(prior)
+        serving.seen.count += book.purchase.tally.readings  # of other processes too
+        serving.tried = bool(prior) or serving.seen.count > 0
         if self.config.store is not None:
             self._share(run, serving)
         if serving.account is None:

@@ -9,9 +9,10 @@ from typing import Any
 
 from lm_eval.utils import simple_parse_args_string
 
+from evalbudget.errors import InvalidInputError
 from evalbudget.flags import Flag
 from evalbudget.secrets import refuse_secrets
-from evalbudget_lm_eval.host.flag_spelling import spelled
+from evalbudget_lm_eval.host.flag_spelling import is_one_of, spelled
 from evalbudget_lm_eval.host.private import EvaluatorConfig
 
 WRITTEN = ("model_args", "gen_kwargs", "metadata")
@@ -40,20 +41,45 @@ def with_flags_of_file(arguments: Sequence[str], flags: Iterable[Flag]) -> tuple
 
     Returns:
         Arguments, and the file's keys that the host does not know.
+
+    Raises:
+        InvalidInputError: a value in the file cannot be a flag's.
     """
+    if not arguments or (arguments[0] != "run" and not arguments[0].startswith("-")):
+        return list(arguments), frozenset()
     finder = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     finder.add_argument("--config", "-C")
     found: dict[str, Any] = {}
     with suppress(OSError, TypeError, ValueError, argparse.ArgumentError):  # which the host tells
         path = finder.parse_known_args(arguments)[0].config
         found = {} if path is None else EvaluatorConfig.load_yaml_config(path)
-    keys: dict[str, list[str]] = {}
+    given, keys = [], set()
     for flag in flags:
         name = spelled(flag)
         if (key := name.removeprefix("--")) in found:
-            values = found[key] if isinstance(found[key], list) else [found[key]]
-            keys[key] = [name] * bool(found[key]) if flag.switch else [f"{name}={value}" for value in values]
-    return [*arguments[:1], *(each for own in keys.values() for each in own), *arguments[1:]], frozenset(keys)
+            keys.add(key)
+            if not any(is_one_of(argument, [flag]) for argument in arguments):
+                given += _typed(flag, found[key])
+    begin = 0 if arguments[0].startswith("-") else 1  # the host takes flags without a command for a run's
+    return [*arguments[:begin], *given, *arguments[begin:]], frozenset(keys)
+
+
+def _typed(flag: Flag, value: Any) -> list[str]:
+    """As one would type it.
+
+    Raises:
+        InvalidInputError: it cannot be typed.
+    """
+    name = spelled(flag)
+    if value is None:
+        return []
+    if flag.switch and not isinstance(value, bool):
+        raise InvalidInputError(f"{name} is {value!r} in the file of --config; write true or false")
+    if flag.switch:
+        return [name] * value
+    if isinstance(value, list | dict) and not (flag.repeated and isinstance(value, list)):
+        raise InvalidInputError(f"{name} is {value!r} in the file of --config; write it as it is typed")
+    return [f"{name}={each}" for each in (value if isinstance(value, list) else [value])]
 
 
 @contextmanager

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
@@ -13,40 +14,47 @@ from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 
 log = shown_logger(__name__)
 
-_NOTHING: dict[str, Any] = {"generate_until": "", "loglikelihood_rolling": -1.0}
-_UNLIKELY = (-1.0, False)
-"""What a model says that has nothing to say, by the kind of request."""
+_SURE, _UNLIKELY = (-0.1, True), (-1.0, False)
+"""What a model says of a text that was given to it."""
 
 
 def names_its_own(task: Any) -> bool:
     """Whether only a score tells what scores there are: functions may return several, under other names."""
-    return any(callable(entry.get("metric")) for entry in getattr(task.config, "metric_list", None) or ())
+    return bool(_functions(task))
 
 
 def names_in_trial(primed: PrimedTasks, name: str) -> tuple[str, ...]:
-    """The host's keys ``metric,filter`` of an answer that says nothing, to the first document; for no call.
+    """The host's keys ``metric,filter`` of two answers to a document, its target and nothing; for no call.
 
     Args:
         primed: the tasks, of which nothing was asked yet.
         name: of one.
 
     Returns:
-        The keys; none where the task cannot score such an answer.
+        The keys; none where the task cannot score the target.
     """
     asked = Asked(name, primed.documents(name)[0], 0)
-    instances = primed.instances(name, asked.doc_id)
-    said = {
-        number: [_NOTHING.get(instance.request_type, _UNLIKELY)] * (instance.repeats or 1)
-        for number, instance in enumerate(instances)
-    }
+    try:
+        target = str(primed.task(name).doc_to_target(primed.doc(name, asked.doc_id)))
+        found = dict.fromkeys(_tried(primed, asked, target, _SURE))
+    except Exception as ex:  # the task's own
+        log.info("task %s could not score its own target: %s", name, ex)
+        return ()
+    with suppress(Exception):  # what is said may have to be something
+        found |= dict.fromkeys(_tried(primed, asked, "", _UNLIKELY))
+    return tuple(found)
+
+
+def _tried(primed: PrimedTasks, asked: Asked, text: str, likely: tuple[float, bool]) -> Iterable[str]:
+    said: dict[int, list[Any]] = {}
+    for number, instance in enumerate(primed.instances(asked.task, asked.doc_id)):
+        given = {"generate_until": text, "loglikelihood_rolling": likely[0]}
+        said[number] = [given.get(instance.request_type, likely)] * (instance.repeats or 1)
     try:
         (answer,) = primed.replay({asked: said})
-    except Exception as ex:  # the task's own: an answer that says something may do
-        log.info("task %s could not score an empty answer: %s", name, ex)
-        return ()
     finally:
         primed.keep_only(())
-    return tuple(answer.metrics)
+    return answer.metrics
 
 
 def score_in_trial(primed: PrimedTasks, name: str, wanted: str | None) -> str:
@@ -59,20 +67,30 @@ def score_in_trial(primed: PrimedTasks, name: str, wanted: str | None) -> str:
 
     Raises:
         UnknownNameError: there is no such score.
-        InvalidInputError: it is no number.
+        InvalidInputError: it is the name of a function that returns others.
     """
-    task, found = primed.task(name), names_in_trial(primed, name)
+    task = primed.task(name)
+    declared, functions = set(task.aggregation()), _functions(task)
+    found = names_in_trial(primed, name)
     metric = None if wanted is None else wanted.partition(",")[0].strip()
-    if metric is not None and metric not in task.aggregation():
+    if metric is not None and metric not in declared:
         return _chosen(name, task, str(wanted), found)
     key = driving_score(name, task, wanted)
-    if not found or key in found:
+    metric = key.partition(",")[0]
+    own = [each for each in found if each.partition(",")[0] not in functions]
+    if metric not in functions or key in found or not own:
         return key
     if wanted is None:
-        return found[0]
+        return own[0]
     raise InvalidInputError(
-        f"{metric!r} of task {name!r} is no number, but {' and '.join(found)} are; use --score {found[0]}"
+        f"{metric!r} of task {name!r} is no number, but {' and '.join(own)} are; use --score {own[0]}"
     )
+
+
+def _functions(task: Any) -> set[str]:
+    """Names of the metrics that are functions of the task's own."""
+    metrics = (entry.get("metric") for entry in getattr(task.config, "metric_list", None) or ())
+    return {str(getattr(metric, "__name__", metric)) for metric in metrics if callable(metric)}
 
 
 def _chosen(name: str, task: Any, wanted: str, found: Sequence[str]) -> str:

@@ -172,29 +172,29 @@ class RepeatPurchase:
             cut = [asked for asked in self.kept.under_way if asked in untold]
             cut.sort(key=lambda asked: failures[asked.document])
             left, parts, lost = self.kept.at_once, 0, []
+            room = self.book.free + sum(self.book.most(request) for request in self._not_begun)
             for asked in cut:
                 calls = min(left, self.kept.unheard(asked))
                 left -= calls
-                if 0 < calls < self.primed.cost(*asked.document):
+                # the rest of the document must be paid as well: it is kept only where there is room beside it
+                if 0 < calls < self.primed.cost(*asked.document) and parts + calls <= room + _SLACK:
                     parts += calls
                 elif calls:
                     lost.append(self._requests[asked])
             self.book.lose(lost)
             if parts:
                 self.kept.pay(parts)
-                self._pay_unanswered()
+                self.book.pay(
+                    self.kept.unanswered - self.book.paid_beside, UNANSWERED, out_of=self._not_begun
+                )
         self.book.give_back([one for one in self.book.lost if self._asked(one) not in self.kept.said])
         if self.kept.under_way:
             self.kept.stop("killed")
 
-    def _pay_unanswered(self) -> None:
-        """For calls that are on record, and the book does not know of."""
-        calls = self.kept.unanswered - self.book.paid_beside
-        if calls > 0.0:
-            self.book.pay(calls, UNANSWERED, out_of=sorted(self.book.held, key=self._is_begun, reverse=True))
-
-    def _is_begun(self, request: Request) -> bool:
-        return self._asked(request) in self.kept.said
+    @property
+    def _not_begun(self) -> list[Request]:
+        """What this process holds of which nothing was said."""
+        return [request for request in self.book.held if not self.kept.said.get(self._asked(request))]
 
     def leave(self, error: BaseException | None, *, took_over: bool = True) -> None:
         """Close the book; other processes go on without this one, and what was not sent costs nothing.

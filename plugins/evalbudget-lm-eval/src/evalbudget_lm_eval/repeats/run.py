@@ -89,17 +89,18 @@ def run_budgeted(
                 "--estimators are of scores by one judge, and with judges that take turns scores "
                 "differ by judge too; drop it"
             )
-    for name, key in scores.items():
-        if applies_to_some(found[name], metric := key.partition(",")[0]):
-            log.warning(
-                "evalbudget: the budget goes by %s of task %s, which is averaged by nanmean and need not "
-                "apply to every document: where it is nan, a document is asked until it is given up. If a "
-                "metric applies to all of them, name it with --score; the others have rows beside it",
-                metric,
-                name,
-            )
     with PrimedTasks(lm, tasks, vary_seed=config.vary_seed, **host) as primed:
         scores = {name: scores.get(name) or score_in_trial(primed, name, config.score) for name in found}
+        for name, key in scores.items():
+            if applies_to_some(found[name], metric := key.partition(",")[0]):
+                log.warning(
+                    "evalbudget: the budget goes by %s of task %s, which is averaged by nanmean and need "
+                    "not apply to every document: where it is nan, a document is asked until it is given "
+                    "up. If a metric applies to all of them, name it with --score; the others have rows "
+                    "beside it",
+                    metric,
+                    name,
+                )
         config = drawn(config, primed)
         for strange in config.strange_variances(
             found, {} if config.variances is None else questions_of(primed)
