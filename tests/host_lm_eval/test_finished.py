@@ -41,16 +41,12 @@ def test_a_finished_run_is_told_again_for_nothing(folder: Path, caplog: pytest.L
         told = _run(folder, again)
     assert not again.calls
     assert told["results"] == whole["results"]
-    assert any("finished" in r.message and "--fresh" in r.message for r in caplog.records)
+    assert any("Another --journal buys everything again" in r.message for r in caplog.records)
     assert _records() == ["1.jsonl"]
 
-    fresh = CoinModel(seed=1)
-    other = _run(folder, fresh, fresh=True)
-    assert len(fresh.calls) == BUDGET
-    assert _records() == ["1.jsonl", "2.jsonl"]
-    newest = CoinModel()
-    assert _run(folder, newest)["results"] == other["results"]  # the one that ended last
-    assert not newest.calls
+    elsewhere = CoinModel(seed=1)
+    assert _run(folder, elsewhere, journal="another.jsonl")["results"] != whole["results"]
+    assert len(elsewhere.calls) == BUDGET
 
 
 def test_results_that_never_reached_the_disk_are_not_bought_again(
@@ -69,22 +65,6 @@ def test_results_that_never_reached_the_disk_are_not_bought_again(
     again = CoinModel()
     assert _run(folder, again)["evalbudget"]["spent"] == BUDGET
     assert not again.calls
-
-
-def test_a_fresh_run_that_was_broken_off_goes_on(folder: Path) -> None:
-    _run(folder, CoinModel())
-    with broken_off(CoinModel, "_answer", at=20), pytest.raises(KeyboardInterrupt):
-        _run(folder, CoinModel(), fresh=True)
-    goes_on = CoinModel()
-    assert _run(folder, goes_on, fresh=True)["evalbudget"]["spent"] == BUDGET
-    assert len(goes_on.calls) == BUDGET - 19
-    assert _records() == ["1.jsonl", "2.jsonl"]
-
-
-def test_a_named_record_is_never_thrown_away(folder: Path) -> None:
-    _run(folder, CoinModel(), journal="j.jsonl")
-    with pytest.raises(InvalidInputError, match=r"--journal j\.jsonl is the record of a finished run"):
-        _run(folder, CoinModel(), journal="j.jsonl", fresh=True)
 
 
 def test_a_range_that_most_scores_leave_stops_before_the_second_round(folder: Path) -> None:

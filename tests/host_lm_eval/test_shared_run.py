@@ -156,7 +156,6 @@ def test_what_others_bought_is_in_no_row_of_this_process(tmp_path: Path) -> None
     [
         ({"budget": "$5"}, BudgetError, "count scores"),
         ({"until": "item±0.3", "score_range": "0..1"}, InvalidInputError, "take no --until"),
-        ({"fresh": True}, InvalidInputError, r"take no --fresh \(begin a new store\)"),
         ({"repeat": "judge"}, InvalidInputError, "take no --repeat judge; drop"),
         ({"judges": "a,b"}, InvalidInputError, "take no --judges; drop"),
         ({"store": "postgresql://me:secret@host/db"}, InvalidInputError, "PGPASSWORD"),

@@ -46,7 +46,6 @@ def budgeted(
     journal: str | Path | None = None,
     in_flight: int | None = None,
     vary_seed: bool = False,
-    fresh: bool = False,
     **options: Any,
 ) -> Iterator[None]:
     """Within this block lm-eval's ``simple_evaluate`` and ``evaluate`` run under a budget.
@@ -81,13 +80,11 @@ def budgeted(
             no first answers.
         store: where processes that run the same meet, to share the budget: a file, or
             ``"postgresql://user@host/database#name"``. Each returns its own samples, and estimates of all.
-        journal: file that keeps what was paid for; it is continued if it exists. Default: one below
-            ``evalbudget-journals``; ``"none"`` for none.
+        journal: file that keeps what was paid for; it is continued if it exists, and a finished run is told
+            again, for 0 calls. Default: one below ``evalbudget-journals``; ``"none"`` for none.
         in_flight: documents given to the host at a time; default 32, or what the model takes at once, and up
             to 8 times as many within a phase.
         vary_seed: have every repeat send its own seed (API models).
-        fresh: buy everything again, though a record of the same run is finished; otherwise that is told
-            again, for 0 calls.
         options: further arguments of the sampler, for example ``objective="mean"``.
 
     Raises:
@@ -121,7 +118,6 @@ def budgeted(
         journal=None if journal is None else str(journal),
         in_flight=in_flight,
         vary_seed=vary_seed,
-        fresh=fresh,
         **options,
     )
     check_typed(config)

@@ -27,7 +27,6 @@ class Config(RepeatConfig):
         in_flight: documents given to the host at a time; None for 32, or what the model takes at once if
             that is more, and up to 8 times as many within a phase.
         vary_seed: have every repeat send its own seed.
-        fresh: begin another record where one of the same run is finished.
         dry_run: say what would be bought, and ask nobody.
         repeat: what a repeat repeats.
         judges: what the user said of judges that score in place of the tasks' own metrics: ``judges``, and
@@ -42,7 +41,6 @@ class Config(RepeatConfig):
     journal: str | None = None
     in_flight: int | None = None
     vary_seed: bool = False
-    fresh: bool = False
     dry_run: bool = False
     repeat: Repeat = Repeat.GENERATION
     judges: Mapping[str, Any] | None = None
@@ -77,8 +75,8 @@ class Config(RepeatConfig):
 
     def _alone(self) -> dict[str, bool]:
         """See RepeatConfig."""
-        own = {"--judges": self.judges is not None, "--repeat judge": self.repeat is Repeat.JUDGE}
-        return {**super()._alone(), **own, "--fresh (begin a new store)": self.fresh}
+        alone = {"--judges": self.judges is not None, "--repeat judge": self.repeat is Repeat.JUDGE}
+        return super()._alone() | alone
 
     def _check_without_budget(self) -> None:
         if self.judges is None or self.allocation is not Allocation.FIXED:
@@ -88,7 +86,6 @@ class Config(RepeatConfig):
             "--score": self.score is not None,
             "--cluster": self.cluster is not None,
             "--journal": self.journal is not None,
-            "--fresh": self.fresh,
             "--in_flight": self.in_flight is not None,
             "--vary_seed": self.vary_seed,
             "--sampler_seed": self.seed != 0,
@@ -120,7 +117,6 @@ class Config(RepeatConfig):
         changed = {
             "journal": None if journal is None else NO_JOURNAL if journal is False else str(journal),
             "vary_seed": bool(typed.get("vary_seed")),
-            "fresh": bool(typed.get("fresh")),
             "dry_run": bool(typed.get("dry_run")),
         }
         return cls._of({**typed, **changed}, judges=judges if judges["judges"] else None)

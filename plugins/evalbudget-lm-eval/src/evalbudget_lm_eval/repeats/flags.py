@@ -9,8 +9,9 @@ from evalbudget.repeats.flags import FLAGS as REPEATS
 
 JOURNAL = Flag(
     "journal",
-    "File that keeps what was paid for; continued if it exists, also with a higher budget.  [default: one "
-    "below evalbudget-journals, in --output_path; none for no journal]",
+    "File that keeps what was paid for; continued if it exists, also with a higher budget. Of a finished run "
+    "the results are shown again, for 0 calls.  [default: one below evalbudget-journals, in --output_path; "
+    "none for no journal]",
     "PATH",
 )
 IN_FLIGHT = Flag(
@@ -23,13 +24,6 @@ IN_FLIGHT = Flag(
 VARY_SEED = Flag(
     "vary_seed",
     "Every repeat sends its own seed; otherwise API models send the same one with every request.",
-    switch=True,
-)
-
-FRESH = Flag(
-    "fresh",
-    "Buy everything again. Without it, repeating the command of a finished run shows its results again, "
-    "for 0 calls.",
     switch=True,
 )
 
@@ -49,5 +43,5 @@ FLAGS = (
     *(_OF_HOST.get(flag.name, flag) for flag in REPEATS[:-2]),
     *PANEL,
     *REPEATS[-2:],
-    *(JOURNAL, FRESH, IN_FLIGHT, VARY_SEED, DRY_RUN),
+    *(JOURNAL, IN_FLIGHT, VARY_SEED, DRY_RUN),
 )

@@ -162,36 +162,21 @@ def _record_path(config: Config, tasks: Sequence[str], run: Mapping[str, Any], f
     """The record the user named, or the one of this run in ``folder``.
 
     The same command goes on with the record of a run that did not end, and finds that of one that did: its
-    results may never have reached the disk. ``fresh`` begins another one after one that ended.
-
-    Raises:
-        InvalidInputError: the user named a record that is finished, and wants a fresh one.
+    results may never have reached the disk.
     """
     if config.journal is not None:
         path = Path(config.journal)
-        path = path if path.suffix else path.with_suffix(".jsonl")
-        if config.fresh and path.exists() and state_of(path)[0]:
-            raise InvalidInputError(
-                f"--fresh buys everything again, and --journal {path} is the record of a finished run, which "
-                "is never thrown away; name another file, or drop --fresh"
-            )
-        return path
+        return path if path.suffix else path.with_suffix(".jsonl")
     arguments = {name: getattr(config, name) for name in ("sampler", "seed", "options", "budget")}
     if config.strata is not None:
         arguments["strata"] = config.strata
     name = re.sub(r"[^\w.-]+", "-", "+".join(tasks))[:60].strip("-.") or "run"
-    if config.store is not None:
-        return folder / FOLDER / f"{name}-{digest_of({**arguments, 'run': run})}-1.jsonl"
-    known = None
-    for number in itertools.count(1):
+    for number in itertools.count(1):  # of each way to count scores there is one
         path = folder / FOLDER / f"{name}-{digest_of({**arguments, 'run': run})}-{number}.jsonl"
-        finished, counted = state_of(path) if path.exists() else (False, None)
-        if counted not in (None, counted_by(config)):
-            continue
-        if not finished:
+        counted = state_of(path)[1] if config.store is None and path.exists() else None
+        if counted in (None, counted_by(config)):
             break
-        known = path
-    return path if known is None or config.fresh or path.exists() else known
+    return path
 
 
 class _Run:
@@ -210,7 +195,7 @@ class _Run:
             book.kept,
             self,
             heard=self._heard,
-            seed=_seed(book),
+            seed=str(book.config.seed),
             paid=None if money is None else money.paid,
         )
         self._told = told
@@ -243,11 +228,11 @@ class _Run:
             self._continues = book.readings > 0
             if record.finished and book.book.finished:
                 log.warning(
-                    "evalbudget: this run is finished, and %s has its %s: no call is made. %s buys "
+                    "evalbudget: this run is finished, and %s has its %s: no call is made. Another %s buys "
                     "everything again",
                     record.path,
                     book.shown(book.spent),
-                    "A new --store" if book.is_shared else "--fresh",
+                    "--store" if book.is_shared else "--journal",
                 )
             elif book.is_shared:
                 spent, whole = book.shown(book.spent).partition(" ")[0], book.shown(budget.amount)
@@ -462,12 +447,6 @@ class _Run:
                     + (f"use --score {' or '.join(numbers)}" if numbers else "no metric of it is a number")
                     + " (what was spent is in the journal)"
                 )
-
-
-def _seed(book: RepeatPurchase) -> str:
-    """Of local models: another one for each record of the same run, of which ``--fresh`` begins several."""
-    path = book.record.path
-    return f"{book.config.seed} {path.stem.rpartition('-')[2] if path and not book.config.journal else ''}"
 
 
 def at_once(lm: Any) -> int:
