@@ -174,13 +174,15 @@ def on_lm_eval(folder: Path) -> Callable[[int], object]:
     from lm_eval.tasks import TaskManager
 
     from evalbudget_lm_eval import budgeted
+    from evalbudget_lm_eval.repeats import run as rounds
     from lm_eval_overhead import EchoModel, write_task
 
     name = write_task(folder, 10)
     manager = TaskManager(include_path=str(folder), include_defaults=False)
+    rounds.ROUND = rounds.LARGER = 1
 
     def run(readings: int) -> object:
-        with budgeted(sampler="uniform", budget=readings, journal="none", in_flight=1):
+        with budgeted(sampler="uniform", budget=readings, journal="none"):
             return lm_eval.simple_evaluate(
                 model=EchoModel(), tasks=[name], task_manager=manager, bootstrap_iters=0
             )

@@ -38,7 +38,6 @@ ONE_ONLY = {
     "share": "lm-eval: one budget is always for all tasks of the command",
     "judge_role": "lm-eval has no model roles",
     "journal": "inspect's log is the record",
-    "in_flight": "inspect: `--max-samples`",
     "vary_seed": "inspect sends no seed unless it is told to",
     "keep": "inspect's models are asked side by side",
     "arms_at_once": "inspect's models are always asked side by side",

@@ -30,8 +30,8 @@ def main() -> None:
     SlowModel.seconds = float(seconds)
     lm = SlowModel(noise=False, log=log)
     try:
-        with budgeted(sampler="eb-bernstein", budget=int(budget), in_flight=10):
-            results = simple_evaluate(Path(folder), lm)
+        with budgeted(sampler="eb-bernstein", budget=int(budget)):
+            results = simple_evaluate(Path(folder), lm, rounds=10)
     except KeyboardInterrupt:
         restored = lm_eval.evaluator.evaluate is stock
         print(f"interrupted, host state restored: {restored}", flush=True)

@@ -143,7 +143,5 @@ def test_a_journal_that_cannot_be_written(folder: Path, tmp_path: Path) -> None:
 
 
 def test_a_journal_may_be_called_by_a_number_and_seeds_vary_or_not() -> None:
-    config = Config.of_block({"budget": 30, "journal": 2024, "vary_seed": 1, "in-flight": 4}, "task")
-    assert (config.journal, config.vary_seed, config.in_flight) == ("2024", True, 4)
-    with pytest.raises(InvalidInputError, match="--in_flight is 0"):
-        Config.of(budget=30, in_flight=0)
+    config = Config.of_block({"budget": 30, "journal": 2024, "vary_seed": 1, "score-range": "0..1"}, "task")
+    assert (config.journal, config.vary_seed, config.score_range) == ("2024", True, (0.0, 1.0))

@@ -17,7 +17,7 @@ import requests
 from lm_eval.models.openai_completions import LocalChatCompletion
 from lm_eval.tasks import TaskManager
 from tests.host_lm_eval.race_worlds import manager
-from tests.host_lm_eval.worlds import CoinModel, bought_in, write_task
+from tests.host_lm_eval.worlds import CoinModel, bought_in, rounds_of, write_task
 
 from evalbudget.run import UNANSWERED
 from evalbudget_lm_eval import budgeted
@@ -41,9 +41,10 @@ def _run(
     *,
     max_retries: int = 3,
     model: str = "local-chat-completions",
+    rounds: int = 32,
     **options: Any,
 ) -> dict[str, Any]:
-    with budgeted(**{"sampler": "uniform", "journal": "j.jsonl", **options}):
+    with rounds_of(rounds), budgeted(**{"sampler": "uniform", "journal": "j.jsonl", **options}):
         found = lm_eval.evaluator.simple_evaluate(
             model=model,
             model_args=server.chat_args(num_concurrent=concurrent, max_retries=max_retries),
@@ -65,12 +66,12 @@ def _model(concurrent: int = 1, batch: int = 1) -> LocalChatCompletion:
 @pytest.mark.parametrize("concurrent", [1, 4])
 def test_calls_that_the_host_sends_again_are_paid(folder: Path, server: Server, concurrent: int) -> None:
     server.fail(GARBLED, times=2, after=3)
-    block = _run(folder, server, concurrent, budget=2 * N, in_flight=N)
+    block = _run(folder, server, concurrent, budget=2 * N, rounds=N)
     assert block["spent"] == server.billed == 2 * N
     assert (block["readings"], block["failed"]) == (2 * N - 2, 2)
     assert block["failures"] == {UNANSWERED: 2}
     assert "cut off, or no reply" in block["summary"]["text"]
-    more = _run(folder, server, concurrent, budget=3 * N, in_flight=N)  # the record knows of them
+    more = _run(folder, server, concurrent, budget=3 * N, rounds=N)  # the record knows of them
     assert more["spent"] == server.billed == 3 * N
     assert more["failed"] == 2
 
@@ -90,7 +91,7 @@ def test_several_that_fail_for_good_are_told_once(
 ) -> None:
     server.fail(500, times=math.inf)
     with pytest.raises(aiohttp.ClientResponseError, match="500"):
-        _run(folder, server, 2, budget="3x", max_retries=1, in_flight=3 * N)
+        _run(folder, server, 2, budget="3x", max_retries=1, rounds=3 * N)
     gc.collect()  # asyncio speaks when a task that nobody asked is thrown away
     assert [record.getMessage() for record in caplog.records if record.name == "asyncio"] == []
 

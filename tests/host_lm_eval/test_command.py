@@ -127,7 +127,7 @@ def test_without_our_flags_the_host_is_stock(
 def test_help_has_both(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_host(["run", "--help"]) == 0
     text = capsys.readouterr().out
-    for flag in ("--budget", "--sampler NAME", "--in_flight", "--tasks", "--apply_chat_template"):
+    for flag in ("--budget", "--sampler NAME", "--journal", "--tasks", "--apply_chat_template"):
         assert flag in text
     assert text.index("advanced options") < text.index("evalbudget:")
     shown = CliRunner().invoke(cli, ["lm-eval", "--help"])
@@ -168,7 +168,6 @@ def test_flags_alone_are_those_of_run() -> None:
         (["--budget", "9", "--sampler_option", "mse"], "--sampler_option 'mse' is not NAME=VALUE"),
         (["--budget", "9", "--sampler_option", "objective=best"], "objective 'best'"),
         (["--budget", "9", "--score_range", "1..0"], "not a range"),
-        (["--budget", "9", "--in_flight", "0"], "--in_flight is 0"),
         (["--budget", "9", "--share"], "--share is how it is on lm-eval"),
         (["--budget", "9", "--until_proved"], "--until_proved is of evalbudget lm-eval race"),
     ],

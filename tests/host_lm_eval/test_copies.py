@@ -46,8 +46,8 @@ class Sampling(TextModel):
 
 
 def _run(folder: Path, model: Sampling, repeats: int = 5) -> dict[str, Any]:
-    with budgeted(sampler="uniform", budget=repeats * DOCUMENTS, in_flight=DOCUMENTS, journal="j.jsonl"):
-        return simple_evaluate(folder, model)
+    with budgeted(sampler="uniform", budget=repeats * DOCUMENTS, journal="j.jsonl"):
+        return simple_evaluate(folder, model, rounds=DOCUMENTS)
 
 
 @pytest.fixture

@@ -30,8 +30,8 @@ def test_the_default_prints_hardly_larger_errors_than_equal_repeats(tmp_path: Pa
     folder = write_scored(tmp_path / "tasks", "score", "float(results[0])", n=ITEMS)
     rows: dict[str | None, dict[str, Any]] = {}
     for sampler in (None, "uniform"):
-        with budgeted(sampler=sampler, budget=BUDGET, journal="none", in_flight=8):
-            results = simple_evaluate(folder, RatingModel())
+        with budgeted(sampler=sampler, budget=BUDGET, journal="none"):
+            results = simple_evaluate(folder, RatingModel(), rounds=8)
         rows[sampler] = results["results"]["numbers"]
         assert results["evalbudget"]["spent"] == BUDGET
     ours, equal = rows[None], rows["uniform"]

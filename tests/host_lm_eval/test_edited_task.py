@@ -28,8 +28,8 @@ N = 12
 
 
 def run(folder: Path, lm: CoinModel, **more: Any) -> dict[str, Any]:
-    with budgeted(**{"budget": 60, "in_flight": 6, "journal": "j.jsonl", **more}):
-        return simple_evaluate(folder, lm)
+    with budgeted(**{"budget": 60, "journal": "j.jsonl", **more}):
+        return simple_evaluate(folder, lm, rounds=6)
 
 
 def mean_of(results: dict[str, Any], metric: str = "right") -> float:

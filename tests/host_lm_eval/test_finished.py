@@ -25,9 +25,9 @@ def folder(tmp_path: Path) -> Path:
     return write_task(tmp_path / "tasks", n=12)
 
 
-def _run(folder: Path, model: CoinModel, **options: Any) -> dict[str, Any]:
+def _run(folder: Path, model: CoinModel, rounds: int | None = None, **options: Any) -> dict[str, Any]:
     with budgeted(budget=BUDGET, **options):
-        return simple_evaluate(folder, model)
+        return simple_evaluate(folder, model, rounds=rounds)
 
 
 def _records() -> list[str]:
@@ -69,7 +69,7 @@ def test_results_that_never_reached_the_disk_are_not_bought_again(
 
 def test_a_range_that_most_scores_leave_stops_before_the_second_round(folder: Path) -> None:
     model = CoinModel()
-    options: dict[str, Any] = {"in_flight": 12, "journal": "j.jsonl", "sampler": "uniform"}
+    options: dict[str, Any] = {"rounds": 12, "journal": "j.jsonl", "sampler": "uniform"}
     with pytest.raises(
         InvalidInputError, match=r"--score_range is 2\.\.9.* of the first 12 scores .* from 1 to 1"
     ):
@@ -89,9 +89,9 @@ def test_the_same_command_with_the_right_range_buys_nothing_twice(folder: Path) 
     with pytest.raises(
         InvalidInputError, match="same command with the right range: no answer is bought twice"
     ):
-        _run(folder, model, score_range="2..9", in_flight=12, sampler="uniform")
+        _run(folder, model, score_range="2..9", rounds=12, sampler="uniform")
     assert len(model.calls) == 12
-    block = _run(folder, model, score_range="0..1", in_flight=12, sampler="uniform")["evalbudget"]
+    block = _run(folder, model, score_range="0..1", rounds=12, sampler="uniform")["evalbudget"]
     assert (block["spent"], block["failed"], len(model.calls)) == (BUDGET, 0, BUDGET)
     assert _records() == ["1.jsonl"]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.host_lm_eval.judged_worlds import evaluate, load, write_judged
-from tests.host_lm_eval.worlds import broken_off, samples_in
+from tests.host_lm_eval.worlds import broken_off, rounds_of, samples_in
 
 from evalbudget import Allocation
 from evalbudget.errors import InvalidInputError, JournalError, UnknownNameError
@@ -41,7 +41,7 @@ def test_the_sampler_pays_judges_and_the_estimate_is_the_panels(
     folder = write_judged(tmp_path, judges, n=8, gen_kwargs={"temperature": 1}, generation=GREEDY)
     server.fail(500, model="b", after=2, times=2)
     out = tmp_path / "out"
-    with budgeted(budget=40, sampler="eb-bernstein", journal=tmp_path / "run.jsonl", in_flight=2):
+    with rounds_of(2), budgeted(budget=40, sampler="eb-bernstein", journal=tmp_path / "run.jsonl"):
         found = evaluate(folder, server.chat_args("writer"), output=out)
     said = [(d, e, *map_back(r)) for d, e, r in parsed(out)]
     phases = phases_of(out)

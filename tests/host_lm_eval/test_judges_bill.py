@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from tests.host_lm_eval.judged_worlds import evaluate, write_judged
-from tests.host_lm_eval.worlds import bought_in
+from tests.host_lm_eval.worlds import bought_in, rounds_of
 
 from evalbudget.errors import JournalError
 from evalbudget.run import UNANSWERED
@@ -37,7 +37,7 @@ def _folder(server: Server, concurrent: int, judges: list[str] = PANEL, **option
 
 
 def _run(folder: Path, server: Server) -> dict[str, Any]:
-    with budgeted(budget=BUDGET, sampler="uniform", journal="j.jsonl", in_flight=12, vary_seed=True):
+    with rounds_of(12), budgeted(budget=BUDGET, sampler="uniform", journal="j.jsonl", vary_seed=True):
         found = evaluate(folder, server.chat_args("writer"))
     block: dict[str, Any] = found["evalbudget"]
     return block
@@ -136,7 +136,7 @@ def test_what_judges_said_before_an_interrupt_counts_and_the_budget_holds(
 ) -> None:
     """Six of twelve replies are kept, and up to twelve are billed; a budget of twelve is nearly used up."""
     folder = _folder(server, 8)
-    options: dict[str, Any] = {"sampler": "uniform", "journal": "j.jsonl", "in_flight": 12, "vary_seed": True}
+    options: dict[str, Any] = {"sampler": "uniform", "journal": "j.jsonl", "vary_seed": True}
     keep, heard = Asking._keep, 0
 
     def interrupted(asking: Any, *given: Any) -> Any:
@@ -148,10 +148,10 @@ def test_what_judges_said_before_an_interrupt_counts_and_the_budget_holds(
 
     with monkeypatch.context() as patch:
         patch.setattr(Asking, "_keep", interrupted)
-        with pytest.raises(KeyboardInterrupt), budgeted(budget=budget, **options):
+        with pytest.raises(KeyboardInterrupt), rounds_of(12), budgeted(budget=budget, **options):
             evaluate(folder, server.chat_args("writer"))
     assert 7 <= _bill(server) <= 12
-    with budgeted(budget=12, **options):
+    with rounds_of(12), budgeted(budget=12, **options):
         block = evaluate(folder, server.chat_args("writer"))["evalbudget"]
     assert _bill(server) <= block["spent"] == 12
     assert block["readings"] >= 6

@@ -93,8 +93,8 @@ def test_killed_and_interrupted_runs_go_on_to_exactly_the_budget(tmp_path: Path)
     assert told["evalbudget"]["journal"] == str(journal)
 
     # scores of this model depend on the document alone, so the same was bought as without interruption
-    with budgeted(sampler="eb-bernstein", budget=100, in_flight=10, journal="whole.jsonl"):
-        whole = simple_evaluate(folder, CoinModel(noise=False))
+    with budgeted(sampler="eb-bernstein", budget=100, journal="whole.jsonl"):
+        whole = simple_evaluate(folder, CoinModel(noise=False), rounds=10)
     assert bought_in("whole.jsonl").requests == bought_in(journal).requests
     for part in ("results", "evalbudget"):
         ours, theirs = whole[part], told[part]
@@ -130,7 +130,7 @@ def _model(server: Server, **more: Any) -> Any:
 
 
 CHAT = {"apply_chat_template": True, "gen_kwargs": {"seed": None}}
-SMALLER: dict[str, Any] = {"sampler": "uniform", "in_flight": 24, "journal": "j.jsonl"}
+SMALLER: dict[str, Any] = {"sampler": "uniform", "journal": "j.jsonl"}
 
 
 @pytest.mark.parametrize("concurrent", [1, 4])
@@ -139,11 +139,8 @@ def test_a_round_that_breaks_off_keeps_what_was_answered(
 ) -> None:
     folder = write_task(tmp_path / "tasks", n=8)
     server.fail(500, after=21, times=math.inf)
-    with (
-        pytest.raises(Exception, match=r"500|RetryError"),
-        budgeted(sampler="uniform", budget=60, in_flight=24, journal="j.jsonl"),
-    ):
-        simple_evaluate(folder, _model(server, num_concurrent=concurrent), **CHAT)
+    with pytest.raises(Exception, match=r"500|RetryError"), budgeted(budget=60, **SMALLER):
+        simple_evaluate(folder, _model(server, num_concurrent=concurrent), rounds=24, **CHAT)
     assert lm_eval.evaluator.evaluate is STOCK
     answered = sum(one.status == 200 for one in server.served)
     assert answered >= 21
@@ -151,8 +148,8 @@ def test_a_round_that_breaks_off_keeps_what_was_answered(
     assert before == answered  # what was on its way when one failed was waited for; errors cost nothing
 
     server._failures.clear()
-    with budgeted(sampler="uniform", budget=60, in_flight=24, journal="j.jsonl"):
-        results = simple_evaluate(folder, _model(server, num_concurrent=concurrent), **CHAT)
+    with budgeted(budget=60, **SMALLER):
+        results = simple_evaluate(folder, _model(server, num_concurrent=concurrent), rounds=24, **CHAT)
     assert sum(one.status == 200 for one in server.served) == answered + 60 - before
     block = results["evalbudget"]
     assert (block["spent"], block["closed"]) == (60, [])
@@ -173,13 +170,12 @@ def test_a_command_that_was_killed_goes_on_to_its_budget(
 ) -> None:
     folder = write_task(tmp_path / "tasks", n=12)
     server.latency = 0.05
-    server.hold(30)
+    server.hold(20)
     model = server.chat_args("m", max_retries=1, num_concurrent=concurrent)
     flags = [
         *("lm-eval", "run", "--model", "local-chat-completions", "--model_args", model, "--tasks", "numbers"),
         *("--include_path", str(folder), "--apply_chat_template", "--output_path", "out", "--budget", "72"),
-        *("--gen_kwargs", "temperature=1.0,seed=None", "--sampler", "uniform", "--in_flight", "24"),
-        "--log_samples",
+        *("--gen_kwargs", "temperature=1.0,seed=None", "--sampler", "uniform", "--log_samples"),
     ]
     command = [sys.executable, "-c", EVALBUDGET, *flags]
     with (tmp_path / "log").open("w") as log:
@@ -221,16 +217,16 @@ def test_a_smaller_budget_holds_for_what_was_asked_before(tmp_path: Path, server
     folder = write_task(tmp_path / "tasks", n=8)
     server.fail(500, after=18, times=math.inf)
     with pytest.raises(Exception, match=r"500|RetryError"), budgeted(budget=60, **SMALLER):
-        simple_evaluate(folder, _model(server), **CHAT)
+        simple_evaluate(folder, _model(server), rounds=24, **CHAT)
     journal = bought_in("j.jsonl")
     assert journal.spent == 18
     assert len(journal.pending) > 2
     server._failures.clear()
     with budgeted(budget=20, **SMALLER):
-        block = simple_evaluate(folder, _model(server), **CHAT)["evalbudget"]
+        block = simple_evaluate(folder, _model(server), rounds=24, **CHAT)["evalbudget"]
     assert sum(one.status == 200 for one in server.served) <= 20 == block["spent"]
     with budgeted(budget=60, **SMALLER):  # and the others are not lost
-        block = simple_evaluate(folder, _model(server), **CHAT)["evalbudget"]
+        block = simple_evaluate(folder, _model(server), rounds=24, **CHAT)["evalbudget"]
     assert sum(one.status == 200 for one in server.served) <= 60 == block["spent"]
     journal = bought_in("j.jsonl")
     assert journal.pending == ()
@@ -241,8 +237,8 @@ def test_a_round_that_one_document_breaks_off_loses_no_other_answer(tmp_path: Pa
     folder = write_task(tmp_path / "tasks", n=24)
     server.answer = lambda asked: time.sleep(0.05) or "7"
     server.fail(400, times=math.inf, when=lambda body: "say 15 " in body["messages"][-1]["content"])
-    with budgeted(sampler="uniform", budget=96, in_flight=24):
-        results = simple_evaluate(folder, _model(server, num_concurrent=8), **CHAT)
+    with budgeted(sampler="uniform", budget=96):
+        results = simple_evaluate(folder, _model(server, num_concurrent=8), rounds=24, **CHAT)
     block = results["evalbudget"]
     answered = sum(one.status == 200 for one in server.served)
     assert block["spent"] == 96
@@ -289,8 +285,8 @@ def test_a_document_that_cannot_be_answered_costs_its_tries_and_no_more(
 ) -> None:
     folder = write_task(tmp_path / "tasks", n=8)
     server.fail(500, times=math.inf, when=lambda body: "say 5 " in body["messages"][-1]["content"])
-    with budgeted(sampler="uniform", budget=40, in_flight=8):
-        results = simple_evaluate(folder, _model(server), **CHAT)
+    with budgeted(sampler="uniform", budget=40):
+        results = simple_evaluate(folder, _model(server), rounds=8, **CHAT)
     block = results["evalbudget"]
     assert block["closed"] == ["numbers:5"]
     assert "1 of 8 documents were given up after repeated failures (numbers:5)" in caplog.text

@@ -156,7 +156,6 @@ def test_responses_of_an_earlier_run_are_scored_without_asking(folder: Path, tmp
         ({"until": "item±0.1"}, [32, 48, 40, 40, 40, 50, 62, 88]),
         ({"sampler": "uniform"}, [32, 256, 112]),
         ({"sampler": "robin-hood", "t0": 3}, [32, 88] + [32] * 8 + [24]),
-        ({"in_flight": 50}, [50] * 8),
     ],
     ids=lambda given: " ".join(map(str, given.values())) if isinstance(given, dict) else "",
 )
@@ -199,9 +198,9 @@ def test_a_run_survives_an_answer_that_its_task_cannot_score(
     fragile: Path, tmp_path: Path, server: Server, concurrent: int
 ) -> None:
     model = chat_model(server, num_concurrent=concurrent, max_retries=1)
-    with budgeted(budget=40, sampler="uniform", journal=tmp_path / "j.jsonl", in_flight=8):
+    with budgeted(budget=40, sampler="uniform", journal=tmp_path / "j.jsonl"):
         block = simple_evaluate(
-            fragile, model, apply_chat_template=True, gen_kwargs={"seed": None, "temperature": 1.0}
+            fragile, model, rounds=8, apply_chat_template=True, gen_kwargs={"seed": None, "temperature": 1.0}
         )["evalbudget"]
     assert block["spent"] == len(server.served) == 40  # every call counts, and none twice
     assert block["closed"] == ["numbers:5"]
@@ -216,12 +215,12 @@ def test_answers_that_a_broken_task_did_not_score_are_scored_once_it_is_mended(
     lm = CoinModel()
     arguments: dict[str, Any] = {"budget": 40, "sampler": "uniform", "journal": tmp_path / "j.jsonl"}
     for _ in range(2):  # again for nothing
-        with pytest.raises(ValueError, match="no such number"), budgeted(in_flight=8, **arguments):
-            simple_evaluate(fragile, lm)
+        with pytest.raises(ValueError, match="no such number"), budgeted(**arguments):
+            simple_evaluate(fragile, lm, rounds=8)
         assert len(lm.calls) == 8
     own.write_text(PROCESS.replace("== 5", "< 0"))
-    with budgeted(in_flight=8, **arguments):
-        block = simple_evaluate(fragile, lm)["evalbudget"]
+    with budgeted(**arguments):
+        block = simple_evaluate(fragile, lm, rounds=8)["evalbudget"]
     assert len(lm.calls) == block["spent"] == block["readings"] == 40
 
 

@@ -181,8 +181,8 @@ def test_documents_that_take_several_calls_cost_them(folder: Path, tmp_path: Pat
 
 
 def test_a_score_outside_of_the_range_has_failed(folder: Path) -> None:
-    with budgeted(sampler="uniform", budget=48, score_range="0..0.5", in_flight=1):
-        results = simple_evaluate(folder, CoinModel(noise=False), limit=6)
+    with budgeted(sampler="uniform", budget=48, score_range="0..0.5"):
+        results = simple_evaluate(folder, CoinModel(noise=False), limit=6, rounds=1)
     block = results["evalbudget"]
     # all but the multiples of 3 are said rightly, score 1, and close when they fail more than the others
     assert block["closed"] == ["numbers:1", "numbers:2", "numbers:4", "numbers:5"]
@@ -192,8 +192,8 @@ def test_a_score_outside_of_the_range_has_failed(folder: Path) -> None:
 
 
 def test_how_often_each_document_failed_is_kept(folder: Path) -> None:
-    with budgeted(sampler="uniform", budget=24, score_range="0.5..1", in_flight=6):
-        block = simple_evaluate(folder, CoinModel(seed=1), limit=6)["evalbudget"]
+    with budgeted(sampler="uniform", budget=24, score_range="0.5..1"):
+        block = simple_evaluate(folder, CoinModel(seed=1), limit=6, rounds=6)["evalbudget"]
     own = block["tasks"]["numbers"]
     assert own["failed"] == [0, 0, 1, 1, 1, 2]  # wrong answers, asked again until they are right
     assert block["failed"] == 5 == 24 - sum(own["readings"])

@@ -115,8 +115,8 @@ def test_where_repeats_would_be_the_same_no_document_is_read_twice(folder: Path,
 @pytest.mark.parametrize("budget", [90, 400])
 def test_once_all_that_can_be_scored_was_read_no_larger_run_is_spoken_of(folder: Path, budget: int) -> None:
     # every third document scores 0, and is given up only when it fails more than the others do
-    with budgeted(budget=budget, score_range="1..2", in_flight=1):
-        results = simple_evaluate(folder, CoinModel(noise=False))
+    with budgeted(budget=budget, score_range="1..2"):
+        results = simple_evaluate(folder, CoinModel(noise=False), rounds=1)
     assert ("exact_match_full_lower,none" in results["results"]["numbers"]) == (budget == 90)
     text = " ".join(results["evalbudget"]["summary"]["text"].split())
     assert ("would have averaged" in text) == ("would halve that interval" in text) == (budget == 90)
@@ -127,12 +127,12 @@ def test_once_all_that_can_be_scored_was_read_no_larger_run_is_spoken_of(folder:
 def test_a_run_that_was_cut_off_goes_on_with_the_same_sample(folder: Path, tmp_path: Path) -> None:
     with budgeted(budget=24, strata="kind", seed=3, journal="none"):
         whole = asked(simple_evaluate(folder, CoinModel(noise=False)))
-    options = {"budget": 25, "strata": "kind", "seed": 3, "in_flight": 5, "journal": str(tmp_path / "j")}
+    options = {"budget": 25, "strata": "kind", "seed": 3, "journal": str(tmp_path / "j")}
     with pytest.raises(KeyboardInterrupt), broken_off(CoinModel, "_answer", 12), budgeted(**options):
-        simple_evaluate(folder, CoinModel(noise=False))
+        simple_evaluate(folder, CoinModel(noise=False), rounds=5)
     lm = CoinModel(noise=False)
     with budgeted(**options):
-        results = simple_evaluate(folder, lm)
+        results = simple_evaluate(folder, lm, rounds=5)
     assert set(whole) <= set(asked(results))
     assert results["evalbudget"]["spent"] <= 25
     other = {**options, "strata": None}

@@ -37,7 +37,7 @@ from evalbudget_lm_eval.repeats.shared import record_of_own
 from loopback import Asked, Server
 
 BUDGET = 60
-
+IN_ROUNDS = f"from evalbudget_lm_eval.repeats import run\nrun.ROUND = 5\n{EVALBUDGET}"
 
 LUCK = random.Random(0)
 
@@ -49,10 +49,10 @@ def answer(asked: Asked) -> str:
 
 def started(server: Server, folder: Path) -> subprocess.Popen[Any]:
     command = [
-        *(sys.executable, "-c", EVALBUDGET, "lm-eval", "run", "--model", "local-chat-completions"),
+        *(sys.executable, "-c", IN_ROUNDS, "lm-eval", "run", "--model", "local-chat-completions"),
         *("--model_args", server.chat_args("m", max_retries=1), "--tasks", "numbers"),
         *("--include_path", str(folder / "tasks"), "--apply_chat_template"),
-        *("--gen_kwargs", "temperature=1,seed=None", "--budget", str(BUDGET), "--in_flight", "5"),
+        *("--gen_kwargs", "temperature=1,seed=None", "--budget", str(BUDGET)),
         *("--store", str(folder / "store.db"), "--output_path", str(folder / "out"), "--log_samples"),
     ]
     options: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
@@ -117,9 +117,9 @@ def results_in(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def run(folder: Path, lm: CoinModel, process: str = "a", **more: Any) -> dict[str, Any]:
     """In a process that keeps its record in a folder of its own."""
-    given = {"budget": 48, "in_flight": 5, "store": "store.db", "journal": f"{process}.jsonl", **more}
+    given = {"budget": 48, "store": "store.db", "journal": f"{process}.jsonl", **more}
     with budgeted(**given):
-        return simple_evaluate(folder, lm)
+        return simple_evaluate(folder, lm, rounds=5)
 
 
 def test_who_is_interrupted_leaves_the_rest_to_others_and_sees_the_whole_later(tmp_path: Path) -> None:

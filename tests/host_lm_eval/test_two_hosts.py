@@ -93,10 +93,9 @@ def _on_lm_eval(
 ) -> tuple[list[Cell], dict[str, float], dict[str, Any]]:
     tasks = write_scored(folder, "score", "float(results[0])", n=ITEMS)
     journal = folder / "journal.jsonl"
-    with budgeted_lm_eval(
-        budget=BUDGET, score_range="0..1", in_flight=1, vary_seed=True, journal=journal, **options
-    ):
-        results = simple_evaluate(tasks, PlayedModel(recorded))
+    given = {"budget": BUDGET, "score_range": "0..1", "vary_seed": True, "journal": journal, **options}
+    with budgeted_lm_eval(**given):
+        results = simple_evaluate(tasks, PlayedModel(recorded), rounds=1)
     order = [(request.cell.item, request.cell.epoch) for request in bought_in(journal).requests]
     rows = {name: results["results"]["numbers"][f"score{end},none"] for name, end in ROWS.items()}
     return order, rows, results["evalbudget"]

@@ -8,7 +8,7 @@ import random
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -42,6 +42,15 @@ main()
 def environment() -> dict[str, str]:
     """Of a process of its own; the other host takes seconds to import."""
     return {**os.environ, "EVALBUDGET_DISABLE_PLUGINS": "inspect", "COLUMNS": "80"}
+
+
+@contextmanager
+def rounds_of(documents: int) -> Iterator[None]:
+    """Within this block runs give the host so many documents at a time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("evalbudget_lm_eval.repeats.run.ROUND", documents)
+        patch.setattr("evalbudget_lm_eval.repeats.run.LARGER", 1)
+        yield
 
 
 class TextModel(LM):  # type: ignore[misc]
@@ -266,17 +275,20 @@ def bought_in(record: str | Path) -> Bought:
     return Bought(tuple(requests), tuple(readings), spent)
 
 
-def simple_evaluate(folder: Path, model: Any, *names: str, **options: Any) -> dict[str, Any]:
-    """The host's ``simple_evaluate`` on the tasks of a folder."""
+def simple_evaluate(
+    folder: Path, model: Any, *names: str, rounds: int | None = None, **options: Any
+) -> dict[str, Any]:
+    """The host's ``simple_evaluate`` on the tasks of a folder; in rounds of so many documents if told."""
     import lm_eval
     from lm_eval.tasks import TaskManager
 
-    found = lm_eval.simple_evaluate(
-        model=model,
-        tasks=list(names or ("numbers",)),
-        task_manager=TaskManager(include_path=str(folder), include_defaults=False),
-        bootstrap_iters=0,
-        **options,
-    )
+    with nullcontext() if rounds is None else rounds_of(rounds):
+        found = lm_eval.simple_evaluate(
+            model=model,
+            tasks=list(names or ("numbers",)),
+            task_manager=TaskManager(include_path=str(folder), include_defaults=False),
+            bootstrap_iters=0,
+            **options,
+        )
     assert found is not None
     return dict(found)

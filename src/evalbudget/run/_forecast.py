@@ -26,7 +26,6 @@ class Forecast:
         reading: what one reading cost on average in earlier runs of this task and model, in units of the
             budget; None where there were none.
         seconds: that one reading took on average in earlier runs; None where there were none.
-        at_once: readings that the host has under way at a time; None where it is not known.
         risk: the accepted chance that the last calls exceed a budget in money or tokens.
         sample: a random sample of the items is read.
         strata: field of the items that it is drawn in proportion to; None for none.
@@ -42,7 +41,6 @@ class Forecast:
     call: float | None = None
     reading: float | None = None
     seconds: float | None = None
-    at_once: int | None = None
     risk: float = 0.0
     sample: bool = False
     strata: str | None = None
@@ -62,7 +60,7 @@ class Forecast:
         """That the expected readings take; None where it is not known how long one takes."""
         if self.seconds is None or self.expected is None:
             return None
-        return self.expected * self.seconds / (self.at_once or 1) / 60.0
+        return self.expected * self.seconds / 60.0
 
     @property
     def rows(self) -> Mapping[str, str]:

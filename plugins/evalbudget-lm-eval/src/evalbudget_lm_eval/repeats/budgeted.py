@@ -44,7 +44,6 @@ def budgeted(
     variances: str | Path | None = None,
     store: str | Path | None = None,
     journal: str | Path | None = None,
-    in_flight: int | None = None,
     vary_seed: bool = False,
     **options: Any,
 ) -> Iterator[None]:
@@ -82,8 +81,6 @@ def budgeted(
             ``"postgresql://user@host/database#name"``. Each returns its own samples, and estimates of all.
         journal: file that keeps what was paid for; it is continued if it exists, and a finished run is told
             again, for 0 calls. Default: one below ``evalbudget-journals``; ``"none"`` for none.
-        in_flight: documents given to the host at a time; default 32, or what the model takes at once, and up
-            to 8 times as many within a phase.
         vary_seed: have every repeat send its own seed (API models).
         options: further arguments of the sampler, for example ``objective="mean"``.
 
@@ -116,7 +113,6 @@ def budgeted(
         variances=None if variances is None else str(variances),
         store=store,
         journal=None if journal is None else str(journal),
-        in_flight=in_flight,
         vary_seed=vary_seed,
         **options,
     )

@@ -10,7 +10,6 @@ from evalbudget import Allocation
 from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.repeats import DEFAULT_SAMPLER, DEFAULT_SAMPLER_OF_PANELS, Repeat, RepeatConfig
 
-DEFAULT_ROUND = 32
 NO_JOURNAL = "none"
 _OF_JUDGES = ("judges", "rotation", "judge_prices")
 
@@ -24,8 +23,6 @@ class Config(RepeatConfig):
             its judges. None, for judges only: the host's own run, and no more.
         score: ``metric`` or ``metric,filter`` that drives the sampler; None for the first of each task.
         journal: path of the journal; None to choose one, ``none`` for no journal.
-        in_flight: documents given to the host at a time; None for 32, or what the model takes at once if
-            that is more, and up to 8 times as many within a phase.
         vary_seed: have every repeat send its own seed.
         dry_run: say what would be bought, and ask nobody.
         repeat: what a repeat repeats.
@@ -35,11 +32,10 @@ class Config(RepeatConfig):
     Raises:
         UnknownNameError: no such sampler, or it has no such option.
         BudgetError: the budget cannot be read.
-        InvalidInputError: the sampler races models or refuses an option; or a round below 1.
+        InvalidInputError: the sampler races models or refuses an option.
     """
 
     journal: str | None = None
-    in_flight: int | None = None
     vary_seed: bool = False
     dry_run: bool = False
     repeat: Repeat = Repeat.GENERATION
@@ -62,8 +58,6 @@ class Config(RepeatConfig):
                 "--estimators are of scores by one judge, and with judges that take turns scores differ by "
                 "judge too; drop one of the two"
             )
-        if self.in_flight is not None and self.in_flight < 1:
-            raise InvalidInputError(f"--in_flight is {self.in_flight}; it must be 1 or more")
 
     def _as_in_log(self, items: Sequence[str]) -> Sequence[str]:
         """See RepeatConfig; logs call documents task/number, or by the number alone if there is one task."""
@@ -86,7 +80,6 @@ class Config(RepeatConfig):
             "--score": self.score is not None,
             "--cluster": self.cluster is not None,
             "--journal": self.journal is not None,
-            "--in_flight": self.in_flight is not None,
             "--vary_seed": self.vary_seed,
             "--sampler_seed": self.seed != 0,
             "--sampler_option": bool(self.options),

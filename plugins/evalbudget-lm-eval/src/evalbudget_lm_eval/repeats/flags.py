@@ -14,13 +14,6 @@ JOURNAL = Flag(
     "none for no journal]",
     "PATH",
 )
-IN_FLIGHT = Flag(
-    "in_flight",
-    "Documents given to the model at a time.  [default: 32, or num_concurrent or batch_size if more; up to 8 "
-    "times as many within a phase]",
-    "N",
-    int,
-)
 VARY_SEED = Flag(
     "vary_seed",
     "Every repeat sends its own seed; otherwise API models send the same one with every request.",
@@ -43,5 +36,5 @@ FLAGS = (
     *(_OF_HOST.get(flag.name, flag) for flag in REPEATS[:-2]),
     *PANEL,
     *REPEATS[-2:],
-    *(JOURNAL, IN_FLIGHT, VARY_SEED, DRY_RUN),
+    *(JOURNAL, VARY_SEED, DRY_RUN),
 )

@@ -93,9 +93,7 @@ def records_in(folder: Path, config: Config) -> list[Path]:
     return [path for path in (*named, *sorted(found)) if not path.name.endswith(".bill.jsonl")]
 
 
-def foreseen(
-    config: Config, primed: PrimedTasks, money: Money | None, earlier: Earlier, *, at_once: int | None = None
-) -> Forecast:
+def foreseen(config: Config, primed: PrimedTasks, money: Money | None, earlier: Earlier) -> Forecast:
     """What a run would buy.
 
     Args:
@@ -103,7 +101,6 @@ def foreseen(
         primed: the tasks, and the model, which is not asked.
         money: the bill; None where the budget counts scores.
         earlier: what is known of earlier runs.
-        at_once: documents given to the host at a time.
     """
     documents = [(name, doc) for name in primed.names for doc in primed.documents(name)]
     calls = sum(primed.cost(*document) for document in documents)
@@ -126,7 +123,6 @@ def foreseen(
         call=None if money is None else money.call,
         reading=None if money is None else earlier.reading,
         seconds=earlier.seconds,
-        at_once=at_once,
         risk=config.risk,
         sample=config.draws,
         strata=config.strata if config.draws else None,

@@ -43,14 +43,11 @@ COST = "cost"
 _REASONS = 5
 
 
-def results_of(
-    book: RepeatPurchase, *, in_flight: int, rounds: int, scored_again: int = 0
-) -> tuple[dict[str, Any], Summary]:
+def results_of(book: RepeatPurchase, *, rounds: int, scored_again: int = 0) -> tuple[dict[str, Any], Summary]:
     """The host's results with our rows and block, and the same in words.
 
     Args:
         book: of the run, which is over.
-        in_flight: documents given to the host at a time.
         rounds: there were.
         scored_again: how many kept answers the task scored again, since it was edited.
     """
@@ -98,7 +95,6 @@ def results_of(
         again = f"The task was edited: its {scored_again:,} kept answers are scored by it as it is now"
         summary = replace(summary, beside=(*summary.beside, again))
     results[BLOCK] = _block(book, account, totals, groups, processes) | {
-        "in_flight": in_flight,
         "rounds": rounds,
         **({"scored_again": scored_again} if scored_again else {}),
         "summary": {"text": str(summary), **summary.as_json()},

@@ -23,7 +23,7 @@ from evalbudget_lm_eval.host.host_evaluate import PrimedTasks, tasks_of
 from evalbudget_lm_eval.host.identity import is_api, model_name
 from evalbudget_lm_eval.host.trial import names_its_own, score_in_trial
 from evalbudget_lm_eval.judges.filter import check_judges, judges_of, panel_of
-from evalbudget_lm_eval.repeats.config import DEFAULT_ROUND, NO_JOURNAL, Config
+from evalbudget_lm_eval.repeats.config import NO_JOURNAL, Config
 from evalbudget_lm_eval.repeats.forecast import Earlier, Foreseen, foreseen, records_in
 from evalbudget_lm_eval.repeats.kept_answers import Answers, KeptAnswers
 from evalbudget_lm_eval.repeats.money import Money
@@ -44,7 +44,10 @@ from evalbudget_lm_eval.run.rounds import Rounds
 
 log = shown_logger(__name__)
 _LOOK = 0.25  # seconds between looks at what other processes did
-_LARGER = 8  # times as many documents are given at once while nothing is decided
+ROUND = 32
+"""Documents given to the host at a time, where the model takes no more at once."""
+LARGER = 8
+"""Times as many are given at once while nothing is decided."""
 
 
 def run_budgeted(
@@ -200,7 +203,7 @@ class _Run:
         )
         self._told = told
         asked = [book.primed.lm] if self._answers is None else [book.primed.lm, *judges_of(book.primed)]
-        self._size = book.config.in_flight or max(DEFAULT_ROUND, sum(map(at_once, asked)))
+        self._size = max(ROUND, sum(map(at_once, asked)))
         self._suspects: list[tuple[Asked, Exception]] = []
         """Nothing was answered since these failed: it is the server, or they cannot be answered."""
         self._continues = False
@@ -248,9 +251,7 @@ class _Run:
             finally:
                 self._progress.close()
             asked = time.monotonic()
-            results, summary = results_of(
-                book, in_flight=self._size, rounds=self.rounds.count, scored_again=self.scored_again
-            )
+            results, summary = results_of(book, rounds=self.rounds.count, scored_again=self.scored_again)
             # only now: the same command tries again what failed
             record.finish(
                 book.book.stop_reason,
@@ -365,12 +366,12 @@ class _Run:
         """More at once where nothing that is asked depends on what comes back."""
         book, sampler = self.book, self.book.sampler
         # in the first round, that no score is a number should not cost more than it has to
-        if book.is_shared or book.config.in_flight is not None or not self.rounds.count:
+        if book.is_shared or not self.rounds.count:
             return self._size
         # a document that may be given up should not be asked for all of its repeats before
         if self.rounds.doubtful.difference(book.closed):
             return self._size
-        most = self._size * _LARGER
+        most = self._size * LARGER
         if sampler.allocation is not Allocation.ADAPTIVE:  # phases hand out what is decided
             return most
         warmup = len(book.documents) * max(sampler.fixed_repeats, 1) - book.book.cells().asked
