@@ -40,7 +40,6 @@ ONE_ONLY = {
     "journal": "inspect's log is the record",
     "vary_seed": "inspect sends no seed unless it is told to",
     "keep": "inspect's models are asked side by side",
-    "arms_at_once": "inspect's models are always asked side by side",
     "devices": "inspect: `device` among the arguments of each model, `-M`",
     "arms of audits": "inspect: `--model a,b`",
     "labels_from": "lm-eval computes all scores of an answer at once: the one that labels would be paid for "

@@ -13,12 +13,14 @@ from itertools import product
 from pathlib import Path
 from time import perf_counter
 from typing import Any
+from unittest.mock import patch
 
 os.environ.setdefault("HF_DATASETS_OFFLINE", "1")
 os.environ.setdefault("TQDM_DISABLE", "1")
 
 from lm_eval.tasks import TaskManager
 
+from evalbudget_lm_eval.arms import places
 from evalbudget_lm_eval.races.api import race
 from lm_eval_overhead import write_task
 
@@ -58,7 +60,8 @@ def arms_at_once(
         def run(requests: int, arms: int, name: str) -> dict[str, Any]:
             args = {"base_url": url, "num_concurrent": requests}
             given = {model: ("local-chat-completions", {"model": model, **args}) for model in _ARMS}
-            board = race(given, task, arms_at_once=arms, journal=f"{scratch}/{name}", **options).leaderboard
+            with patch.object(places, "AT_ONCE", arms):
+                board = race(given, task, journal=f"{scratch}/{name}", **options).leaderboard
             return {key: value for key, value in board.as_json.items() if key != "notes"}
 
         run(32, 4, "first")  # the data set is prepared once

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
+import pytest
 from lm_eval.api.registry import register_model
 from lm_eval.tasks import TaskManager
 from tests.host_lm_eval.worlds import TextModel, write_task
@@ -87,6 +88,16 @@ def fresh_racers() -> Iterator[type[Racer]]:
     Racer.alive.clear()  # garbage of an earlier test may not be collected yet
     Racer.most_alive = 0
     yield Racer
+
+
+@contextmanager
+def arms_at_once(most: int = 8, *, here: bool = False) -> Iterator[None]:
+    """Within this block no more arms are asked side by side; if told, live models that compute here, too."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("evalbudget_lm_eval.arms.places.AT_ONCE", most)
+        if here:
+            patch.setattr("evalbudget_lm_eval.arms.places.asks_server", lambda arm: True)
+        yield
 
 
 def manager(folder: Path, **task: Any) -> TaskManager:

@@ -23,7 +23,7 @@ from lm_eval.tasks import TaskManager
 from tests.claims import variant
 from tests.host_lm_eval.judged_worlds import write_judged
 from tests.host_lm_eval.money_worlds import PaidServer, price_file
-from tests.host_lm_eval.race_worlds import Racer, is_right, manager, racer
+from tests.host_lm_eval.race_worlds import Racer, arms_at_once, is_right, manager, racer
 from tqdm.std import tqdm  # type: ignore[import-untyped]
 
 from evalbudget.cli.main import cli
@@ -75,7 +75,8 @@ def run(
     kind = "local-chat-completions"
     arms = {name: (kind, server.args_of(name, max_retries=1, num_concurrent=concurrent)) for name in SKILLS}
     given: dict[str, Any] = {"budget": 120, "batch": 16, "apply_chat_template": True, "journal": folder / "j"}
-    return race(arms, "numbers", arms_at_once=at_once, task_manager=tasks, **given | more)
+    with arms_at_once(at_once):
+        return race(arms, "numbers", task_manager=tasks, **given | more)
 
 
 def decisions(result: RaceResult) -> dict[str, Any]:
@@ -140,14 +141,15 @@ def test_rounds_of_several_requests_and_arms_of_one_model(server: Server, tasks:
         "sampler": "uniform",
     }
     arms = {"a": ("local-chat-completions", server.args_of("a", num_concurrent=4))}
-    one = race(arms, "numbers", arms_at_once=1, **given)
+    with arms_at_once(1):
+        one = race(arms, "numbers", **given)
     server.gather(5)
-    three = race(arms, "numbers", arms_at_once=3, **given)
+    three = race(arms, "numbers", **given)
     assert decisions(one) == decisions(three)
     assert 4 < server.most_at_once <= 12
     # a live object is one for all settings: nobody asks it while somebody else does
     live = {"live": Racer(0.5, 1)}
-    found = race(live, "numbers", arms_at_once=3, **{**given, "apply_chat_template": False, "num_fewshot": 0})
+    found = race(live, "numbers", **{**given, "apply_chat_template": False, "num_fewshot": 0})
     assert found.leaderboard.spent == 120
 
 
@@ -212,11 +214,12 @@ def test_ctrl_c_stops_local_models_at_their_next_answer(tasks: Any, tmp_path: Pa
     options: dict[str, Any] = {"budget": 100, "batch": 16, "task_manager": tasks}
     whole = race({n: Racer(0.5, seed) for seed, n in enumerate("abcd")}, "numbers", **options)
     Racer.asked.clear()
-    options |= {"journal": tmp_path / "j", "arms_at_once": 4}
-    with pytest.raises(KeyboardInterrupt):
+    options["journal"] = tmp_path / "j"
+    with arms_at_once(here=True), pytest.raises(KeyboardInterrupt):
         race(live, "numbers", **options)
     live["c"].stops_at = 0
-    assert decisions(race(live, "numbers", **options)) == decisions(whole)
+    with arms_at_once(here=True):
+        assert decisions(race(live, "numbers", **options)) == decisions(whole)
     assert max(Counter(Racer.asked).values()) == 1
 
 
@@ -239,9 +242,9 @@ def test_ctrl_c_while_judges_are_asked_loses_none_of_their_replies(server: Serve
 
     server.latency, server.disturb = 0.02, press
     with pytest.raises(KeyboardInterrupt):
-        race(arms, "essays", arms_at_once=4, **options)
+        race(arms, "essays", **options)
     assert server.calls("j1") < 4 * 12
-    done = race(arms, "essays", arms_at_once=4, **options)
+    done = race(arms, "essays", **options)
     assert {standing.readings for standing in done.leaderboard.standings} == {12}
     assert server.count() == Counter(dict.fromkeys(SKILLS, 12) | {"j1": 48, "j2": 48})
 
@@ -376,13 +379,11 @@ def test_one_bill_for_arms_at_once_is_never_exceeded(
         options: dict[str, Any] = {"gen_kwargs": {"max_gen_toks": 20}, "prices": "prices.yaml", "risk": risk}
         options |= {"task_manager": tasks, "apply_chat_template": True}
         server.gather(concurrent + 1)
-        found = race(
-            arms, "numbers", budget="$0.15", sampler="uniform", arms_at_once=3, journal="j", **options
-        )
+        found = race(arms, "numbers", budget="$0.15", sampler="uniform", journal="j", **options)
         assert 0.8 * 0.15 < server.bill <= 0.15
         assert server.most_at_once > concurrent
         assert found.leaderboard.spent == server.calls()
-        more = race(arms, "numbers", budget="$0.2", sampler="uniform", arms_at_once=3, journal="j", **options)
+        more = race(arms, "numbers", budget="$0.2", sampler="uniform", journal="j", **options)
         assert server.bill <= 0.2
         assert more.leaderboard.spent == server.calls()
 
@@ -400,20 +401,12 @@ def test_arms_at_once_share_judges_and_their_bill(tmp_path: Path, monkeypatch: p
             server.served.clear()
             if at_once > 1:
                 server.gather(5, "j1", "j2")
-            result = race(
-                arms,
-                "essays",
-                budget="$20",
-                prices="prices.yaml",
-                sampler="uniform",
-                score="judged",
-                score_range="1..5",
-                task_manager=TaskManager(include_path=str(tmp_path / "judged"), include_defaults=False),
-                apply_chat_template=True,
-                gen_kwargs={"max_gen_toks": 20},
-                journal=f"j{at_once}",
-                arms_at_once=at_once,
-            )
+            options: dict[str, Any] = {"sampler": "uniform", "score": "judged", "score_range": "1..5"}
+            options |= {"budget": "$20", "prices": "prices.yaml", "gen_kwargs": {"max_gen_toks": 20}}
+            tasks = TaskManager(include_path=str(tmp_path / "judged"), include_defaults=False)
+            options |= {"task_manager": tasks, "apply_chat_template": True, "journal": f"j{at_once}"}
+            with arms_at_once(at_once):
+                result = race(arms, "essays", **options)
             _, costs = spent_on(tmp_path / f"j{at_once}.bill.jsonl")
             assert sum(costs.values()) == pytest.approx(server.bill)
             assert server.calls() == 3 * 12 * (1 + len(judges))
@@ -507,16 +500,11 @@ def test_a_task_object_is_one_for_each_arm(server: Server, tasks: Any, tmp_path:
     server.answer, server.latency = skilled, 0.005
     kind = "local-chat-completions"
     arms = {name: (kind, server.args_of(name)) for name in SKILLS}
-    found = [
-        race(
-            *(arms, tasks.load(["numbers"])["tasks"]["numbers"]),
-            budget=120,
-            arms_at_once=n,
-            task_manager=tasks,
-            apply_chat_template=True,
-        )
-        for n in (1, 4)
-    ]
+    found = []
+    for most in (1, 4):
+        with arms_at_once(most):
+            task = tasks.load(["numbers"])["tasks"]["numbers"]
+            found.append(race(arms, task, budget=120, task_manager=tasks, apply_chat_template=True))
     assert decisions(found[0]) == decisions(found[1])
     assert answers(found[0]) == answers(found[1])
 
@@ -526,20 +514,23 @@ def test_a_gate_asks_both_at_once(server: Server, tasks: Any, tmp_path: Path) ->
     server.gather(2)
     chat = {n: ("local-chat-completions", server.args_of(n)) for n in "ad"}
     options: dict[str, Any] = {"task_manager": tasks, "apply_chat_template": True}
-    found = gate(
-        chat["d"], "numbers", margin=0.05, baseline_model=chat["a"], seed=1, arms_at_once=2, **options
-    )
+    found = gate(chat["d"], "numbers", margin=0.05, baseline_model=chat["a"], seed=1, **options)
     assert found.gate is not None
     assert found.gate.verdict == "worse"
     assert server.most_at_once == 2
 
 
-def test_one_arm_is_asked_as_ever(tasks: Any) -> None:
-    found = [
-        race({"a": Racer(0.7, 1)}, "numbers", until="±0.2", arms_at_once=n, task_manager=tasks)
-        for n in (1, 4)
-    ]
-    assert decisions(found[0]) == decisions(found[1])
+@pytest.mark.usefixtures("_placed")
+def test_eight_are_asked_at_once_and_of_models_here_one(server: Server, tasks: Any) -> None:
+    server.gather(8)
+    names = [f"m{number}" for number in range(10)]
+    arms: dict[str, Any] = {name: f"local-completions:{server.completions_args(name)}" for name in names}
+    arms |= {n: ("evalbudget-test-placed", racer(0.6, seed)[1]) for seed, n in enumerate("bc")}
+    arms["live"] = Placed(seed=7)
+    found = race(arms, "numbers", budget=208, sampler="uniform", task_manager=tasks)
+    assert found.leaderboard.spent == 208
+    assert (server.most_at_once, Placed.most["all"]) == (8, 1)
+    assert Racer.most_alive == 2  # the live one, and one that is loaded
 
 
 ARMS = {name: racer(0.5, seed) for seed, name in enumerate("abc")}
@@ -548,14 +539,11 @@ ARMS = {name: racer(0.5, seed) for seed, name in enumerate("abc")}
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"arms_at_once": 0}, "--arms_at_once is 0"),
-        ({"arms_at_once": 3}, "a, b, c are loaded here, on no named devices; name 3"),
-        ({"arms_at_once": 3, "devices": "x:0,x:1"}, "on 2 named devices; name 3, for example --devices"),
         ({"devices": "x:0,,x:1"}, "--devices has an entry without a name"),
         ({"devices": ""}, "--devices has an entry without a name"),
         ({"devices": []}, "--devices has an entry without a name"),
         ({"devices": "x:0", "device": "x:1"}, "--device x:1 is for all arms"),
-        ({"devices": "x:0,x:1", "keep": 1}, "--keep is 1, and 2 arms are asked at once"),
+        ({"devices": "x:0,x:1", "keep": 1}, "--keep is 1, and --devices names 2"),
         ({"devices": "x:0", "live": True}, "--devices is for models that are loaded here, and no arm is"),
     ],
 )
@@ -571,20 +559,7 @@ def test_on_the_command_line(server: Server, tasks: Any, tmp_path: Path) -> None
     server.answer = skilled
     server.gather(2)
     arms = [f"--arm={name}=local-chat-completions:{server.chat_args(name)}" for name in SKILLS]
-    command = [
-        "race",
-        *arms,
-        "--budget",
-        "120",
-        "--tasks",
-        "numbers",
-        "--include_path",
-        str(tmp_path / "tasks"),
-    ]
-    command += ["--apply_chat_template", "--arms-at-once"]
-    done = CliRunner().invoke(cli, ["lm-eval", *command, "9"])  # more than there are is harmless
+    command = ["race", *arms, "--budget", "120", "--tasks", "numbers", "--apply_chat_template"]
+    done = CliRunner().invoke(cli, ["lm-eval", *command, "--include_path", str(tmp_path / "tasks")])
     assert done.exit_code == 0, done.output
     assert 1 < server.most_at_once <= len(SKILLS)
-    refused = CliRunner().invoke(cli, ["lm-eval", *command, "-1"])
-    assert refused.exit_code == 2
-    assert "at least 1 arm is asked at a time" in " ".join(refused.output.split())

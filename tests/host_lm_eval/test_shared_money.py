@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from tests.host_lm_eval.money_worlds import PaidServer, price_file
-from tests.host_lm_eval.race_worlds import manager
+from tests.host_lm_eval.race_worlds import arms_at_once, manager
 from tests.host_lm_eval.worlds import EVALBUDGET, CoinModel, environment
 
 import warm
@@ -94,7 +94,8 @@ def test_models_here_that_wait_for_each_other(tmp_path: Path) -> None:
     arms = {"a": Counting(seed=1), "b": Counting(seed=2)}
     given: dict[str, Any] = {"budget": "400tok", "sampler": "uniform", "store": tmp_path / "s.db"}
     tasks = manager(tmp_path / "own", n=60)
-    board = race(arms, "numbers", task_manager=tasks, all_arms=2, arms_at_once=2, **given).leaderboard
+    with arms_at_once(here=True):
+        board = race(arms, "numbers", task_manager=tasks, all_arms=2, **given).leaderboard
     calls = sum(len(lm.calls) for lm in arms.values())
     assert board.spent == calls
     assert 0.95 * 400 - 5 <= 5 * calls <= 400

@@ -74,7 +74,7 @@ def test_all_arms_here_race_as_without_a_store(server: Server, tmp_path: Path) -
     arms = {arm: ("local-chat-completions", server.args_of(arm, max_retries=1)) for arm in SKILLS}
     given: dict[str, Any] = {"budget": BUDGET, "batch": 8, "apply_chat_template": True, "task_manager": tasks}
     alone = race(arms, "numbers", **given)
-    shared = race(arms, "numbers", store=tmp_path / "store.db", all_arms=3, arms_at_once=2, **given)
+    shared = race(arms, "numbers", store=tmp_path / "store.db", all_arms=3, **given)
     assert shared.leaderboard.as_json == alone.leaderboard.as_json
     assert shared.results.keys() == alone.results.keys()
     with pytest.raises(StoreError, match="seed = '0' there, '1' here"):

@@ -16,7 +16,7 @@ from lm_eval.utils import sanitize_model_name, simple_parse_args_string
 from evalbudget.errors import InvalidInputError, JournalError, UnknownNameError
 from evalbudget.secrets import keep_out, quoted
 from evalbudget.untrusted import parsed_json
-from evalbudget_lm_eval.host.identity import telling_args
+from evalbudget_lm_eval.host.identity import is_api, telling_args
 from evalbudget_lm_eval.run.record import Record
 
 _EXAMPLE = "--arm small=hf:pretrained=gpt2 --arm chat=local-chat-completions:model=m,base_url=URL"
@@ -170,6 +170,11 @@ def check_known(arms: Sequence[Arm], record: Record, anew: str = "another --jour
                 f"arm {arm.name} was {before} when {record.where} was begun, and is {arm.description} now; "
                 f"give it a name of its own, or begin anew with {anew}"
             )
+
+
+def asks_server(arm: Arm) -> bool:
+    """Whether its answers are computed elsewhere, so that others can be asked meanwhile."""
+    return is_api(arm.model) if arm.is_live else is_api_arm(arm)
 
 
 def is_api_arm(arm: Arm) -> bool:

@@ -12,21 +12,13 @@ ARM = replace(
 )
 KEEP = Flag(
     "keep",
-    "Models that stay loaded; switching loads weights anew.  [default: all if all are APIs, else "
-    "as many as are asked at once]",
-    "N",
-    int,
-)
-ARMS_AT_ONCE = Flag(
-    "arms_at_once",
-    "Arms that are asked side by side; each has --batch_size and num_concurrent of its own. The race decides "
-    "the same.  [default: one for each of --devices, else 1]",
+    "Models that stay loaded here; switching loads weights anew.  [default: one, or one for each device]",
     "N",
     int,
 )
 DEVICES = Flag(
     "devices",
-    "Devices of arms whose models are loaded here, one for each arm at a time: cuda:0,cuda:1.",
+    "Devices of arms whose models are loaded here, which are asked side by side, one on each: cuda:0,cuda:1. "
+    "Without them one is asked after the other.",
     "NAME,NAME",
 )
-AT_ONCE = (ARMS_AT_ONCE, DEVICES)

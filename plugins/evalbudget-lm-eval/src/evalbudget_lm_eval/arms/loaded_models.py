@@ -69,7 +69,7 @@ class Entrant:
 
 
 class Stable:
-    """The arms; at most ``keep`` models are loaded at any time.
+    """The arms; at most ``keep`` models are loaded here at any time.
 
     Args:
         arms: the models.
@@ -79,13 +79,12 @@ class Stable:
         options: of the host's ``simple_evaluate``, without models and tasks.
         tracker: arguments of the host's ``EvaluationTracker``.
         record: of the race or the audit.
-        keep: models alive at once; None: all of them if all are APIs, otherwise as many as are asked at once,
-            or one for each device.
+        keep: models loaded here at once; None for one, or one for each device.
         own: name and specification of the task of arms that have one of their own, by arm.
         places: how many arms are asked at once, and where they may be.
 
     Raises:
-        InvalidInputError: ``keep`` is below 1, or below what is asked at once.
+        InvalidInputError: ``keep`` is below 1, or below what is asked here at once.
     """
 
     def __init__(
@@ -103,11 +102,11 @@ class Stable:
     ) -> None:
         if keep is not None and keep < 1:
             raise InvalidInputError(f"--keep is {keep}; at least 1 model must be loaded to be asked")
-        at_once = min(places.at_once, len(arms))
-        if keep is not None and keep < at_once:
+        several = max(1, len(places.free_to_use))
+        if keep is not None and keep < several:
             raise InvalidInputError(
-                f"--keep is {keep}, and {at_once} arms are asked at once; give --keep {at_once} or more, or "
-                "leave it out"
+                f"--keep is {keep}, and --devices names {several}, each with a model of its own; give --keep "
+                f"{several} or more, or leave it out"
             )
         self.documents = documents
         self.record = record
@@ -117,8 +116,7 @@ class Stable:
             # a task object that the user gave serves one round at a time
             for named in [own.get(arm.name, (task, copy.copy(spec) if isinstance(spec, Task) else spec))]
         ]
-        several = max(at_once, len(places.free_to_use))
-        self.keep = keep if keep is not None else len(arms) if all(map(is_api_arm, arms)) else several
+        self.keep = several if keep is None else keep
         self._places = places
         self._in_use: list[Entrant] = []
         self._options = dict(options)
@@ -190,8 +188,8 @@ class Stable:
         return None
 
     def _shares_model(self, arm: Arm, other: Arm) -> bool:
-        """Whether they differ in settings only; asked at once, each has an object of its own for a server."""
-        if self._places.at_once > 1 and not arm.is_live and is_api_arm(arm):
+        """Whether they differ in settings only; each has an object of its own for a server."""
+        if not arm.is_live and is_api_arm(arm):
             return arm is other
         return _differ_in_settings_only(arm, other)
 
@@ -210,14 +208,21 @@ class Stable:
     def _make_room(self, entrant: Entrant) -> None:
         """Choose a place for a model that will be loaded, and drop those that were asked longest ago."""
         entrant.place = next(iter(self._free_places(entrant)), None)
+        if is_api_arm(entrant.arm):
+            return
         at_one = max(1, self.keep // max(1, len(self._places.free_to_use)))
         in_use = {id(_bare(each)) for each in self._in_use}
-        idle = [each for each in self._alive if id(_bare(each)) not in in_use]
+        idle = [each for each in self._loaded if id(_bare(each)) not in in_use]
         for each in sorted(idle, key=lambda each: each.place != entrant.place):
-            alive = {id(_bare(other)): other.place for other in self._alive}
+            alive = {id(_bare(other)): other.place for other in self._loaded}
             crowded = entrant.place is not None and [*alive.values()].count(entrant.place) >= at_one
             if each.is_alive and (len(alive) >= self.keep or (crowded and each.place == entrant.place)):
                 self._drop(each)
+
+    @property
+    def _loaded(self) -> list[Entrant]:
+        """Those whose models take room here."""
+        return [each for each in self._alive if not is_api_arm(each.arm)]
 
     def _load(self, entrant: Entrant, twin: Any) -> None:
         if entrant.primed is None:
@@ -320,7 +325,7 @@ class Stable:
     def _options_of(self, entrant: Entrant) -> dict[str, Any]:
         """The host's, with the device that we choose, and a cache for each model: the host's names none."""
         options, place = dict(self._options), entrant.place
-        if place is not None and "device" not in entrant.arm.args:
+        if place is not None and place.device is not None and "device" not in entrant.arm.args:
             options["device"] = place.device
         same = [each for each in self.entrants if _differ_in_settings_only(each.arm, entrant.arm)]
         if options.get("use_cache") is not None and len(same) < len(self.entrants):

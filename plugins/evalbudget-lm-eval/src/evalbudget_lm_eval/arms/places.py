@@ -7,86 +7,69 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from evalbudget.errors import InvalidInputError
-from evalbudget_lm_eval.arms.arm import Arm, is_api_arm
+from evalbudget_lm_eval.arms.arm import Arm, asks_server, is_api_arm
 
 _EXAMPLE = "--devices cuda:0,cuda:1"
+AT_ONCE = 8
+"""Arms that are asked side by side at most, where there are no more devices."""
 
 
 class Place(NamedTuple):
     """Room for models that are asked one after another.
 
     Attributes:
-        device: as the host names it.
+        device: as the host names it; None to leave that to the host.
         number: of the place, from 0, among those on the same device.
     """
 
-    device: str
+    device: str | None = None
     number: int = 0
 
 
 @dataclass(frozen=True)
 class Places:
-    """How many arms are asked at once, and where those that are loaded by this command may be.
+    """How many arms are asked at once, and where those that compute here may be.
 
     Attributes:
         at_once: arms.
-        free_to_use: places of arms that name no device; empty to leave that to the host.
+        free_to_use: places of arms that name no device; empty if the user named none.
     """
 
     at_once: int = 1
     free_to_use: tuple[Place, ...] = ()
 
     @classmethod
-    def of(
-        cls,
-        arms_at_once: int | None,
-        devices: str | Sequence[str] | None,
-        arms: Sequence[Arm],
-        device: object = None,
-    ) -> Places:
-        """From what the user asked for.
+    def of(cls, devices: str | Sequence[str] | None, arms: Sequence[Arm], device: object = None) -> Places:
+        """Those that ask servers all at once, and of the others one for each device.
 
         Args:
-            arms_at_once: None for as many as there are devices, or one.
             devices: names, separated by commas or in a list; the same one twice for two models on it.
             arms: who is asked.
             device: of the host, for all arms.
 
         Raises:
-            InvalidInputError: there are fewer devices than arms at once, or one of the numbers is no good.
+            InvalidInputError: a device has no name, or nobody needs it.
         """
         if isinstance(devices, str):
             devices = devices.split(",")
         names = [name.strip() for name in devices or ()]
-        at_once = arms_at_once if arms_at_once is not None else max(1, len(names))
-        _check(at_once)
         if not all(names) or (devices is not None and not names):
             raise InvalidInputError(f"--devices has an entry without a name; for example {_EXAMPLE}")
         if names and device is not None:
             raise InvalidInputError(
                 f"--device {device} is for all arms, and --devices for one arm each; drop one of them"
             )
-        here = [arm.name for arm in arms if not is_api_arm(arm) and "device" not in arm.args]
-        if names and not here:
+        if names and all(is_api_arm(arm) or "device" in arm.args for arm in arms):
             raise InvalidInputError("--devices is for models that are loaded here, and no arm is; drop it")
-        needed = min(at_once, len(here))
-        if needed > max(1, len(names)):
-            raise InvalidInputError(
-                f"--arms_at_once is {at_once}, and {', '.join(here)} are loaded here, on "
-                f"{len(names) or 'no'} named device{'s' * (len(names) != 1)}; name {needed}, for example "
-                f"--devices {','.join(f'cuda:{number}' for number in range(needed))} (the same one twice for "
-                "two models on it), or ask fewer at once"
-            )
+        servers = sum(map(asks_server, arms))
+        here = min(len(arms) - servers, max(1, len(names)))
         places = tuple(Place(name, names[:i].count(name)) for i, name in enumerate(names))
-        return cls(at_once, places)
+        return cls(min(servers + here, max(AT_ONCE, len(names))), places)
 
     def of_arm(self, arm: Arm) -> tuple[Place, ...]:
-        """Where an arm may be; nowhere in particular if that is empty."""
-        if is_api_arm(arm):
+        """Where an arm may be; beside all others if that is empty."""
+        if asks_server(arm):
             return ()
+        if arm.is_live or not self.free_to_use:
+            return (Place(),)
         return (Place(str(arm.args["device"])),) if "device" in arm.args else self.free_to_use
-
-
-def _check(at_once: int) -> None:
-    if at_once < 1:
-        raise InvalidInputError(f"--arms_at_once is {at_once}; at least 1 arm is asked at a time")

@@ -65,7 +65,6 @@ class Order:
         host: options of ``simple_evaluate``.
         tracker: arguments of the host's ``EvaluationTracker``.
         dry_run: say what would be bought, and ask nobody.
-        arms_at_once: arms asked side by side; None for as many as there are devices, or one.
         devices: of arms whose models are loaded here.
     """
 
@@ -77,7 +76,6 @@ class Order:
     host: Mapping[str, Any] = field(default_factory=dict)
     tracker: Mapping[str, Any] = field(default_factory=dict)
     dry_run: bool = False
-    arms_at_once: int | None = None
     devices: str | Sequence[str] | None = None
 
 
@@ -103,7 +101,6 @@ def race(
     store: str | Path | None = None,
     all_arms: int | None = None,
     keep: int | None = None,
-    arms_at_once: int | None = None,
     devices: str | Sequence[str] | None = None,
     output_path: str | Path | None = None,
     journal: str | Path | None = None,
@@ -143,11 +140,11 @@ def race(
         store: where processes that run some arms each meet: the path of a file, or
             ``postgresql://user@host/database#name``. They share budget and race.
         all_arms: with ``store``, how many arms race, over all these processes.
-        keep: models loaded at once; default all if all are APIs or objects, otherwise ``arms_at_once``.
-        arms_at_once: arms that are asked side by side, with the decisions of one after the other; default one
-            for each of ``devices``, else 1. Arms that share a model object are asked one after the other.
-        devices: of arms whose models are loaded here, one for each arm at a time: ``"cuda:0,cuda:1"`` or a
-            list; an arm with a ``device`` among its arguments keeps that.
+        keep: models loaded here at once; default one, or one for each of ``devices``.
+        devices: of arms whose models are loaded here, which are then asked side by side, one on each:
+            ``"cuda:0,cuda:1"`` or a list; an arm with a ``device`` among its arguments keeps that. Without
+            them one is asked after the other, and so are model objects that compute here. Arms that ask
+            servers are always asked side by side. The race decides the same.
         output_path: folder for each arm's ``results_*.json`` and ``samples_*.jsonl``.
         journal: file that records every answer, by which a race goes on; default one in
             ``output_path``, if that is given; ``"none"`` for none.
@@ -190,8 +187,7 @@ def race(
         arms_of(arms),
         [(name, checked(given, f"setting {name!r}")) for name, given in (settings or {}).items()],
     )
-    order = _order(racing, task, config, host, output_path, journal)
-    order = replace(order, keep=keep, arms_at_once=arms_at_once, devices=devices)
+    order = _order(racing, task, config, host, output_path, journal, keep=keep, devices=devices)
     return run_order(order, task_manager or _manager(include_path, host), progress)
 
 
@@ -216,7 +212,6 @@ def gate(
     missing: str | None = None,
     batch: int | None = None,
     name: str = "candidate",
-    arms_at_once: int | None = None,
     devices: str | Sequence[str] | None = None,
     output_path: str | Path | None = None,
     journal: str | Path | None = None,
@@ -248,7 +243,6 @@ def gate(
         missing: as in :func:`race`.
         batch: documents at a time.
         name: of the model.
-        arms_at_once: 2 asks it and ``baseline_model`` side by side; see :func:`race`.
         devices: as in :func:`race`.
         output_path: as in :func:`race`.
         journal: as in :func:`race`.
@@ -290,8 +284,7 @@ def gate(
             f"name is {name!r}, which the baseline goes by; give the candidate another one"
         )
     arms = {name: model} if baseline_model is None else {BASELINE: baseline_model, name: model}
-    order = _order(arms_of(arms), task, config, host, output_path, journal)
-    order = replace(order, arms_at_once=arms_at_once, devices=devices)
+    order = _order(arms_of(arms), task, config, host, output_path, journal, devices=devices)
     return run_order(order, task_manager or _manager(include_path, host), progress)
 
 
@@ -302,13 +295,14 @@ def _order(
     host: Mapping[str, Any],
     output_path: str | Path | None,
     journal: str | Path | None,
+    **more: Any,
 ) -> Order:
     """What was asked for in Python, checked."""
     _check_host(host)
     check_arms(arms, 1 if config.takes_one else 2)
     kept = str(journal) if journal is not None else NO_JOURNAL if output_path is None else None
     tracker = {"output_path": None if output_path is None else str(output_path)}
-    return Order(arms, task, config, journal=kept, host=host, tracker=tracker)
+    return Order(arms, task, config, journal=kept, host=host, tracker=tracker, **more)
 
 
 def _manager(include_path: str | Path | None, host: Mapping[str, Any]) -> TaskManager:
@@ -326,7 +320,7 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress | None
         Foreseen: it was only to be foreseen.
     """
     device = order.host.get("device")
-    places = Places.of(order.arms_at_once, order.devices, order.arms, device)
+    places = Places.of(order.devices, order.arms, device)
     gates = isinstance(order.config, GateConfig)
     compared = Compared.of(task_manager, order.spec, order.config.score, order.host, lower=gates)
     if gates and compared.lower_is_better:

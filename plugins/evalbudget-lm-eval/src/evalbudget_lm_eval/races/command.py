@@ -17,7 +17,7 @@ from evalbudget.flags import DRY_RUN, SAMPLER_OPTION, refuse_elsewhere
 from evalbudget.flags import sampler_options as read_options
 from evalbudget.races.flags import FLAGS as OF_RACES
 from evalbudget.races.flags import SCORE
-from evalbudget_lm_eval.arms.flags import ARM, AT_ONCE, KEEP
+from evalbudget_lm_eval.arms.flags import ARM, DEVICES, KEEP
 from evalbudget_lm_eval.arms.spelled_command import SpelledCommand
 from evalbudget_lm_eval.host.flag_spelling import refuse_misspelled_flags, spelled
 from evalbudget_lm_eval.repeats.flags import FLAGS as OF_REPEATS
@@ -33,7 +33,6 @@ Examples:
       --arm small=hf:pretrained=gpt2 --arm large=hf:pretrained=gpt2-large --device cuda:0
   evalbudget lm-eval race --tasks arc_easy --score acc --budget 20% --batch 256 --devices cuda:0,cuda:1 \\
       --arm small=hf:pretrained=gpt2 --arm large=hf:pretrained=gpt2-large
-  evalbudget lm-eval race --tasks gsm8k --budget 2000 --arms_at_once 4 --arm ... --arm ... --arm ... --arm ...
   evalbudget lm-eval race --tasks arc_easy --score acc --until_proved --arm ... --arm ...
   evalbudget lm-eval race --tasks gsm8k --budget 2000 --model hf --model_args pretrained=gpt2 \\
       --arm num_fewshot=0 --arm num_fewshot=5 --arm num_fewshot=5,gen_kwargs.temperature=0.7
@@ -62,7 +61,7 @@ _ARM = replace(
     metavar="NAME=MODEL:ARGS|KEY=VALUE",
 )
 _OF_HOST = {ARM.name: _ARM, SCORE.name: _SCORE}
-FLAGS = (*(_OF_HOST.get(flag.name, flag) for flag in OF_RACES), *AT_ONCE, KEEP, JOURNAL, DRY_RUN)
+FLAGS = (*(_OF_HOST.get(flag.name, flag) for flag in OF_RACES), DEVICES, KEEP, JOURNAL, DRY_RUN)
 
 
 @click.command(
@@ -89,7 +88,6 @@ def _run(
     *,
     arms: tuple[str, ...],
     keep: int | None,
-    arms_at_once: int | None,
     devices: str | None,
     json_path: str | None,
     journal: str | None,
@@ -126,7 +124,6 @@ def _run(
     check_arms(racing, least)
     order = Order(
         *(racing, flags.task, config, keep, journal, flags.options, flags.tracker, bool(dry_run)),
-        arms_at_once=arms_at_once,
         devices=devices,
     )
     progress = RaceProgress(Console(stderr=True), monotonic)

@@ -17,7 +17,7 @@ from evalbudget.exit_codes import codes_for_help
 from evalbudget.flags import DRY_RUN, refuse_elsewhere
 from evalbudget.races.flags import FLAGS as OF_RACES
 from evalbudget.races.flags import SCORE
-from evalbudget_lm_eval.arms.flags import ARMS_AT_ONCE, AT_ONCE
+from evalbudget_lm_eval.arms.flags import DEVICES
 from evalbudget_lm_eval.arms.spelled_command import SpelledCommand
 from evalbudget_lm_eval.host.flag_spelling import refuse_misspelled_flags, spelled
 from evalbudget_lm_eval.repeats.flags import FLAGS as OF_REPEATS
@@ -37,11 +37,7 @@ Every other flag is lm-eval's own: see lm-eval run --help. The same command agai
 """ + codes_for_help(done="not worse", no="worse")
 
 _SCORE = replace(SCORE, help="Score that decides; needed if the task has several.", metavar="METRIC[,FILTER]")
-_AT_ONCE = (
-    replace(ARMS_AT_ONCE, help="2 asks --model and --baseline_model side by side.  [default: 1]"),
-    *AT_ONCE[1:],
-)
-FLAGS = (*(_SCORE if flag.name == SCORE.name else flag for flag in OF_GATES), *_AT_ONCE, JOURNAL, DRY_RUN)
+FLAGS = (*(_SCORE if flag.name == SCORE.name else flag for flag in OF_GATES), DEVICES, JOURNAL, DRY_RUN)
 
 
 @click.command(
@@ -67,7 +63,6 @@ def _run(
     *,
     journal: str | None,
     args: tuple[str, ...],
-    arms_at_once: int | None,
     devices: str | None,
     dry_run: bool = False,
     **given: Any,
@@ -97,7 +92,6 @@ def _run(
     check_arms(arms, 1)
     order = Order(
         *(arms, flags.task, config, None, journal, flags.options, flags.tracker, bool(dry_run)),
-        arms_at_once=arms_at_once,
         devices=devices,
     )
     progress = GateProgress(Console(stderr=True), monotonic)
