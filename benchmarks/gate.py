@@ -100,7 +100,7 @@ def lm_eval_run(calls: int, url: str, scratch: Path) -> Run:
         journal = scratch / f"{next(numbers)}.jsonl"
         budget = f"{per_call['tokens'] * calls:.0f}tok" if in_tokens else calls
         started = time.process_time()
-        with budgeted(sampler="uniform", budget=budget, journal=journal, vary_seed=True):
+        with budgeted(sampler="uniform", budget=budget, journal=journal):
             found = lm_eval.simple_evaluate(
                 model="local-chat-completions",
                 model_args=f"model=m,base_url={url}/v1/chat/completions,num_concurrent=8",

@@ -38,7 +38,6 @@ ONE_ONLY = {
     "share": "lm-eval: one budget is always for all tasks of the command",
     "judge_role": "lm-eval has no model roles",
     "journal": "inspect's log is the record",
-    "vary_seed": "inspect sends no seed unless it is told to",
     "keep": "inspect's models are asked side by side",
     "devices": "inspect: `device` among the arguments of each model, `-M`",
     "arms of audits": "inspect: `--model a,b`",

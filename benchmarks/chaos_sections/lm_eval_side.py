@@ -112,7 +112,7 @@ def _flags(server: Server, tasks: Path, name: str, budget: int, concurrent: int,
     return [
         *("run", "--model", "local-chat-completions", "--model_args", _args(server, "m", concurrent)),
         *("--tasks", name, "--include_path", str(tasks), "--budget", str(budget), "--sampler", sampler),
-        *("--gen_kwargs", "temperature=1.0", "--vary_seed"),
+        *("--gen_kwargs", "temperature=1.0"),
     ]
 
 

@@ -28,7 +28,7 @@ SMALL = 24  # scores
 _SERVER = "http://localhost:8000"
 _CHAT = f"base_url={_SERVER}/v1/chat/completions"
 _ARGUMENTS = f"--model local-chat-completions --model_args model=m,{_CHAT}"
-_GENERATES = "--gen_kwargs temperature=1.0,seed=None --apply_chat_template"
+_GENERATES = "--gen_kwargs temperature=1.0 --apply_chat_template"
 
 
 @dataclass(frozen=True)

@@ -69,20 +69,16 @@ def test_repeats_that_would_be_identical(refused: Callable[..., str], tmp_path: 
 
 def test_a_seed_in_every_payload(refused: Callable[..., str], folder: Path, server: Server) -> None:
     chat: dict[str, Any] = {"apply_chat_template": True}
-    for host, seed in (({}, 1234), ({"gen_kwargs": {"seed": 7}}, 7)):
-        message = refused("numbers", lm=chat_model(server), host={**chat, **host})
-        assert f"the host sends seed {seed} with every request" in message
-        assert "add --gen_kwargs seed=None to send none, or --vary_seed" in message
+    message = refused("numbers", lm=chat_model(server), host={**chat, "gen_kwargs": {"seed": 7}})
+    assert "sends seed 7 with every request" in message
+    assert "leave it out, and every repeat sends another one" in message
     message = refused("cold", lm=chat_model(server), host=chat)
-    assert "add --gen_kwargs temperature=1.0,seed=None" in message
+    assert "add --gen_kwargs temperature=1.0;" in message
     assert server.served == []
 
-    with budgeted(sampler="uniform", budget=30, vary_seed=True):
-        simple_evaluate(folder, chat_model(server), **chat)
-    prompts: dict[str, list[Any]] = {}
-    for one in server.served:
-        prompts.setdefault(one.prompt, []).append(one.body["seed"])
-    assert list(map(sorted, prompts.values())) == [[1234, 1235, 1236]] * 10
+    with budgeted(sampler="uniform", budget=30):
+        simple_evaluate(folder, chat_model(server), **chat, gen_kwargs={"seed": None})
+    assert [one.body["seed"] for one in server.served] == [None] * 30
 
 
 def test_one_reading_of_each_document_is_never_refused(folder: Path) -> None:
@@ -142,6 +138,6 @@ def test_a_journal_that_cannot_be_written(folder: Path, tmp_path: Path) -> None:
     assert lm.calls == []
 
 
-def test_a_journal_may_be_called_by_a_number_and_seeds_vary_or_not() -> None:
-    config = Config.of_block({"budget": 30, "journal": 2024, "vary_seed": 1, "score-range": "0..1"}, "task")
-    assert (config.journal, config.vary_seed, config.score_range) == ("2024", True, (0.0, 1.0))
+def test_a_journal_may_be_called_by_a_number() -> None:
+    config = Config.of_block({"budget": 30, "journal": 2024, "score-range": "0..1"}, "task")
+    assert (config.journal, config.score_range) == ("2024", (0.0, 1.0))

@@ -156,7 +156,6 @@ def test_flags_alone_are_those_of_run() -> None:
     ("flags", "message"),
     [
         (["--sampler", "uniform"], "--sampler needs a --budget"),
-        (["--vary_seed"], "--vary_seed needs a --budget"),
         (["--budget", "many"], "budget 'many' is not an amount"),
         (["--budget", "$0"], "budget 0 must be above zero"),
         (["--budget", "$20", "--prices", "none.yaml"], "price file none.yaml cannot be read"),

@@ -143,19 +143,6 @@ def test_nothing_is_left_on_the_tasks(folder: Path) -> None:
     assert len(task.instances) == 10
 
 
-def test_every_repeat_sends_its_own_seed_if_told(folder: Path) -> None:
-    sent: list[Any] = []
-
-    class Listening(CoinModel):
-        def generate_until(self, requests: list[Any], disable_tqdm: bool = False) -> list[str]:
-            sent.extend(request.args[1].get("seed") for request in requests)
-            return super().generate_until(requests)
-
-    with PrimedTasks(Listening(), load(folder), vary_seed=True) as primed:
-        primed.run(numbered([("numbers", 1), ("numbers", 1), ("numbers", 2)]))
-    assert sent == [1234, 1235, 1234]
-
-
 def test_what_is_not_there(folder: Path) -> None:
     with PrimedTasks(CoinModel(), load(folder)) as primed:
         assert primed.run([]) == []

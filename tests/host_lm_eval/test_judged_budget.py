@@ -116,7 +116,7 @@ def test_a_run_that_breaks_off_among_judges_pays_nobody_twice(
     server: Server, judges: list[str], tmp_path: Path
 ) -> None:
     folder = write_judged(tmp_path, judges, n=6, gen_kwargs={"temperature": 1})
-    arguments: dict[str, Any] = {"budget": 30, "sampler": "eb-bernstein", "vary_seed": True}
+    arguments: dict[str, Any] = {"budget": 30, "sampler": "eb-bernstein"}
 
     def run(journal: Path) -> dict[str, Any]:
         with budgeted(journal=journal, **arguments):
@@ -169,7 +169,7 @@ def test_refused_before_anything_is_spent(server: Server, judges: list[str], tmp
 def test_several_judges_of_an_answer_count_each(server: Server, judges: list[str], tmp_path: Path) -> None:
     folder = write_judged(tmp_path, judges, n=3, rotation="all", gen_kwargs={"temperature": 1})
     assert load(folder)
-    with budgeted(budget=29, sampler="uniform", journal="none", vary_seed=True):
+    with budgeted(budget=29, sampler="uniform", journal="none"):
         found = evaluate(folder, server.chat_args("writer"))
     assert Counter(s.model for s in server.served) == Counter(writer=9, a=9, b=9, c=9)
     assert found["evalbudget"]["spent"] == 27
@@ -177,7 +177,7 @@ def test_several_judges_of_an_answer_count_each(server: Server, judges: list[str
     # the scores of an answer are of its phase
     folder = write_judged(tmp_path / "more", judges, n=5, rotation="all", gen_kwargs={"temperature": 1})
     out = tmp_path / "out"
-    with budgeted(budget=75, journal="none", vary_seed=True):
+    with budgeted(budget=75, journal="none"):
         found = evaluate(folder, server.chat_args("writer"), output=out)
     said = [(d, e, *map_back(r)) for d, e, r in parsed(out)]
     phases = phases_of(out)
@@ -202,7 +202,7 @@ def test_every_response_of_the_first_answers_counts(
 ) -> None:
     folder = write_judged(tmp_path, judges, n=5, repeats=2, gen_kwargs={"temperature": 1})
     out = tmp_path / "out"
-    with budgeted(budget=50, sampler="eb-bernstein", journal="none", vary_seed=True):
+    with budgeted(budget=50, sampler="eb-bernstein", journal="none"):
         found = evaluate(folder, server.chat_args("writer"), output=out)
     said = [(d, r["epoch"], *map_back(r)) for d, _, r in parsed(out)]
     columns = [(d, e, NAMES.index(j), s) for d, e, j, s in said]

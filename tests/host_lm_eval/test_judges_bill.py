@@ -37,7 +37,7 @@ def _folder(server: Server, concurrent: int, judges: list[str] = PANEL, **option
 
 
 def _run(folder: Path, server: Server) -> dict[str, Any]:
-    with rounds_of(12), budgeted(budget=BUDGET, sampler="uniform", journal="j.jsonl", vary_seed=True):
+    with rounds_of(12), budgeted(budget=BUDGET, sampler="uniform", journal="j.jsonl"):
         found = evaluate(folder, server.chat_args("writer"))
     block: dict[str, Any] = found["evalbudget"]
     return block
@@ -136,7 +136,7 @@ def test_what_judges_said_before_an_interrupt_counts_and_the_budget_holds(
 ) -> None:
     """Six of twelve replies are kept, and up to twelve are billed; a budget of twelve is nearly used up."""
     folder = _folder(server, 8)
-    options: dict[str, Any] = {"sampler": "uniform", "journal": "j.jsonl", "vary_seed": True}
+    options: dict[str, Any] = {"sampler": "uniform", "journal": "j.jsonl"}
     keep, heard = Asking._keep, 0
 
     def interrupted(asking: Any, *given: Any) -> Any:

@@ -142,7 +142,7 @@ def test_judges_score_in_place_of_the_tasks_metrics(
     assert recorded is not None
     assert sorted(recorded.raters) == NAMES
 
-    with budgeted(judges=judges, budget="2x", journal="none", vary_seed=True):
+    with budgeted(judges=judges, budget="2x", journal="none"):
         found = evaluate(folder, server.chat_args("writer"), "numbers")
     assert found["evalbudget"]["sampler"] == "uniform"  # as on the other host, where judges take turns
     assert (found["evalbudget"]["spent"], server.calls("writer")) == (12, 24)

@@ -123,7 +123,7 @@ def test_repeats(tmp_path: Path, options: dict[str, Any]) -> None:
 @pytest.mark.parametrize("sampler", ["uniform", variant("eb-bernstein")])
 def test_judges_in_turn(server: Server, judges: list[str], tmp_path: Path, sampler: str) -> None:
     folder, out = write_judged(tmp_path / "task", judges, n=10), tmp_path / "out"
-    with budgeted(sampler=sampler, budget=60, seed=1, vary_seed=True):
+    with budgeted(sampler=sampler, budget=60, seed=1):
         found = evaluate(folder, server.chat_args("writer"), output=out)
     check_rows(out, found, "essays", "judged,panel")
 
@@ -141,7 +141,7 @@ def test_judges_that_fail_on_a_document(
             "no idea" if "topic: topic 2\n" in asked.prompt else rating()(asked)
         )
     folder, out = write_judged(tmp_path / "task", judges, n=10), tmp_path / "out"
-    with budgeted(sampler=sampler, budget=60, seed=1, vary_seed=True):
+    with budgeted(sampler=sampler, budget=60, seed=1):
         found = evaluate(folder, server.chat_args("writer"), output=out)
     rows, (row,) = found["results"]["essays"], evalbudget.read(out).estimate().rows
     worst = found["evalbudget"]["summary"]["at_worst"]
@@ -168,7 +168,7 @@ def test_several_scores_of_an_answer(
     server.answers["b"] = lambda asked: "no idea" if "topic: topic 2\n" in asked.prompt else rating()(asked)
     warm = {"gen_kwargs": {"temperature": 1}}
     folder, out = write_judged(tmp_path / "task", judges, n=4, **warm, **task), tmp_path / "out"
-    with budgeted(sampler="eb-bernstein", budget=budget, seed=1, vary_seed=True):
+    with budgeted(sampler="eb-bernstein", budget=budget, seed=1):
         found = evaluate(folder, server.chat_args("writer"), output=out)
     check_rows(out, found, "essays", "judged,panel")
 
@@ -189,7 +189,7 @@ def test_plain_answers_that_judges_failed_on(
 def test_judges_of_kept_answers(server: Server, judges: list[str], tmp_path: Path) -> None:
     warm = {"gen_kwargs": {"temperature": 1}}
     folder, out = write_judged(tmp_path / "task", judges, n=6, **warm), tmp_path / "out"
-    with budgeted(repeat="judge", budget=40, seed=1, vary_seed=True):
+    with budgeted(repeat="judge", budget=40, seed=1):
         found = evaluate(folder, server.chat_args("writer"), output=out)
     check_rows(out, found, "essays", "judged,panel")
 

@@ -85,7 +85,7 @@ def test_no_way_in_leaks(server: Server, tmp_path: Path) -> None:
     assert compared.exit_code in (0, 3), compared.output
     plain = ["--model", "local-chat-completions", "--model_args", f"model=m,base_url={server.chat}"]
     judges = f"{judge},{judge.replace('=j', '=k')}"
-    judged = ["--budget", 12, "--vary_seed", "--judges", judges, "--output_path", tmp_path / "judged"]
+    judged = ["--budget", 12, "--judges", judges, "--output_path", tmp_path / "judged"]
     done = command("run", *plain, *task, *judged)
     assert done.exit_code == 0, done.output
     include = [*task[2:4], "--output_path", tmp_path / "again", "--log_samples"]
@@ -94,13 +94,13 @@ def test_no_way_in_leaks(server: Server, tmp_path: Path) -> None:
     prices = tmp_path / "prices.yaml"
     paid = ["--gen_kwargs", "max_gen_toks=20", "--output_path", tmp_path / "paid"]
     prices.write_text("m: {input: 100, output: 1000}\n")
-    done = command("run", *plain, *task, "--vary_seed", "--budget", "$1", "--prices", prices, *paid)
+    done = command("run", *plain, *task, "--budget", "$1", "--prices", prices, *paid)
     assert done.exit_code == 0, done.output
     assert "of $1.00" in done.output
     known = tmp_path / "known.yaml"
     known.write_text("".join(f"numbers:{i}: 0.25\n" for i in range(6)))
     robin = ["--sampler", "robin", "--variances", known, "--output_path", tmp_path / "robin"]
-    done = command("run", *plain, *task, "--vary_seed", "--budget", 12, *robin)
+    done = command("run", *plain, *task, "--budget", 12, *robin)
     assert done.exit_code == 0, done.output
     others = [model.replace('"model": "', '"model": "other-') for model in models]
     earlier = ["--history", out, "--output_path", tmp_path / "others"]

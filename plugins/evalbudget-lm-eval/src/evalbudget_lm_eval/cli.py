@@ -15,7 +15,7 @@ EXAMPLES = """\b
 Examples:
   evalbudget lm-eval run --model local-chat-completions \\
       --model_args model=m,base_url=... --tasks gsm8k --apply_chat_template \\
-      --gen_kwargs temperature=1.0,seed=None --budget 20x \\
+      --gen_kwargs temperature=1.0 --budget 20x \\
       --output_path results --log_samples
   evalbudget lm-eval run --model hf --model_args pretrained=gpt2 --tasks gsm8k \\
       --gen_kwargs do_sample=True,temperature=0.7 --budget 2000 \\

@@ -47,12 +47,10 @@ from evalbudget_lm_eval.host.private import (
 )
 from evalbudget_lm_eval.host.progress_bars import bars_of_a_round
 from evalbudget_lm_eval.host.responses import Memory, Received, Responses, listening
+from evalbudget_lm_eval.host.seeds import OwnSeeds
 from evalbudget_lm_eval.host.task_requests import Sent, ServedTask
 
 __all__ = ["Answered", "Asked", "PrimedTasks", "asked_now"]
-
-DEFAULT_SEED = 1234
-"""What the host's API classes send with every request."""
 
 _HOST_LOGS = tuple(logging.getLogger(f"lm_eval.{name}") for name in ("evaluator", "models"))
 
@@ -68,7 +66,6 @@ class PrimedTasks:
     Args:
         lm: the host's model object.
         tasks: what the host's ``TaskManager.load`` returned, or tasks by name.
-        vary_seed: have every repeat send its own seed; first answers send the one a stock run sends.
         prompts_of: tasks of another model that are asked the same, so that no request need be built again.
         host_evaluate_kwargs: further arguments of the host's ``evaluate``.
 
@@ -82,7 +79,6 @@ class PrimedTasks:
         lm: Any,
         tasks: Mapping[Any, Any],
         *,
-        vary_seed: bool = False,
         prompts_of: PrimedTasks | None = None,
         **host_evaluate_kwargs: Any,
     ) -> None:
@@ -95,7 +91,6 @@ class PrimedTasks:
         keep_out({name: value for name, value in own if isinstance(value, str | dict)})
         self.lm = lm
         self._host = dict(host_evaluate_kwargs)
-        self._seed = int(getattr(lm, "_seed", DEFAULT_SEED)) if vary_seed else None
         self._groups, found = tasks_of(tasks)
         self._served: dict[str, ServedTask] = {}
         self.owners: Owners | None = None
@@ -120,11 +115,6 @@ class PrimedTasks:
     def names(self) -> tuple[str, ...]:
         """The tasks, in the host's order."""
         return tuple(self._served)
-
-    @property
-    def varies_seed(self) -> bool:
-        """Whether every repeat sends its own seed."""
-        return self._seed is not None
 
     def task(self, name: str) -> Task:
         """The host's task object."""
@@ -353,14 +343,15 @@ class PrimedTasks:
             running.bill, running.judging = bill, self.judging
         try:
             sent: list[Sent] = []
+            seeds = OwnSeeds(self.lm)
             for name, own in rounds.items():
-                sent += self._served[name].serve(own, seed=self._seed)
+                sent += self._served[name].serve(own, seeds.in_request)
             lm = Memory(self.lm, said) if said else self.lm
             if isinstance(lm, Memory):
                 lm.expect(sent)
             if self.owners is not None:
                 self.owners.expect(self.lm, sent, said)
-            with listening(self.lm, sent, said, received):
+            with listening(self.lm, sent, said, received), seeds.sending(sent, said, self.owners):
                 found = self._ask_host(lm, rounds)
         finally:
             self.restore()

@@ -1,7 +1,8 @@
-"""Random numbers of local models: each round has its own, so that a run that goes on replays none.
+"""Seeds: each round of a local model has its own, and to a server each repeat sends its own.
 
 The host seeds Python, NumPy and torch with the same numbers at every start. A run that was broken off and
-goes on would draw the random numbers of its first round again, and buy copies of answers that it has.
+goes on would draw the random numbers of its first round again, and buy copies of answers that it has. To
+servers the host sends the same seed with every request.
 """
 
 from __future__ import annotations
@@ -10,13 +11,19 @@ import hashlib
 import json
 import random
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from lm_eval.api.instance import Instance
 
-from evalbudget_lm_eval.host.answers import Asked
+from evalbudget_lm_eval.host.answers import Asked, key_of
 from evalbudget_lm_eval.host.identity import is_api
+from evalbudget_lm_eval.host.owners import Owners
+from evalbudget_lm_eval.host.patched import patched
+from evalbudget_lm_eval.host.responses import Responses
+from evalbudget_lm_eval.host.task_requests import Sent
 
 
 def seeds_of_host() -> str:
@@ -43,3 +50,64 @@ def seed_round(lm: Any, seed: str, cells: Sequence[Asked]) -> None:
     torch = sys.modules.get("torch")
     if torch is not None:
         torch.manual_seed(number)
+
+
+class OwnSeeds:
+    """Has every repeat ask a server with a seed of its own; first answers have that of a stock run.
+
+    A seed among gen_kwargs stands. The host does not send requests with different gen_kwargs at once, so a
+    seed is put there only where it cannot be added on the way: if requests share a call, or have pictures.
+
+    Args:
+        lm: the host's model object.
+    """
+
+    def __init__(self, lm: Any) -> None:
+        self._lm = getattr(lm, "lm", lm)  # behind the host's cache
+        self._first = _seed_sent(self._lm)
+
+    def in_request(self, request: Instance, epoch: int) -> dict[str, int]:
+        """What the gen_kwargs of a request must have besides; the epoch is that of the repeat, from 0."""
+        found = self._of(request, epoch)
+        return found if found and (self._lm._batch_size > 1 or len(request.args) > 2) else {}
+
+    @contextmanager
+    def sending(self, sent: Sequence[Sent], said: Responses, owners: Owners | None) -> Iterator[None]:
+        """Within this block it is added to the others on their way; ``owners``, if any, expect this round."""
+        own = {key_of(one.asked): self._of(one.instance, one.asked.epoch) for one in sent}
+        if not any(own.values()):
+            yield
+            return
+        if owners is None:
+            owners = Owners()
+            owners.expect(self._lm, sent, said)
+        call, acall = self._lm.model_call, self._lm.amodel_call
+
+        def seeded(messages: Any, more: dict[str, Any]) -> dict[str, Any]:
+            seed = own.get(owners.of(messages)[0]) if len(messages) == 1 else None
+            return {**more, "gen_kwargs": more["gen_kwargs"] | seed} if seed else more
+
+        def one(messages: Any, **more: Any) -> Any:
+            return call(messages, **seeded(messages, more))
+
+        async def one_of_several(session: Any, sem: Any, messages: Any, **more: Any) -> Any:
+            return await acall(session, sem, messages, **seeded(messages, more))
+
+        with patched(iter([(self._lm, {"model_call": one, "amodel_call": one_of_several})])):
+            yield
+
+    def _of(self, request: Instance, epoch: int) -> dict[str, int]:
+        if self._first is None or not epoch or request.request_type != "generate_until":
+            return {}
+        options = request.args[1]
+        differs = "seed" not in options and float(options.get("temperature") or 0) > 0
+        return {"seed": self._first + epoch} if differs else {}
+
+
+def _seed_sent(lm: Any) -> int | None:
+    """What the host's class sends as the seed; None where it sends none."""
+    asked = [{"role": "user", "content": ""}]
+    try:
+        return int(lm._create_payload(asked, generate=True, gen_kwargs={}, seed=lm._seed)["seed"])
+    except Exception:  # of a class that asks no server, sends no seed, or makes its requests in another way
+        return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -13,6 +13,8 @@ from lm_eval.api.task import Task
 
 from evalbudget_lm_eval.host.answers import Answered, Asked, RunningTask, asked_now, task_now
 from evalbudget_lm_eval.host.home import call_at_home
+
+Besides = Callable[[Instance, int], Mapping[str, int]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,16 +71,16 @@ class ServedTask:
         task._instances = self._all_instances
         return ServedTask(task, self.requests, self.docs, task.eval_docs, self.cost)
 
-    def serve(self, asked: Sequence[Asked], *, seed: int | None = None) -> list[Sent]:
+    def serve(self, asked: Sequence[Asked], besides: Besides) -> list[Sent]:
         """Make the task offer a round of these documents and no others, until :meth:`restore`.
 
         Args:
             asked: the round; its order is kept.
-            seed: sent by first answers; repeats add their epoch. None to leave requests as they are.
+            besides: what the gen_kwargs of a request have to have besides, by the request and its epoch.
         """
         task = self.task
         sent = [
-            Sent(_fresh(original, position, None if seed is None else seed + one.epoch), one, number)
+            Sent(_fresh(original, position, besides(original, one.epoch)), one, number)
             for position, one in enumerate(asked)
             for number, original in enumerate(self.requests[one.doc_id])
         ]
@@ -139,13 +141,13 @@ def _nothing(values: object) -> float:
     return 0.0
 
 
-def _fresh(original: Instance, position: int, seed: int | None) -> Instance:
+def _fresh(original: Instance, position: int, more: Mapping[str, int]) -> Instance:
     instance = copy.copy(original)
     instance.resps, instance.filtered_resps = [], {}
     instance.doc_id = position
     # models take keys out of these dicts
     arguments = [dict(a) if type(a) is dict else a for a in original.args]
-    if seed is not None and original.request_type == "generate_until":
-        arguments[1]["seed"] = seed
+    if more:
+        arguments[1] = {**arguments[1], **more}
     instance.arguments = tuple(arguments)
     return instance

@@ -44,7 +44,6 @@ def budgeted(
     variances: str | Path | None = None,
     store: str | Path | None = None,
     journal: str | Path | None = None,
-    vary_seed: bool = False,
     **options: Any,
 ) -> Iterator[None]:
     """Within this block lm-eval's ``simple_evaluate`` and ``evaluate`` run under a budget.
@@ -81,7 +80,6 @@ def budgeted(
             ``"postgresql://user@host/database#name"``. Each returns its own samples, and estimates of all.
         journal: file that keeps what was paid for; it is continued if it exists, and a finished run is told
             again, for 0 calls. Default: one below ``evalbudget-journals``; ``"none"`` for none.
-        vary_seed: have every repeat send its own seed (API models).
         options: further arguments of the sampler, for example ``objective="mean"``.
 
     Raises:
@@ -113,7 +111,6 @@ def budgeted(
         variances=None if variances is None else str(variances),
         store=store,
         journal=None if journal is None else str(journal),
-        vary_seed=vary_seed,
         **options,
     )
     check_typed(config)

@@ -23,7 +23,6 @@ class Config(RepeatConfig):
             its judges. None, for judges only: the host's own run, and no more.
         score: ``metric`` or ``metric,filter`` that drives the sampler; None for the first of each task.
         journal: path of the journal; None to choose one, ``none`` for no journal.
-        vary_seed: have every repeat send its own seed.
         dry_run: say what would be bought, and ask nobody.
         repeat: what a repeat repeats.
         judges: what the user said of judges that score in place of the tasks' own metrics: ``judges``, and
@@ -36,7 +35,6 @@ class Config(RepeatConfig):
     """
 
     journal: str | None = None
-    vary_seed: bool = False
     dry_run: bool = False
     repeat: Repeat = Repeat.GENERATION
     judges: Mapping[str, Any] | None = None
@@ -80,7 +78,6 @@ class Config(RepeatConfig):
             "--score": self.score is not None,
             "--cluster": self.cluster is not None,
             "--journal": self.journal is not None,
-            "--vary_seed": self.vary_seed,
             "--sampler_seed": self.seed != 0,
             "--sampler_option": bool(self.options),
         }
@@ -109,7 +106,6 @@ class Config(RepeatConfig):
         journal = typed.get("journal")
         changed = {
             "journal": None if journal is None else NO_JOURNAL if journal is False else str(journal),
-            "vary_seed": bool(typed.get("vary_seed")),
             "dry_run": bool(typed.get("dry_run")),
         }
         return cls._of({**typed, **changed}, judges=judges if judges["judges"] else None)

@@ -14,12 +14,6 @@ JOURNAL = Flag(
     "none for no journal]",
     "PATH",
 )
-VARY_SEED = Flag(
-    "vary_seed",
-    "Every repeat sends its own seed; otherwise API models send the same one with every request.",
-    switch=True,
-)
-
 _OF_HOST = {
     BUDGET.name: replace(
         BUDGET,
@@ -36,5 +30,5 @@ FLAGS = (
     *(_OF_HOST.get(flag.name, flag) for flag in REPEATS[:-2]),
     *PANEL,
     *REPEATS[-2:],
-    *(JOURNAL, VARY_SEED, DRY_RUN),
+    *(JOURNAL, DRY_RUN),
 )

@@ -219,12 +219,11 @@ def _reasons(primed: PrimedTasks, name: str) -> Iterator[str]:
         yield (
             f"task {name!r} decodes greedily (temperature={temperature}, "
             f"do_sample={sampling.get('do_sample')}), so repeats would be identical: add --gen_kwargs "
-            + ("temperature=1.0,seed=None" if api else "do_sample=True,temperature=1.0")
+            + ("temperature=1.0" if api else "do_sample=True,temperature=1.0")
         )
-    if api and sampling.get("seed", 0) is not None and not primed.varies_seed:
-        seed = sampling.get("seed", getattr(lm, "_seed", 1234))
+    if api and sampling.get("seed") is not None:
         yield (
-            f"the host sends seed {seed} with every request of task {name!r}, so repeats would be identical "
-            "on a server that honours it: add --gen_kwargs seed=None to send none, or --vary_seed to send "
-            "another one with every repeat"
+            f"--gen_kwargs or the YAML of task {name!r} sends seed {sampling['seed']} with every request, so "
+            "repeats would be identical on a server that honours it: leave it out, and every repeat sends "
+            "another one"
         )

@@ -92,7 +92,7 @@ def run_budgeted(
                 "--estimators are of scores by one judge, and with judges that take turns scores "
                 "differ by judge too; drop it"
             )
-    with PrimedTasks(lm, tasks, vary_seed=config.vary_seed, **host) as primed:
+    with PrimedTasks(lm, tasks, **host) as primed:
         scores = {name: scores.get(name) or score_in_trial(primed, name, config.score) for name in found}
         for name, key in scores.items():
             if applies_to_some(found[name], metric := key.partition(",")[0]):
@@ -120,7 +120,7 @@ def run_budgeted(
         if config.store is not None:
             check_shared(primed)
             run["store"] = config.store
-        run |= {"vary_seed": config.vary_seed, **(about or {})}
+        run |= about or {}
         judges = {name: panel.identity for name, task in found.items() if (panel := panel_of(task))}
         if judges:
             run["judges"] = judges

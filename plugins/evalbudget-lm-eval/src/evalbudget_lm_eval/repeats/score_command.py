@@ -15,7 +15,6 @@ from evalbudget.exit_codes import codes_for_help
 from evalbudget_lm_eval.arms.spelled_command import TYPED, SpelledCommand
 from evalbudget_lm_eval.host.flag_spelling import spelled
 from evalbudget_lm_eval.repeats.flags import FLAGS as OF_RUNS
-from evalbudget_lm_eval.repeats.flags import VARY_SEED
 
 EXAMPLES = """\b
 Examples:
@@ -32,7 +31,7 @@ Every other flag is lm-eval's own: see lm-eval run --help.
 """ + codes_for_help(no="", undecided="not known yet, with --until")
 
 _GIVEN = ("--model", "--model_args", "--tasks", "--samples", "--limit", "--predict_only", "--repeat")
-FLAGS = tuple(flag for flag in OF_RUNS if flag.name not in ("repeat", "scorer", "store", VARY_SEED.name))
+FLAGS = tuple(flag for flag in OF_RUNS if flag.name not in ("repeat", "scorer", "store"))
 
 
 @click.command(
