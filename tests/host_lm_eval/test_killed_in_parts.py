@@ -14,7 +14,7 @@ from tests.host_lm_eval.worlds import CoinModel, simple_evaluate, write_task
 from evalbudget_lm_eval import budgeted
 from evalbudget_lm_eval.run import rounds
 
-REPEATS = AT_ONCE = 4
+REPEATS = 4
 
 
 class Killed(CoinModel):
@@ -43,11 +43,27 @@ class Killed(CoinModel):
         raise KeyboardInterrupt
 
 
+@pytest.mark.parametrize("at_once", [1, 4, 6, 9])
 @pytest.mark.parametrize(
-    "answers", [(2, 2), (1, 3), (3, 3, 3, 3), (4, 0), (0, 0), (4, 3, 0, 0), (4, 4, 1, 0, 0), (3, 0, 0, 0)]
+    "answers",
+    [
+        (0, 2),
+        (0, 1, 3),
+        (0, 0, 2),
+        (2, 2),
+        (1, 3),
+        (3, 3, 3, 3),
+        (4, 0),
+        (0, 0),
+        (4, 3, 0, 0),
+        (4, 4, 1, 0, 0),
+        (3, 0, 0, 0),
+    ],
 )
-def test_the_budget_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answers: tuple[int, ...]) -> None:
-    monkeypatch.setattr(rounds, "at_a_kill", lambda lm: AT_ONCE)
+def test_the_budget_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answers: tuple[int, ...], at_once: int
+) -> None:
+    monkeypatch.setattr(rounds, "at_a_kill", lambda lm: at_once)
     folder = write_task(tmp_path / "tasks", n=len(answers), repeats=REPEATS)
     run, left = tmp_path / "run", tmp_path / "left"
     run.mkdir()
@@ -58,7 +74,7 @@ def test_the_budget_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answe
         budgeted(budget=budget, journal=run / "j.jsonl", sampler="uniform"),
     ):
         simple_evaluate(folder, model)
-    billed = len(model.calls) + min(AT_ONCE, budget - len(model.calls))
+    billed = len(model.calls) + min(at_once, budget - len(model.calls))
     for more in (0, 2 * REPEATS):
         again = Killed()
         with budgeted(budget=budget + more, journal=left / "j.jsonl", sampler="uniform"):

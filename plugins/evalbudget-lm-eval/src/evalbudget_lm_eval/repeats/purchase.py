@@ -171,17 +171,24 @@ class RepeatPurchase:
             untold, failures = self.untold, self._failures()
             cut = [asked for asked in self.kept.under_way if asked in untold]
             cut.sort(key=lambda asked: failures[asked.document])
-            left, parts, lost = self.kept.at_once, 0, []
-            room = self.book.free + sum(self.book.most(request) for request in self._not_begun)
+            left, calls = self.kept.at_once, {}
             for asked in cut:
-                calls = min(left, self.kept.unheard(asked))
-                left -= calls
+                calls[asked] = min(left, self.kept.unheard(asked))
+                left -= calls[asked]
+            idle = {self._asked(request): self.book.most(request) for request in self._not_begun}
+            lost = [asked for asked in cut if calls[asked] >= self.primed.cost(*asked.document)]
+            # a document of which nothing was said is given back for what may have been under way of it
+            parts = sum(calls[asked] for asked in cut if asked in idle and asked not in lost)
+            room = self.book.free + sum(most for asked, most in idle.items() if asked not in lost)
+            for asked in cut:
+                if asked in idle or asked in lost or not calls[asked]:
+                    continue
                 # the rest of the document must be paid as well: it is kept only where there is room beside it
-                if 0 < calls < self.primed.cost(*asked.document) and parts + calls <= room + _SLACK:
-                    parts += calls
-                elif calls:
-                    lost.append(self._requests[asked])
-            self.book.lose(lost)
+                if parts + calls[asked] <= room + _SLACK:
+                    parts += calls[asked]
+                else:
+                    lost.append(asked)
+            self.book.lose([self._requests[asked] for asked in lost])
             if parts:
                 self.kept.pay(parts)
                 self.book.pay(
