@@ -14,6 +14,8 @@ import aiohttp
 import lm_eval.evaluator
 import pytest
 import requests
+from lm_eval.api.instance import Instance
+from lm_eval.models.api_models import JsonChatStr
 from lm_eval.models.openai_completions import LocalChatCompletion
 from lm_eval.tasks import TaskManager
 from tests.host_lm_eval.race_worlds import manager
@@ -22,6 +24,7 @@ from tests.host_lm_eval.worlds import CoinModel, bought_in, rounds_of, write_tas
 from evalbudget.run import UNANSWERED
 from evalbudget_lm_eval import budgeted
 from evalbudget_lm_eval.host.billing import at_a_kill, may_be_billed
+from evalbudget_lm_eval.host.halt import Halt, halt_of_all
 from evalbudget_lm_eval.host.wire import Final, Wire, wired
 from evalbudget_lm_eval.races.api import race
 from loopback import GARBLED, Server
@@ -226,6 +229,35 @@ def test_a_second_signal_does_not_wait_and_says_what_that_costs(caplog: pytest.L
         wire.heard()  # read, and recorded
     with pytest.raises(KeyboardInterrupt):
         wire.call(["r"])
+
+
+def test_a_stop_between_two_looks_leaves_no_task_in_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An asyncio.run() that cancels nothing is what notebooks have, and processes that inspect ran in."""
+    loop = asyncio.new_event_loop()
+    monkeypatch.setattr(asyncio, "run", loop.run_until_complete)
+    lm, halt = _model(concurrent=4), Halt()
+    before = halt_of_all.set(halt)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            _stopped_round(lm, halt)
+        assert not asyncio.all_tasks(loop)
+    finally:
+        halt_of_all.reset(before)
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.close()
+
+
+def _stopped_round(lm: LocalChatCompletion, halt: Halt) -> None:
+    with wired(lm, Purse()):
+        halt.error = KeyboardInterrupt()
+        lm.generate_until([_request(n) for n in range(9)], disable_tqdm=True)
+
+
+def _request(number: int) -> Instance:
+    prompt = JsonChatStr(json.dumps([{"role": "user", "content": f"say {number}"}]))
+    return Instance(
+        request_type="generate_until", doc={}, arguments=(prompt, {"until": [], "max_gen_toks": 8}), idx=0
+    )
 
 
 @pytest.mark.parametrize("alone", [False, True])

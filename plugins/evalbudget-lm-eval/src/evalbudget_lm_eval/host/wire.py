@@ -216,14 +216,15 @@ class Wire:
         self._ended.add(id(messages))
         while self._under_way or (not self.stopped and self._open - self._ended):
             await asyncio.sleep(_PAUSE)
-        self.check()
+        if self._raised:
+            return []  # the host has one error already, and nobody would ask this task for its own
+        self._raised = True
+        if self._halt.error is not None:  # as itself it would break off the loop, and leave other tasks in it
+            raise Final(self._halt.error)
         error = error or self._down
         if isinstance(self._down, EvalbudgetError) or isinstance(error, UsedUpError):
             error = self._down or error
         assert error is not None
-        if self._raised:
-            return []  # the host has one error already, and nobody would ask this task for its own
-        self._raised = True
         raise Final(error) from error
 
     @property
@@ -262,9 +263,9 @@ class Wire:
 
 
 class Final(BaseException):
-    """A request has failed for good: no retry of the host's catches it."""
+    """A request has failed for good, or the run is stopped: no retry of the host's catches it."""
 
-    def __init__(self, error: Exception) -> None:
+    def __init__(self, error: BaseException) -> None:
         super().__init__(error)
         self.error = error
 

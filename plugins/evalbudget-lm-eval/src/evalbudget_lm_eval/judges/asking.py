@@ -334,7 +334,7 @@ def replies_to(lm: Any, contexts: Sequence[Any], options: Mapping[str, Any]) -> 
     try:
         return list(lm.generate_until(requests))
     except Final as ex:
-        if isinstance(ex.error, EvalbudgetError):
+        if isinstance(ex.error, EvalbudgetError) or not isinstance(ex.error, Exception):
             raise ex.error from None
         return [ex.error]
     except UsedUpError:
