@@ -33,12 +33,15 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
     """Each built from its source distribution, as by whoever has no wheel."""
     backend = pytest.importorskip("hatchling.build")
     here = tmp_path_factory.mktemp("dist")
+    safely: Any = (
+        {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
+    )  # Python 3.11.4, and distributions'
     found = {}
     with pytest.MonkeyPatch.context() as patch:
         for name, folder in FOLDERS.items():
             patch.chdir(folder)
             with tarfile.open(here / backend.build_sdist(str(here))) as archive:
-                archive.extractall(here / "unpacked", filter="data")
+                archive.extractall(here / "unpacked", **safely)
             patch.chdir(here / "unpacked" / f"{name.replace('-', '_')}-{project(name)['version']}")
             found[name] = here / backend.build_wheel(str(here))
     return found

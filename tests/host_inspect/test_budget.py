@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
+from inspect_ai import eval_async
+from inspect_ai.log import EvalLog
 from inspect_ai.model import get_model
 from inspect_ai.solver import Solver, TaskState, generate
 from tests.claims import variant
@@ -13,6 +18,7 @@ from tests.host_inspect.race_tasks import run as run_all
 from tests.host_inspect.worlds import solving
 
 from evalbudget_inspect import budgeted
+from evalbudget_inspect.repeats import sample_source
 from evalbudget_inspect.repeats.config import Config
 
 
@@ -119,6 +125,33 @@ def test_failing_samples_cost_and_never_exceed(
     else:
         assert ours["failures"] == {"RuntimeError": ours["spent"] - ours["readings"]}  # each was a call
         assert ours["closed_items"] == []
+
+
+@pytest.mark.parametrize("judges", [None, ["simulated/a", "simulated/b", "simulated/c"]])
+def test_a_first_sample_that_fails_is_not_waited_for_by_those_it_queues_behind(
+    make_task: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, judges: list[str] | None
+) -> None:
+    """Until something is scored one sample runs at a time; one that is tried again lets go of its place."""
+    monkeypatch.setattr(sample_source, "_TRIAL", math.inf)
+    attempts: Counter[str] = Counter()
+    task = budgeted(make_task(6, solver=flaky(attempts, first=1)), budget=18, judges=judges)
+
+    async def evaluated() -> EvalLog:
+        with anyio.fail_after(60):
+            (log,) = await eval_async(
+                task,
+                model=get_model("simulated/writer", memoize=False),
+                model_roles={"grader": get_model("simulated/judge", memoize=False)},
+                log_dir=str(tmp_path),
+                fail_on_error=False,
+                retry_on_error=1,
+                max_samples=2,
+            )
+        return log
+
+    log = anyio.run(evaluated)
+    assert log.status == "success"
+    assert 17 <= sum(attempts.values()) <= 18
 
 
 @pytest.mark.parametrize("repeat", ["generation", variant("judge")])

@@ -346,6 +346,12 @@ class BudgetedSource(SampleSource):
         serving.tried |= waited.cancelled_caught
         serving.alone = key
 
+    def attempt_ends(self, id_: str, epoch: int) -> None:
+        """Let others go on: a sample that failed and is tried again queues behind those that wait for it."""
+        serving = self._current()
+        if serving is not None:
+            self._pass_on(serving, (id_, epoch))
+
     def _seeks_judges(self, serving: _Serving) -> bool:
         return serving.rotation is not None and not self._told and not serving.rotation.asked
 
