@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,10 +40,17 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     price_file(tmp_path)
 
 
-def _race(server: PaidServer, tmp_path: Path, budget: str, concurrent: int = 8, **more: Any) -> Any:
+def _race(
+    server: PaidServer,
+    tmp_path: Path,
+    budget: str,
+    concurrent: int = 8,
+    names: Sequence[str] = ("m", "j1", "j2"),
+    **more: Any,
+) -> Any:
     arms = {
         name: ("local-chat-completions", server.args_of(name, num_concurrent=concurrent, max_retries=3))
-        for name in ("m", "j1", "j2")
+        for name in names
     }
     options: dict[str, Any] = {
         "task_manager": manager(tmp_path / "own", n=N),
@@ -100,7 +107,8 @@ def test_tokens_and_local_models(tmp_path: Path) -> None:
 
 def test_refusals(server: PaidServer, tmp_path: Path) -> None:
     with pytest.raises(BudgetError, match=r"below what one call of m can cost here: \$0\.02"):
-        _race(server, tmp_path, "$0.001")
+        _race(server, tmp_path, "$0.001", names=("j2", "m"))  # it pays for one of j2
+    assert server.calls() == 0
     price_file(tmp_path, "m", "j2")
     with pytest.raises(BudgetError, match="no price is known for j1"):
         _race(server, tmp_path, "$1")

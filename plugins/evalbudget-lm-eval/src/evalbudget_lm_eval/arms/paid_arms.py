@@ -64,9 +64,8 @@ class PaidArms:
         Raises:
             BudgetError: the cap is below one call.
         """
+        self.check(arm, primed)
         paid, left = self.paid[arm], list(cells)
-        if arm not in self._dearest:
-            self._dearest[arm] = self._checked(paid, primed)
         # other arms ask the same judges: nobody stands before them but while its own answers are judged
         primed.judging = lambda: paid.before(judges_of(primed))
         with paid.before([primed.lm]):
@@ -84,6 +83,15 @@ class PaidArms:
                 rounds.ask(left[:fits])
                 left[:fits] = self._cut.pop(arm)
         return []
+
+    def check(self, arm: str, primed: PrimedTasks) -> None:
+        """Refuse a cap that does not pay for one call of an arm.
+
+        Raises:
+            BudgetError: the cap is below one call.
+        """
+        if arm not in self._dearest:
+            self._dearest[arm] = self._checked(self.paid[arm], primed)
 
     def takes_back(self, arm: str, cells: Sequence[Asked]) -> bool:
         """Whether these are asked in smaller rounds: meanwhile others took the room that they needed."""

@@ -16,6 +16,7 @@ from evalbudget.races import Asked as Wanted
 from evalbudget.races import Key, KnownCell, RacePurchase
 from evalbudget.secrets import without_secrets
 from evalbudget.shown import shown_logger
+from evalbudget_lm_eval.arms.arm import asks_server
 from evalbudget_lm_eval.arms.compared import Compared
 from evalbudget_lm_eval.arms.loaded_models import Entrant, Stable
 from evalbudget_lm_eval.arms.side_by_side import SideBySide
@@ -141,6 +142,7 @@ class RaceRun:
                 cells: dict[int, list[Asked]] = {}
                 for one in wanted:
                     cells.setdefault(one.arm, []).append(self._of_lane[one.arm].asked(one.key))
+                self._check_calls(arms, cells)
                 while cells or arms.running:
                     arm = None if arms.is_full else self._next(cells)
                     if arm is None:
@@ -172,11 +174,25 @@ class RaceRun:
         """Of the models, for these."""
         return sum(arm.calls for arm in self._arms)
 
-    def _begin(self, arms: SideBySide[_Arm], arm: _Arm, cells: Sequence[Asked]) -> None:
-        """Load an arm's model, if it is not, and have it asked."""
+    def _check_calls(self, arms: SideBySide[_Arm], cells: Mapping[int, object]) -> None:
+        """Refuse a budget in money that does not pay for one call of an arm, before any is asked.
+
+        A model that is loaded here takes long to load, and is looked at when its turn comes.
+        """
+        if self._money is None:
+            return
+        for arm in map(self._of_lane.__getitem__, cells):
+            if asks_server(arm.entrant.arm) and (primed := self._loaded(arms, arm)) is not None:
+                self._money.check(arm.entrant.arm.name, primed)
+
+    def _loaded(self, arms: SideBySide[_Arm], arm: _Arm) -> PrimedTasks | None:
+        """An arm's tasks with its model; None if that cannot be loaded, and has left the race."""
+        with self.race.steady():
+            if self.race.lanes[arm.number].left is not None:
+                return None
         try:
             with arms.breakable():
-                primed = self.stable.ready(arm.entrant)
+                return self.stable.ready(arm.entrant)
         except EvalbudgetError:
             raise
         except Exception as ex:  # the host's: whatever it is, the race goes on
@@ -184,6 +200,12 @@ class RaceRun:
             with self._turn:
                 self.race.leave(arm.number, f"it could not be loaded ({_brief(ex)})")
             self._show()
+            return None
+
+    def _begin(self, arms: SideBySide[_Arm], arm: _Arm, cells: Sequence[Asked]) -> None:
+        """Load an arm's model, if it is not, and have it asked."""
+        primed = self._loaded(arms, arm)
+        if primed is None:
             return
         if arm.rounds is None:
             name = arm.entrant.arm.name
