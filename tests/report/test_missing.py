@@ -237,6 +237,50 @@ def test_a_category_has_the_interval_of_a_model_that_was_asked_nothing_else() ->
     assert [tasks[name].study.missing_note for name in ("easy", "hard")] == ["", alone.missing_note]
 
 
+@pytest.mark.parametrize("models", [1, 2])
+def test_a_task_that_nobody_answered_could_be_anything(models: int) -> None:
+    scores = with_missing(models=models)
+    scores[:, 20:] = math.nan
+
+    def study(value: float | list[float] = math.nan, **more: object) -> Study:
+        filled = np.where(np.isnan(scores), np.reshape(value, (-1, 1)), scores)
+        return Study.of(in_two(filled, by_category=True), **more)  # type: ignore[arg-type]
+
+    found = study().rows(0, 0.95)
+    assert (found["items"], found["estimate"]) == (20, 0.75)
+    assert found["lower"] == pytest.approx(study(0.0).rows(0, 0.95)["lower"])
+    assert found["upper"] == pytest.approx(study(1.0).rows(0, 0.95)["upper"])
+    zero = study(missing="zero").rows(0, 0.95)
+    assert (zero["items"], zero["estimate"]) == (40, 0.375)
+    alone = Study.of(of(scores[:, :20])).rows(0, 0.95)
+    assert study(missing="drop").rows(0, 0.95) == alone
+    if models > 1:
+        low = study([0.0, 1.0]).pair_bounds.low[0, 1]
+        assert study().pair_bounds.low[0, 1] == pytest.approx(low)
+        (row,) = compare(in_two(scores, by_category=True)).rows
+        assert row.low == pytest.approx(low)
+
+
+def test_the_scale_of_a_task_that_nobody_answered_is_that_of_the_others() -> None:
+    scores = with_missing(scale=5.0)
+    scores[:, 20:] = math.nan
+    study = Study.of(in_two(scores, by_category=True))
+    assert study.missing_note.endswith(
+        "from the lowest to the highest seen in their task, or in the others where nobody answered theirs."
+    )
+    easy, hard_ = (part.study for part in study.tasks.values())
+    assert hard_.scale == easy.scale == (0.0, 5.0)
+    (table,) = categories(in_two(with_missing(scale=5.0), by_category=True)).tables()
+    assert "in their task." in " ".join(str(table).split())
+
+
+def test_a_matrix_has_a_dash_where_nobody_answered() -> None:
+    scores = with_missing(models=2)
+    scores[:, 20:] = math.nan
+    (table,) = categories(in_two(scores)).tables()
+    assert str(table).splitlines()[2].split()[-1] == "-"
+
+
 def test_tables_say_in_which_categories_answers_are_missing() -> None:
     one = categories(in_two(with_missing()))
     (table,) = one.tables()

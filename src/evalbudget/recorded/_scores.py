@@ -76,6 +76,7 @@ class RecordedScores:
         task: that the scores are of, where the file says so; not saved.
         texts: optional, one per item: what was asked, cut to 500 characters; empty where nothing tells it;
             not saved.
+        may_be_empty: it is a part of other scores, which may have none at all; not saved.
 
     Raises:
         InvalidInputError: an array of another shape or type, names that do not fit or stand twice, scores
@@ -101,6 +102,7 @@ class RecordedScores:
     one_measure: bool = True
     task: TaskName | None = None
     texts: tuple[str, ...] | None = None
+    may_be_empty: bool = False
 
     def __post_init__(self) -> None:
         scores = _floats("scores", self.scores)
@@ -110,7 +112,7 @@ class RecordedScores:
             raise InvalidInputError(
                 f"scores has shape {scores.shape} {_AXES}; every axis needs at least one entry"
             )
-        if not np.isfinite(scores).any():
+        if not (self.may_be_empty or np.isfinite(scores).any()):
             raise InvalidInputError(
                 f"all {scores.size} scores are NaN, that is missing; check how the scores were parsed"
             )
@@ -338,9 +340,18 @@ class RecordedScores:
         )
 
     def part(
-        self, models: Chosen = slice(None), items: Chosen = slice(None), *, raters: Chosen = slice(None)
+        self,
+        models: Chosen = slice(None),
+        items: Chosen = slice(None),
+        *,
+        raters: Chosen = slice(None),
+        may_be_empty: bool = False,
     ) -> RecordedScores:
-        """The sub-table of some models, items and raters, by their numbers; all of them by default."""
+        """The sub-table of some models, items and raters, by their numbers; all of them by default.
+
+        Raises:
+            InvalidInputError: nobody has a score in it, and it may not be empty.
+        """
 
         def cut(table: NDArray[Any]) -> NDArray[Any]:
             return table[models][:, items][:, :, raters]
@@ -368,6 +379,7 @@ class RecordedScores:
             failed=None if self.failed is None else cut(self.failed),
             declared=None if self.declared is None else self.declared.part(*numbers),
             strata=None if self.strata is None or not whole else self.strata,
+            may_be_empty=may_be_empty or self.may_be_empty,
         )
 
     def _with_phase_sizes(self) -> tuple[HowBought, ...] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
-from math import ceil, nan
+from math import ceil, isnan, nan
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -186,6 +186,8 @@ class Categories(Section):
 
 def _cell(row: CategoryMean, places: int) -> str:
     """Its interval reaches as far on the wider side; both are not the same near an end of the scale."""
+    if isnan(row.estimate):
+        return number(row.estimate, places)
     half = number(max(row.all_high - row.estimate, row.estimate - row.all_low), places)
     return f"{number(row.estimate, places)} ±{half}"
 

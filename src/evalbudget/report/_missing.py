@@ -109,6 +109,7 @@ def counted_as(
     known: bool,
     lower_is_better: bool,
     by_task: bool = False,
+    unseen: bool = False,
 ) -> str:
     """What missing answers count as, as the end of a sentence that says how many there are.
 
@@ -118,6 +119,7 @@ def counted_as(
         known: that is known, and not only what was seen.
         lower_is_better: of the scores.
         by_task: where it is not known, each task of a group goes by what was seen of it.
+        unseen: of one of these tasks nothing was; it goes by what was seen of the others.
     """
     if missing is Missing.DROP:
         return ", and left out (--missing drop)."
@@ -127,5 +129,6 @@ def counted_as(
     seen = "" if known else ", the lowest and the highest seen"
     ends = f"from {low:,.4g} to {high:,.4g}{seen}"
     if by_task and not known:
-        ends = "from the lowest to the highest seen in their task"
+        others = ", or in the others where nobody answered theirs" if unseen else ""
+        ends = f"from the lowest to the highest seen in their task{others}"
     return f": intervals and verdicts hold whatever they would have been, {ends}."

@@ -79,9 +79,15 @@ class Scored:
 
     @cached_property
     def tasks(self) -> Mapping[str, Part[Self]]:
-        """The tasks of a group, by name, each as if alone; empty where the scores are of no group."""
+        """The tasks of a group, by name, each as if alone; empty where the scores are of no group.
+
+        One that has nothing but failures is among them, and one of which nothing is said is not.
+        """
         labels = np.asarray(self.recorded.categories if self.recorded.by_category else ())
-        names = dict.fromkeys(labels.tolist())
+        told = self.recorded.counts.any(axis=(0, 2))
+        if self.recorded.failed is not None:
+            told = told | self.recorded.failed.any(axis=(0, 2))
+        names = dict.fromkeys(labels[told].tolist() if labels.size else ())
         return {name: Part.of(self, labels == name) for name in names} if len(names) > 1 else {}
 
     def tasks_of(self, model: int) -> Mapping[str, tuple[Self, float]]:
@@ -309,7 +315,7 @@ class Scored:
 
     def only(self, items: NDArray[np.bool_]) -> Self:
         """The same of some of the items."""
-        return replace(self, recorded=self.recorded.part(items=np.flatnonzero(items)))
+        return replace(self, recorded=self.recorded.part(items=np.flatnonzero(items), may_be_empty=True))
 
 
 @dataclass(frozen=True, eq=False)

@@ -118,8 +118,10 @@ class Study(Scored):
         return is_lower_better(self.recorded)
 
     def only(self, items: NDArray[np.bool_]) -> Self:
-        """The same of some of the items."""
+        """The same of some of the items; where none of them has a score, the others say what it could be."""
         found = super().only(items)
+        if not found.recorded.counts.any():
+            found = replace(found, seen=self.scale)
         return found if self.lost is None else replace(found, lost=self.lost[:, items])
 
     def blocks(self, clusters: IntArray | None) -> tuple[Block, ...]:
@@ -253,6 +255,7 @@ class Study(Scored):
             known=self.bounds is not None or self.scale == (0.0, 1.0),
             lower_is_better=self.lower_is_better,
             by_task=bool(self.tasks),
+            unseen=any(not part.study.recorded.counts.any() for part in self.tasks.values()),
         )
 
     @cached_property
