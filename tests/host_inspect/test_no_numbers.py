@@ -46,6 +46,14 @@ def test_a_word_among_numbers_is_a_reading_without_a_score(make_task: Any, run: 
     assert 0.0 < rows["lower"] < rows["upper"] < 1.0
 
 
+def test_what_a_run_goes_on_with_it_estimates_by(make_task: Any, run: Any) -> None:
+    few = scoring("few", lambda state: 1.0 if number_of(state) < 2 else "INVALID")
+    log = run(budgeted(make_task(scorer=few()), budget=8, sampler="uniform"))
+    assert log.status == "success"
+    rows = {name: metric.value for score in log.results.scores for name, metric in score.metrics.items()}
+    assert (rows["estimate"], log.results.scores[0].metadata["evalbudget"]["readings"]) == (1.0, 2)
+
+
 @pytest.mark.parametrize(
     ("scorer", "score", "said", "most"),
     [

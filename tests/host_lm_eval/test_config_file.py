@@ -54,6 +54,25 @@ def test_what_is_typed_counts(config: Path) -> None:
     assert (block["spent"], block["sampler"], block["score_range"]) == (6, "sample", [0.0, 2.0])
 
 
+def test_the_file_names_the_model_and_the_folder_as_if_they_were_typed(config: Path) -> None:
+    for noise in ("true", "false"):
+        log = Path(f"asked-{noise}")
+        text = config.read_text().partition("model_args")[0]
+        config.write_text(f"{text}model_args: {{noise: {noise}, log: {log}}}\n")
+        assert run_host(["run", "--config", str(config)]) == 0
+        assert len(log.read_text().splitlines()) == 30  # another model's answers are not this one's
+    assert len([*Path("out/evalbudget-journals").glob("*.jsonl")]) == 2
+    assert not Path("evalbudget-journals").exists()
+
+
+def test_flags_of_ours_that_ask_for_nothing_are_no_flags_of_the_host(config: Path) -> None:
+    text = config.read_text().partition("budget:")[0]
+    config.write_text(f"{text}dry_run: false\nbudget: null\n")
+    assert run_host(["run", "--config", str(config)]) == 0
+    (path,) = Path("out").glob("*/results_*.json")
+    assert "evalbudget" not in json.loads(path.read_text())
+
+
 def test_what_is_wrong_in_the_file_is_refused_as_if_it_were_typed(config: Path) -> None:
     config.write_text(config.read_text().replace("budget: 30", "budget: many"))
     with pytest.raises(BudgetError, match="'many' is not an amount"):

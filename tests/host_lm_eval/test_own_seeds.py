@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import random
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,8 @@ from tests.host_lm_eval.worlds import chat_model, load, numbered, simple_evaluat
 
 from evalbudget_lm_eval import budgeted
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
-from loopback import Server
+from evalbudget_lm_eval.host.seeds import seed_of_repeat
+from loopback import Fault, Server
 
 SEEDS = {1: [1234, 1235, 1236, 1237], 2: [1234, 1235, 1236, 1237]}
 STOCK: dict[str, Any] = {"until": ["\n"], "do_sample": True, "temperature": 1.0}
@@ -47,7 +50,55 @@ def test_what_is_sent_again_has_the_same_seed_and_a_run_that_goes_on_others(
 ) -> None:
     server.fail(500, times=1, after=1)
     ask(chat_model(server, max_retries=2, seed=5), tmp_path, first=2)
-    assert seeds_sent(server) == {1: [7, 8, 8, 9, 10], 2: [7, 8, 9, 10]}
+    third, fourth, fifth, sixth = (seed_of_repeat(5, epoch) for epoch in range(2, 6))
+    assert seeds_sent(server) == {1: [third, fourth, fourth, fifth, sixth], 2: [third, fourth, fifth, sixth]}
+
+
+def test_first_seeds_that_differ_share_none() -> None:
+    assert [seed_of_repeat(1234, epoch) for epoch in (1, 2, 3)] == [1235, 1236, 1237]
+    firsts = [*range(150), 1234, 2**31 - 1]
+    seeds = [seed_of_repeat(first, epoch) for first in firsts for epoch in range(1, 100)]
+    assert len({*firsts, *seeds}) == 152 * 100
+    assert all(0 <= seed < 2**31 for seed in seeds)
+
+
+def test_processes_with_seeds_of_their_own_buy_no_copies(tmp_path: Path, server: Server) -> None:
+    folder = write_task(tmp_path / "tasks", n=4)
+    for budget, seed in (("2x", 5), ("4x", 4)):
+        with budgeted(budget=budget, sampler="uniform", journal=tmp_path / "j.jsonl"):
+            simple_evaluate(folder, chat_model(server, seed=seed), apply_chat_template=True)
+    assert all(len(set(seeds)) == len(seeds) == 4 for seeds in seeds_sent(server).values())
+
+
+@pytest.mark.parametrize("budget", ["8x", "$0.5"])
+def test_a_reply_is_of_the_repeat_whose_seed_was_sent_whoever_failed_beside_it(
+    tmp_path: Path, budget: str
+) -> None:
+    prices = price_file(tmp_path) if "$" in budget else None
+    with PaidServer(answer=lambda asked: f"the answer to {asked.seed}", latency=0.01) as server:
+        failed = set()
+
+        def fails_once(body: dict[str, Any]) -> Fault | None:
+            asked = body["messages"][-1]["content"], body["seed"]
+            if asked in failed or random.Random(str(asked)).random() > 0.2:
+                return None
+            failed.add(asked)
+            return Fault("late and broken", status=500, delay=0.03)
+
+        server.disturb = fails_once
+        model = chat_model(server, num_concurrent=32, max_retries=1)
+        options: dict[str, Any] = {"budget": budget, "prices": prices, "sampler": "uniform"}
+        with budgeted(**options, journal=tmp_path / "j.jsonl"):
+            folder = write_task(tmp_path / "tasks", n=20)
+            simple_evaluate(folder, model, apply_chat_template=True, gen_kwargs={"max_gen_toks": 20})
+    said = defaultdict(list)
+    for line in map(json.loads, (tmp_path / "j.jsonl").read_text().splitlines()):
+        if "samples" in line:
+            said[line["of"][1]].append((line["of"][2], line["samples"][0]["resps"][0][0]))
+    assert failed
+    assert len(said) == 20
+    for answers in said.values():
+        assert answers == [(epoch, f"the answer to {1234 + epoch}") for epoch, _ in answers]
 
 
 def test_no_call_of_several_prompts_has_one_twice(tmp_path: Path, server: Server) -> None:

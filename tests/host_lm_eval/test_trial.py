@@ -75,7 +75,7 @@ def test_another_may_be_named(tmp_path: Path, score: str) -> None:
     [
         ("pass@3", UnknownNameError, "Did you mean 'pass@2' or 'pass@1'"),
         ("pass@2,strict", UnknownNameError, "unknown filter"),
-        ("rates", InvalidInputError, "pass@1,none and pass@2,none are; use --score pass@1,none"),
+        ("rates", InvalidInputError, "returns pass@1,none and pass@2,none; use --score pass@1,none"),
     ],
 )
 def test_what_is_none_is_refused_before_anything_is_asked(
@@ -116,6 +116,16 @@ def test_where_a_trial_tells_nothing_the_first_answers_do(tmp_path: Path) -> Non
         assert primed.answered("rated") == ()
     with pytest.raises(ValueError, match="never"):
         bought(folder)
+
+
+def test_a_metric_that_is_no_mean_does_not_drive_in_place_of_a_function(tmp_path: Path) -> None:
+    folder = written(tmp_path, "rates")
+    config = tmp_path / "rated.yaml"
+    metrics = "metric_list:\n  - {metric: exact_match, aggregation: median, higher_is_better: true}\n"
+    config.write_text(config.read_text().replace("metric_list:\n", metrics))
+    with budgeted(budget=60, journal="none", sampler="uniform"):
+        found = simple_evaluate(folder, CoinModel(), "rated")
+    assert found["evalbudget"]["score"] == {"rated": "pass@1,none"}
 
 
 def test_a_trial_leaves_nothing_behind(tmp_path: Path) -> None:

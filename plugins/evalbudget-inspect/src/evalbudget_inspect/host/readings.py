@@ -14,7 +14,7 @@ from evalbudget import Allocation
 from evalbudget.errors import InvalidInputError
 from evalbudget.repeats import COUNTS, cluster_numbers, describe_mean
 from evalbudget.repeats.estimates import Estimator, ItemReadings, Strata
-from evalbudget_inspect.host.score_values import in_range, score_to_float
+from evalbudget_inspect.host.score_values import in_range, mostly_words, score_to_float
 from evalbudget_inspect.host.scoring import METADATA
 
 PHASE = "phase"
@@ -148,7 +148,7 @@ def item_readings(scores: Sequence[SampleScore], bounds: tuple[float, float] | N
         columns[2].append(value)
         phases.append(phase_of(ours))
     words = [sample for sample in scores if isinstance(sample.score.value, str) and not _is_number(sample)]
-    if words and len(words) > 2 * (len(scores) - len(words)):
+    if mostly_words(len(words), len(scores) - len(words)):
         score_to_float(words[0].score, words[0].scorer or "scorer", strict=True)
     if not items:
         return None

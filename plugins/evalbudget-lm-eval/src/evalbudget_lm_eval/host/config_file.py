@@ -25,15 +25,22 @@ def refuse_keys_of_file(parsed: argparse.Namespace) -> None:
     Raises:
         InvalidInputError: there is one.
     """
-    if not parsed.config:
-        return
+    refuse_secrets(_in_file(parsed), f"--config {parsed.config}")
+
+
+def typed_or_in_file(parsed: argparse.Namespace, name: str) -> Any:
+    """One of the host's flags, as the host puts them together: what is typed comes before the file's."""
+    return getattr(parsed, name, None) or _in_file(parsed).get(name)
+
+
+def _in_file(parsed: argparse.Namespace) -> dict[str, Any]:
     found: dict[str, Any] = {}
     with suppress(OSError, TypeError, ValueError):  # which the host tells
-        found = EvaluatorConfig.load_yaml_config(parsed.config)
+        found = EvaluatorConfig.load_yaml_config(parsed.config) if parsed.config else {}
         for name in WRITTEN:
             if isinstance(found.get(name), str):
                 found[name] = simple_parse_args_string(found[name])
-    refuse_secrets(found, f"--config {parsed.config}")
+    return found
 
 
 def with_flags_of_file(arguments: Sequence[str], flags: Iterable[Flag]) -> tuple[list[str], frozenset[str]]:

@@ -39,14 +39,15 @@ class Owners:
         self._instances = {id(one.instance): key_of(one.asked) for one in sent}
         if not is_api(lm):
             return
-        try:
-            for one in sent:
-                missing = one.repeats - len(said_to(one, said))
-                if missing > 0:
-                    owners = self._waiting.setdefault(_prompt(lm, one.instance), deque())
-                    owners.extend([key_of(one.asked)] * missing)
-        except Exception:  # whatever a tokenizer raises: who it is for is not worth a run
-            log.debug("requests of a round are not told apart", exc_info=True)
+        for one in sent:
+            missing = one.repeats - len(said_to(one, said))
+            if missing > 0:
+                try:
+                    prompt = _prompt(lm, one.instance)
+                except Exception:  # whatever a tokenizer raises: who it is for is not worth a run
+                    log.debug("a request is not told apart", exc_info=True)
+                    continue
+                self._waiting.setdefault(prompt, deque()).extend([key_of(one.asked)] * missing)
 
     def of(self, messages: Sequence[Any]) -> list[str]:
         """Whose prompts these are; the same again when the same object is sent again."""

@@ -22,8 +22,11 @@ from evalbudget_lm_eval.host.answers import Asked, key_of
 from evalbudget_lm_eval.host.identity import is_api
 from evalbudget_lm_eval.host.owners import Owners
 from evalbudget_lm_eval.host.patched import patched
-from evalbudget_lm_eval.host.responses import Responses
+from evalbudget_lm_eval.host.responses import Responses, answering
 from evalbudget_lm_eval.host.task_requests import Sent
+
+_OF_HOST = 1234
+_APART, _LARGEST = 2**20, 2**31
 
 
 def seeds_of_host() -> str:
@@ -74,8 +77,8 @@ class OwnSeeds:
     @contextmanager
     def sending(self, sent: Sequence[Sent], said: Responses, owners: Owners | None) -> Iterator[None]:
         """Within this block it is added to the others on their way; ``owners``, if any, expect this round."""
-        own = {key_of(one.asked): self._of(one.instance, one.asked.epoch) for one in sent}
-        if not any(own.values()):
+        own = {key_of(one.asked): seed for one in sent if (seed := self._of(one.instance, one.asked.epoch))}
+        if not own:
             yield
             return
         if owners is None:
@@ -84,7 +87,11 @@ class OwnSeeds:
         call, acall = self._lm.model_call, self._lm.amodel_call
 
         def seeded(messages: Any, more: dict[str, Any]) -> dict[str, Any]:
-            seed = own.get(owners.of(messages)[0]) if len(messages) == 1 else None
+            if len(messages) > 1 or more.get("gen_kwargs") is None:  # which only asks for text have
+                return more
+            whose = owners.of(messages)
+            answering.set(list(whose))  # the reply is the cell's whose seed is sent, whoever else waits
+            seed = own.get(whose[0])
             return {**more, "gen_kwargs": more["gen_kwargs"] | seed} if seed else more
 
         def one(messages: Any, **more: Any) -> Any:
@@ -101,7 +108,20 @@ class OwnSeeds:
             return {}
         options = request.args[1]
         differs = "seed" not in options and float(options.get("temperature") or 0) > 0
-        return {"seed": self._first + epoch} if differs else {}
+        return {"seed": seed_of_repeat(self._first, epoch)} if differs else {}
+
+
+def seed_of_repeat(first: int, epoch: int) -> int:
+    """What a repeat sends: from 1234, the host's own, they count up.
+
+    Those of other first seeds lie far apart, so that processes and attempts with seeds of their own do not
+    ask for the same answer twice; of the host's own and one right above it they may.
+
+    Args:
+        first: what first answers send.
+        epoch: of the repeat, from 1.
+    """
+    return (first + epoch + (first - _OF_HOST) * _APART) % _LARGEST
 
 
 def _seed_sent(lm: Any) -> int | None:

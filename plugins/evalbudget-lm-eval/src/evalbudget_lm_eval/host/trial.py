@@ -9,7 +9,7 @@ from typing import Any
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.shown import shown_logger
 from evalbudget_lm_eval.host.answers import Asked
-from evalbudget_lm_eval.host.driving_metric import driving_score, filters_of
+from evalbudget_lm_eval.host.driving_metric import driving_score, filters_of, is_mean
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 
 log = shown_logger(__name__)
@@ -77,13 +77,14 @@ def score_in_trial(primed: PrimedTasks, name: str, wanted: str | None) -> str:
         return _chosen(name, task, str(wanted), found)
     key = driving_score(name, task, wanted)
     metric = key.partition(",")[0]
-    own = [each for each in found if each.partition(",")[0] not in functions]
+    others = functions | {each for each, how in task.aggregation().items() if not is_mean(how)}
+    own = [each for each in found if each.partition(",")[0] not in others]
     if metric not in functions or key in found or not own:
         return key
     if wanted is None:
         return own[0]
     raise InvalidInputError(
-        f"{metric!r} of task {name!r} is no number, but {' and '.join(own)} are; use --score {own[0]}"
+        f"{metric!r} of task {name!r} is a function that returns {' and '.join(own)}; use --score {own[0]}"
     )
 
 

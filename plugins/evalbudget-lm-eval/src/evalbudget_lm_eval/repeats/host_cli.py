@@ -19,6 +19,7 @@ from evalbudget.secrets import refuse_secrets
 from evalbudget_lm_eval.host.config_file import (
     WRITTEN,
     refuse_keys_of_file,
+    typed_or_in_file,
     with_flags_of_file,
     without_keys,
 )
@@ -79,7 +80,8 @@ def execute(arguments: Sequence[str], answers: Answers | None = None) -> int:
     if not asks_help and not any(is_one_of(a, FLAGS) for a in arguments):
         from lm_eval.__main__ import cli_evaluate
 
-        cli_evaluate()
+        with without_keys(ours_in_file):
+            cli_evaluate()
         return ExitCode.DONE
 
     import lm_eval.models  # noqa: F401  (the host's models register themselves)
@@ -107,9 +109,13 @@ def execute(arguments: Sequence[str], answers: Answers | None = None) -> int:
     for name in WRITTEN:
         refuse_secrets(getattr(parsed, name, None), f"--{name}")
     told: list[Summary] = []
-    about = _about(parsed)
+    output, model_args = (typed_or_in_file(parsed, name) for name in ("output_path", "model_args"))
     with evaluate_replaced(
-        lambda _tasks: config, folder=_folder(parsed), about=about, told=told.append, answers=answers
+        lambda _tasks: config,
+        folder=_folder(output),
+        about=_about(model_args),
+        told=told.append,
+        answers=answers,
     ):
         try:
             with without_keys(ours_in_file):
@@ -161,14 +167,12 @@ def _take(parsed: argparse.Namespace) -> Config:
     return Config.of(**given, **sampler_options(texts, FLAGS, spelled(SAMPLER_OPTION)))
 
 
-def _folder(parsed: argparse.Namespace) -> Path:
-    output = getattr(parsed, "output_path", None)
+def _folder(output: Any) -> Path:
     if not output:
         return Path()
     return Path(output).parent if Path(output).suffix == ".json" else Path(output)
 
 
-def _about(parsed: argparse.Namespace) -> dict[str, Any]:
+def _about(model_args: Any) -> dict[str, Any]:
     """The model as the user named it: not every class of the host remembers its arguments."""
-    args = getattr(parsed, "model_args", None)
-    return {"model_args": run_args(args)} if isinstance(args, Mapping) else {}
+    return {"model_args": run_args(model_args)} if isinstance(model_args, Mapping) else {}
