@@ -6,15 +6,20 @@ import math
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
+from inspect_ai import eval_set
+from inspect_ai.hooks import SampleEnd
+from inspect_ai.log import EvalLog, read_eval_log, write_eval_log
 from inspect_ai.scorer import Score
 from inspect_ai.solver import TaskState
-from tests.host_inspect.race_tasks import model, quiz
+from tests.host_inspect.race_tasks import QUIET, model, quiz
 from tests.host_inspect.race_tasks import run as run_race
 from tests.host_inspect.worlds import scoring, solving
 
 from evalbudget.errors import InvalidInputError
 from evalbudget_inspect import budgeted, race
+from evalbudget_inspect.host.current_run import RunHooks
 from evalbudget_inspect.host.refusals import take_refusals
 from evalbudget_inspect.host.score_values import Seen, mostly_words, score_to_float, why_unscored
 
@@ -63,8 +68,18 @@ def test_what_a_run_goes_on_with_it_estimates_by(make_task: Any, run: Any) -> No
     ],
 )
 def test_what_never_is_a_number_costs_few_answers_however_many_run_at_once(
-    make_task: Any, run: Any, scorer: Any, score: str | None, said: str, most: int
+    make_task: Any,
+    run: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    scorer: Any,
+    score: str | None,
+    said: str,
+    most: int,
 ) -> None:
+    async def takes_a_while(hooks: RunHooks, data: SampleEnd) -> None:
+        await anyio.sleep(0.02)
+
+    monkeypatch.setattr(RunHooks, "on_sample_end", takes_a_while)  # as a hook that writes somewhere
     log = run(budgeted(make_task(scorer=scorer()), budget=60, score=score), max_samples=8)
     assert log.status == "error"
     assert said in str(take_refusals()[0])
@@ -84,6 +99,24 @@ def test_a_race_goes_on_after_a_word_and_not_without_any_number(tmp_path: Path) 
     logs = run_race(race(quiz(14, scorer=never()), budget=24, sampler="uniform"), models, tmp_path / "none")
     assert {log.status for log in logs} == {"error"}
     assert "which is not a number" in str(take_refusals()[0])
+
+
+def test_a_race_that_goes_on_knows_the_numbers_that_came_before(tmp_path: Path) -> None:
+    graded = scoring("graded", lambda state: "n/a" if number_of(state) >= 24 else state.output.completion)
+
+    def raced() -> list[EvalLog]:
+        task = race(quiz(30, scorer=graded()), budget=80, sampler="uniform", batch=10)
+        arms = [model("a", 0.2), model("b", 0.9)]
+        logs = eval_set(task, str(tmp_path), model=arms, **{**QUIET, "retry_attempts": 1})[1]
+        return [read_eval_log(log.location) for log in logs]
+
+    first = raced()
+    assert {log.status for log in first} == {"success"}
+    for log in first:  # cut off when the last attempts at what is no number were under way
+        assert log.samples is not None
+        cut = log.model_copy(update={"status": "cancelled", "results": None, "samples": log.samples[:32]})
+        write_eval_log(cut, log.location)
+    assert {log.status for log in raced()} == {"success"}
 
 
 def test_what_is_read_of_a_score() -> None:

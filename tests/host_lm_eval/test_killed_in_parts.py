@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import shutil
+import threading
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,9 @@ from typing import Any
 import pytest
 from tests.host_lm_eval.worlds import CoinModel, simple_evaluate, write_task
 
+from evalbudget.book import Book
 from evalbudget_lm_eval import budgeted
+from evalbudget_lm_eval.repeats import run as run_module
 from evalbudget_lm_eval.run import rounds
 
 REPEATS = 4
@@ -84,3 +88,41 @@ def test_the_budget_holds(
         assert block["spent"] <= budget + more
         assert billed <= block["spent"] + 1e-9
         assert billed > budget + more - 2 * REPEATS  # no more is lost than was under way
+
+
+def test_what_others_take_meanwhile_is_no_room_for_what_was_cut_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of one budget of two processes, one was killed; before it counts that, the other takes what is free."""
+    monkeypatch.setattr(rounds, "at_a_kill", lambda lm: 4)
+    folder = write_task(tmp_path / "tasks", n=2, repeats=REPEATS)
+    running, left = tmp_path / "run", tmp_path / "left"
+    running.mkdir()
+    first, other, again = Killed((2, 2), running, left), Killed(), Killed()
+    options: dict[str, Any] = {"budget": 24, "store": str(running / "s.db"), "sampler": "uniform"}
+    with pytest.raises(KeyboardInterrupt), budgeted(journal=running / "a.jsonl", **options):
+        simple_evaluate(folder, first, rounds=2)
+    shutil.rmtree(running)
+    shutil.copytree(left, running)  # as it was at the kill
+    lose, meanwhile = Book.lose, [True]
+
+    def stop(seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    def lose_later(book: Book, requests: Any) -> None:
+        if meanwhile:
+            meanwhile.clear()
+            with pytest.MonkeyPatch.context() as patch:
+                budgeted_module = importlib.import_module("evalbudget_lm_eval.repeats.budgeted")
+                patch.setattr(budgeted_module, "_lock", threading.Lock())
+                patch.setattr(run_module.time, "sleep", stop)  # it waits for the first
+                with pytest.raises(KeyboardInterrupt), budgeted(journal=running / "b.jsonl", **options):
+                    simple_evaluate(folder, other, rounds=2)
+        lose(book, requests)
+
+    monkeypatch.setattr(Book, "lose", lose_later)
+    with budgeted(journal=running / "a.jsonl", **options):
+        block = simple_evaluate(folder, again, rounds=2)["evalbudget"]
+    sent = len(first.calls) + 4 + len(other.calls) + len(again.calls)
+    assert other.calls
+    assert sent <= block["spent"] <= 24

@@ -50,7 +50,7 @@ class Run:
         categories: of samples whose metadata holds a ``category``, by id; only where a scorer rotates judges.
         is_ours: a run, a race or an audit of ours, whose samples are waited for after Ctrl-C.
         refusal: why it cannot go on from its earlier attempts; None if it can.
-        attempt_ends: of the task's source, called with the id and epoch of a sample; None if it has none.
+        attempt_failed: of the task's source, called with the id and epoch of a sample; None if it has none.
     """
 
     spec: EvalSpec
@@ -60,7 +60,7 @@ class Run:
     categories: Mapping[str, str] = field(default_factory=dict)
     is_ours: bool = False
     refusal: EvalbudgetError | None = None
-    attempt_ends: Callable[[str, int], None] | None = None
+    attempt_failed: Callable[[str, int], None] | None = None
 
     @property
     def attempt(self) -> Attempt:
@@ -159,10 +159,10 @@ class RunHooks(Hooks):
         location = state.log_location if state is not None else ""
         task = held_by_caller(Task)
         source = None if task is None else task.sample_source
-        starts, ends = getattr(source, "run_starts", None), getattr(source, "attempt_ends", None)
+        starts, failed = getattr(source, "run_starts", None), getattr(source, "attempt_failed", None)
         is_ours = asks_itself(task) or (data.spec.task_registry_name or "").startswith("evalbudget_inspect/")
         refusal = _refusals.pop(data.spec.task_id, _refusals.get(ANY_TASK))
-        run = Run(data.spec, location, config, _earlier(), _categories(task), is_ours, refusal, ends)
+        run = Run(data.spec, location, config, _earlier(), _categories(task), is_ours, refusal, failed)
         _run.set(run)
         show_without_traceback()
         if task is not None and is_ours and task.epochs_reducer:
@@ -189,8 +189,8 @@ class RunHooks(Hooks):
         finally:
             if run is not None and run.is_ours:
                 interrupts.ends(data.sample_id)
-            if run is not None and run.attempt_ends is not None:
-                run.attempt_ends(str(data.summary.id), data.summary.epoch)
+            if run is not None and run.attempt_failed is not None and data.error is not None:
+                run.attempt_failed(str(data.summary.id), data.summary.epoch)
 
     async def on_before_model_generate(self, data: BeforeModelGenerate) -> None:
         """A budget in money or tokens has room for the call, or it is not made."""

@@ -455,6 +455,14 @@ class Coordinator:
     # what is known
 
     @property
+    def readings(self) -> int:
+        """Scores that are known, those of earlier attempts among them."""
+        if self.race is None:
+            return 0
+        with self.race.steady():
+            return sum(lane.tally.readings for lane in self.race.lanes)
+
+    @property
     def names(self) -> list[str]:
         """Of the arms, in the order of the sampler's models."""
         if self._shared is None:

@@ -220,7 +220,9 @@ class RaceSource(SampleSource):
                 )
             return None, f"no score from {name!r}"
         try:
-            value = self._seen.setdefault(coordinator.race_id, Seen()).read(score, name, key)
+            if coordinator.race_id not in self._seen:
+                self._seen[coordinator.race_id] = Seen(count=coordinator.readings)
+            value = self._seen[coordinator.race_id].read(score, name, key)
         except InvalidInputError as ex:
             raise coordinator.refuse(ex) from None
         if math.isnan(value):

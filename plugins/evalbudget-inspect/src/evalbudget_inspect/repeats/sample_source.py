@@ -346,7 +346,7 @@ class BudgetedSource(SampleSource):
         serving.tried |= waited.cancelled_caught
         serving.alone = key
 
-    def attempt_ends(self, id_: str, epoch: int) -> None:
+    def attempt_failed(self, id_: str, epoch: int) -> None:
         """Let others go on: a sample that failed and is tried again queues behind those that wait for it."""
         serving = self._current()
         if serving is not None:

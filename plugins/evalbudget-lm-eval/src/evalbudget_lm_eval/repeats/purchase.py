@@ -179,7 +179,8 @@ class RepeatPurchase:
             lost = [asked for asked in cut if calls[asked] >= self.primed.cost(*asked.document)]
             # a document of which nothing was said is given back for what may have been under way of it
             parts = sum(calls[asked] for asked in cut if asked in idle and asked not in lost)
-            room = self.book.free + sum(most for asked, most in idle.items() if asked not in lost)
+            free = 0.0 if self.is_shared else self.book.free  # which others may have taken by now
+            room = free + sum(most for asked, most in idle.items() if asked not in lost)
             for asked in cut:
                 if asked in idle or asked in lost or not calls[asked]:
                     continue
