@@ -25,6 +25,7 @@ from evalbudget.run import UNANSWERED
 from evalbudget_lm_eval import budgeted
 from evalbudget_lm_eval.host.billing import at_a_kill, may_be_billed
 from evalbudget_lm_eval.host.halt import Halt, halt_of_all
+from evalbudget_lm_eval.host.used_up import UsedUpError
 from evalbudget_lm_eval.host.wire import Final, Wire, wired
 from evalbudget_lm_eval.races.api import race
 from loopback import GARBLED, Server
@@ -180,6 +181,8 @@ def test_what_may_be_billed() -> None:
     for error in (_status(429), _status(400), _refused(), requests.ConnectTimeout(), *unsent):
         assert not may_be_billed(error), error
     assert not may_be_billed(aiohttp.ClientConnectionError("Connector is closed."), sent=True)
+    assert not may_be_billed(RuntimeError("Session is closed"), sent=True)
+    assert may_be_billed(RuntimeError("broke off"), sent=True)
     assert not may_be_billed(requests.HTTPError(response=answered))
     for error in (_status(200), TimeoutError(), requests.ReadTimeout(), OSError("reset"), RuntimeError()):
         assert may_be_billed(error), error
@@ -245,6 +248,25 @@ def test_a_stop_between_two_looks_leaves_no_task_in_the_loop(monkeypatch: pytest
         halt_of_all.reset(before)
         loop.run_until_complete(loop.shutdown_asyncgens())
         loop.close()
+
+
+def test_a_request_that_fails_at_once_waits_for_those_not_begun(server: Server) -> None:
+    lm = LocalChatCompletion(base_url=f"{server.url}/v1/chat/completions", num_concurrent=4)
+    sent: list[Any] = []
+    asend = lm.amodel_call
+
+    async def paid(session: Any, sem: Any, messages: Any, **more: Any) -> Any:
+        sent.append(messages)
+        if len(sent) == 1:
+            raise UsedUpError("$1")
+        return await asend(session, sem, messages, **more)
+
+    vars(lm)["amodel_call"] = paid
+    heard: list[Any] = []
+    lm.cache_hook.add_partial = lambda kind, request, answer: heard.append(answer)
+    with pytest.raises(UsedUpError), wired(lm, Purse()):
+        lm.generate_until([_request(n) for n in range(9)], disable_tqdm=True)
+    assert (len(sent), len(heard), server.billed) == (9, 8, 8)
 
 
 def _stopped_round(lm: LocalChatCompletion, halt: Halt) -> None:

@@ -45,5 +45,7 @@ def _nobody_was_there(error: BaseException) -> bool:
     kinds = {kind.__name__ for kind in type(error).__mro__}
     if "ClientConnectionError" in kinds and str(error).startswith("Connector is closed"):
         return True  # another request broke the round off before this one had a connection
+    if type(error) is RuntimeError and str(error) == "Session is closed":
+        return True  # or before this one looked for one
     reason = getattr(error.args[0], "reason", None) if error.args else None  # requests wraps urllib3's
     return not kinds.union(kind.__name__ for kind in type(reason).__mro__).isdisjoint(_NOBODY_THERE)

@@ -214,6 +214,7 @@ class Wire:
                 finally:
                     self._under_way -= len(messages)
         self._ended.add(id(messages))
+        await asyncio.sleep(0)  # the first may fail, for want of money say, before the others have begun
         while self._under_way or (not self.stopped and self._open - self._ended):
             await asyncio.sleep(_PAUSE)
         if self._raised:
@@ -230,7 +231,7 @@ class Wire:
     @property
     def stopped(self) -> bool:
         """Nothing more is sent."""
-        return self._halt.error is not None or self._down is not None
+        return self._halt.error is not None or self._down is not None or self._raised
 
     def _failed(self, messages: Any, error: Exception, *, sent: bool) -> bool:
         """Pay for what may be billed; whether the request is not to be sent again."""
