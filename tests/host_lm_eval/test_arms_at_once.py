@@ -6,9 +6,11 @@ import gc
 import json
 import logging
 import os
+import random
 import shutil
 import signal
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -533,6 +535,25 @@ def test_eight_are_asked_at_once_and_of_models_here_one(server: Server, tasks: A
     assert Racer.most_alive == 2  # the live one, and one that is loaded
 
 
+@register_model("evalbudget-test-drawing")
+class Drawing(Racer):
+    """Samples, and notes what it drew."""
+
+    drawn: ClassVar[list[float]] = []
+
+    def _answer(self, prompt: str, kwargs: dict[str, Any]) -> str:
+        Drawing.drawn.append(random.random())
+        time.sleep(0.002)  # others are loaded meanwhile
+        return super()._answer(prompt, kwargs)
+
+
+def test_arms_that_are_loaded_beside_it_have_no_model_draw_the_same_again(server: Server, tasks: Any) -> None:
+    arms: dict[str, Any] = {"here": ("evalbudget-test-drawing", racer(0.6, 1)[1])}
+    arms |= {name: f"local-completions:{server.completions_args(name)}" for name in "abcd"}
+    race(arms, "numbers", budget=5 * N, sampler="uniform", task_manager=tasks)
+    assert len(set(Drawing.drawn)) == len(Drawing.drawn) == N
+
+
 ARMS = {name: racer(0.5, seed) for seed, name in enumerate("abc")}
 
 
@@ -545,10 +566,13 @@ ARMS = {name: racer(0.5, seed) for seed, name in enumerate("abc")}
         ({"devices": "x:0", "device": "x:1"}, "--device x:1 is for all arms"),
         ({"devices": "x:0,x:1", "keep": 1}, "--keep is 1, and --devices names 2"),
         ({"devices": "x:0", "live": True}, "--devices is for models that are loaded here, and no arm is"),
+        ({"devices": "x:0", "own": True}, "each that is names its device; keep one of both"),
     ],
 )
 def test_refusals(given: dict[str, Any], told: str, tasks: Any) -> None:
-    arms = {"p": Racer(0.5, 1), "q": Racer(0.5, 2)} if given.pop("live", False) else ARMS
+    arms: dict[str, Any] = {"p": Racer(0.5, 1), "q": Racer(0.5, 2)} if given.pop("live", False) else ARMS
+    if given.pop("own", False):
+        arms = {name: (kind, args | {"device": "x:1"}) for name, (kind, args) in ARMS.items()}
     with pytest.raises(InvalidInputError, match=told):
         race(arms, "numbers", budget=90, task_manager=tasks, **given)
     assert not Racer.asked

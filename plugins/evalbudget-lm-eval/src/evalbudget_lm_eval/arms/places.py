@@ -60,7 +60,12 @@ class Places:
                 f"--device {device} is for all arms, and --devices for one arm each; drop one of them"
             )
         if names and all(is_api_arm(arm) or "device" in arm.args for arm in arms):
-            raise InvalidInputError("--devices is for models that are loaded here, and no arm is; drop it")
+            why = (
+                "no arm is"
+                if all(map(is_api_arm, arms))
+                else "each that is names its device; keep one of both"
+            )
+            raise InvalidInputError(f"--devices is for models that are loaded here, and {why}")
         servers = sum(map(asks_server, arms))
         here = min(len(arms) - servers, max(1, len(names)))
         places = tuple(Place(name, names[:i].count(name)) for i, name in enumerate(names))

@@ -154,10 +154,15 @@ class RaceRun:
     def _next(self, cells: Mapping[int, object]) -> _Arm | None:
         """An arm that can be asked now; none if all have to wait for others.
 
-        Those whose model is loaded come first: a round then loads every other model once.
+        Those whose model is loaded come first: a round then loads every other model once. Of the others those
+        come last that sample here: the host seeds random numbers anew whenever it opens an arm.
         """
         ready = [arm for arm in map(self._of_lane.__getitem__, cells) if self.stable.may_begin(arm.entrant)]
-        return min(ready, key=lambda arm: not self.stable.is_loaded(arm.entrant), default=None)
+
+        def rank(arm: _Arm) -> tuple[bool, bool]:
+            return not self.stable.is_loaded(arm.entrant), not asks_server(arm.entrant.arm)
+
+        return min(ready, key=rank, default=None)
 
     def _show(self) -> None:
         if self._progress is not None:
