@@ -29,6 +29,7 @@ def _recorded(data: Path) -> None:
     save(data, "hanna_multijudge", scores, reference=human)
 
 
+@pytest.mark.variant
 def test_every_section_runs_and_is_written(tmp_path: Path) -> None:
     kept, page, _ = written("audits", "all", docs=tmp_path)
     assert tuple(kept) == SECTIONS

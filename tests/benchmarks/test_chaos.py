@@ -96,6 +96,7 @@ def test_a_killed_and_disturbed_run_keeps_what_it_paid_for() -> None:
 
 
 @pytest.mark.host
+@pytest.mark.variant
 @pytest.mark.skipif(find_spec("openai") is None, reason="inspect asks servers through openai")
 def test_a_disturbed_run_of_inspect_is_reconciled() -> None:
     free = tuple(kind for kind in KINDS if kind.name in ("500", "dropped"))

@@ -16,6 +16,7 @@ from evalbudget.repeats.samplers import Uniform
 SECTIONS = ["repeats", "bound", "races", "validity", "stopping"]
 
 
+@pytest.mark.variant
 def test_every_section_at_a_tiny_size(tmp_path: Path) -> None:
     kept, page, _ = written("costs", "all", docs=tmp_path)
     assert list(kept) == SECTIONS

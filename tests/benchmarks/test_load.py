@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from tests.benchmarks.quick import check_table, warm_starts, written
 
 SECTIONS = ["book", "concurrent", "items", "race", "arms", "slow"]
 
 
+@pytest.mark.variant
 def test_every_section_at_a_tiny_size(tmp_path: Path) -> None:
     with warm_starts("load_sections.sizes"):
         kept, page, _ = written("load", "all", docs=tmp_path)

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.benchmarks.quick import check_table, save, warm_starts, written
+from tests.claims import variant
 
 SECTIONS = (
     "identification",
@@ -28,6 +29,7 @@ SECTIONS = (
     "coverage",
     "scale",
 )
+SLOW = {"identification", "plans", "histories", "new-model", "visit-misled", "visit-until", "scale"}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -45,7 +47,7 @@ def _recorded(data: Path) -> None:
     np.savez(data / "leaderboard_factors.npz", allow_pickle=False, **factors)
 
 
-@pytest.mark.parametrize("section", SECTIONS)
+@pytest.mark.parametrize("section", [variant(name) if name in SLOW else name for name in SECTIONS])
 def test_a_section_runs_and_is_rendered(section: str, tmp_path: Path) -> None:
     with warm_starts("racing_sections.scale"):
         kept, page, _ = written("racing", section, docs=tmp_path, page="races")

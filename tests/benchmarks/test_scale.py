@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from tests.benchmarks.quick import check_table, warm_starts, written
 
 SECTIONS = ["processes", "workers", "contention"]
 
 
+@pytest.mark.variant
 def test_every_section_at_a_tiny_size(tmp_path: Path) -> None:
     with warm_starts("scale_sections.workers"):
         kept, page, _ = written("scale", "all", docs=tmp_path)

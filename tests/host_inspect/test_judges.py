@@ -198,7 +198,7 @@ def noisy(items: int = 12) -> Task:
 @pytest.mark.parametrize(
     ("sampler", "repeat", "max_samples"),
     [  # every two of them meet
-        ("eb-bernstein", "generation", 1),
+        variant("eb-bernstein", "generation", 1),
         variant("eb-bernstein", "judge", 7),
         variant("rating-kernel", "generation", 7),
         ("rating-kernel", "judge", 1),

@@ -57,7 +57,7 @@ def _race(budget: str, *, items: int = 60, scorer: Any = None, **options: Any) -
     return race(quiz(items, scorer=scorer or self_rated()), budget=budget, **given)
 
 
-@pytest.mark.parametrize("at_once", [1, 20])
+@pytest.mark.parametrize("at_once", [variant(1), 20])
 def test_the_bill_of_all_arms_and_their_judge_is_never_above_the_cap(
     till: Till, prices: str, tmp_path: Path, at_once: int
 ) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import yaml
 from click.testing import CliRunner
+from tests.claims import variant
 from tests.host_lm_eval.judged_worlds import evaluate, write_judged
 from tests.host_lm_eval.worlds import broken_off, choice, samples_in, write_task
 
@@ -192,7 +193,7 @@ def test_one_answer_is_scored_again_and_again(server: Server, file: str, tmp_pat
     assert np.count_nonzero(~np.isnan(recorded.scores)) == 40
 
 
-@pytest.mark.parametrize("at", [3, 9, 20])
+@pytest.mark.parametrize("at", [variant(3), variant(9), 20])
 def test_a_broken_run_pays_no_judge_twice_and_asks_no_answer_anew(
     at: int, server: Server, file: str, tmp_path: Path
 ) -> None:

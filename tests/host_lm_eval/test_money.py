@@ -41,7 +41,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return write_task(tmp_path / "tasks", n=N)
 
 
-@pytest.mark.parametrize("concurrent", [1, 32])
+@pytest.mark.parametrize("concurrent", [variant(1), 32])
 def test_the_cap_holds_and_is_used(folder: Path, server: PaidServer, concurrent: int) -> None:
     found = run(folder, server, "$1.30", concurrent=concurrent, prices="prices.yaml")
     block = found["evalbudget"]
@@ -200,7 +200,7 @@ def test_an_unfinished_run_goes_on_with_its_bill(folder: Path, server: PaidServe
     assert server.calls() == calls
 
 
-@pytest.mark.parametrize("sampler", ["auto", "eb-bernstein", "rating-kernel"])
+@pytest.mark.parametrize("sampler", ["auto", variant("eb-bernstein"), variant("rating-kernel")])
 def test_samplers_that_weigh_costs_go_on_where_they_were(
     folder: Path, server: PaidServer, sampler: str
 ) -> None:
@@ -423,7 +423,7 @@ def test_prompts_that_are_sent_as_tokens_are_counted_as_tokens(folder: Path, ser
     assert costs == block["spent"]
 
 
-@pytest.mark.parametrize("concurrent", [1, 8])
+@pytest.mark.parametrize("concurrent", [variant(1), 8])
 def test_a_sample_of_the_documents_is_as_large_as_the_money_pays_for(
     tmp_path: Path, folder: Path, server: PaidServer, concurrent: int
 ) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.claims import variant
 from tests.host_lm_eval.worlds import CoinModel, broken_off, simple_evaluate, write_group, write_task
 
 from evalbudget.errors import BudgetError, EvalbudgetError
@@ -112,7 +113,7 @@ def test_where_repeats_would_be_the_same_no_document_is_read_twice(folder: Path,
         simple_evaluate(folder, CoinModel(), "greedy")
 
 
-@pytest.mark.parametrize("budget", [90, 400])
+@pytest.mark.parametrize("budget", [90, variant(400)])
 def test_once_all_that_can_be_scored_was_read_no_larger_run_is_spoken_of(folder: Path, budget: int) -> None:
     # every third document scores 0, and is given up only when it fails more than the others do
     with budgeted(budget=budget, score_range="1..2"):
