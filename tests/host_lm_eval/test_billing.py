@@ -269,6 +269,26 @@ def test_a_request_that_fails_at_once_waits_for_those_not_begun(server: Server) 
     assert (len(sent), len(heard), server.billed) == (9, 8, 8)
 
 
+@pytest.mark.parametrize("at_once", [1, 4])
+def test_a_failure_is_told_before_the_want_of_money(at_once: int) -> None:
+    lm = _model(concurrent=4)
+    lm.max_retries = 1
+    wire = Wire(lm, Purse(free=9))
+
+    async def ends(session: Any, sem: Any, messages: list[str]) -> list[str]:
+        raise OSError("reset") if messages == ["b"] else UsedUpError("$1")
+
+    async def asked() -> list[Any]:
+        sem = asyncio.Semaphore(at_once)
+        wire._asend = ends
+        return await asyncio.gather(
+            *(wire.acall(None, sem, [text]) for text in "abc"), return_exceptions=True
+        )
+
+    told = [end.error for end in asyncio.run(asked()) if isinstance(end, Final)]
+    assert [str(error) for error in told] == ["reset"]
+
+
 def _stopped_round(lm: LocalChatCompletion, halt: Halt) -> None:
     with wired(lm, Purse()):
         halt.error = KeyboardInterrupt()

@@ -111,6 +111,7 @@ def test_what_the_host_refuses_it_refuses(config: Path, text: str | None) -> Non
         ("dry_run: 'no'", "write true or false"),
         ("score_range: [0, 1]", "write it as it is typed"),
         ("journal: no", "put what it is in quotes"),
+        ("sampler_option: [no]", "put what it is in quotes"),
     ],
 )
 def test_values_that_cannot_be_typed(config: Path, line: str, said: str) -> None:

@@ -84,11 +84,12 @@ def _typed(flag: Flag, value: Any) -> list[str]:
         raise InvalidInputError(f"{name} is {value!r} in the file of --config; write true or false")
     if flag.switch:
         return [name] * value
-    if isinstance(value, bool):  # YAML reads `no` as one
+    several = value if isinstance(value, list) else [value]
+    if any(isinstance(each, bool) for each in several):  # YAML reads `no` as one
         raise InvalidInputError(f"{name} is {value!r} in the file of --config; put what it is in quotes")
     if isinstance(value, list | dict) and not (flag.repeated and isinstance(value, list)):
         raise InvalidInputError(f"{name} is {value!r} in the file of --config; write it as it is typed")
-    return [f"{name}={each}" for each in (value if isinstance(value, list) else [value])]
+    return [f"{name}={each}" for each in several]
 
 
 @contextmanager

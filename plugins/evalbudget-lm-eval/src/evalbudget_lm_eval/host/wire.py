@@ -102,6 +102,7 @@ class Wire:
         """How often requests were sent; by identity, since the host sends the same object again."""
         self._halt = halt_of_all.get() or Halt()
         self._down: Exception | None = None
+        self._failure: Exception | None = None  # of a request that is not sent again
         self._failures = 0  # for good, one after the other
         self._open: set[int] = set()
         self._ended: set[int] = set()
@@ -223,8 +224,10 @@ class Wire:
         if self._halt.error is not None:  # as itself it would break off the loop, and leave other tasks in it
             raise Final(self._halt.error)
         error = error or self._down
-        if isinstance(self._down, EvalbudgetError) or isinstance(error, UsedUpError):
-            error = self._down or error
+        if isinstance(self._down, EvalbudgetError):
+            error = self._down
+        elif isinstance(error, UsedUpError):  # of a request that failed for good more is to be said
+            error = self._down or self._failure or error
         assert error is not None
         raise Final(error) from error
 
@@ -244,6 +247,7 @@ class Wire:
             except EvalbudgetError as ex:  # it cannot be recorded
                 error, final = ex, True
         if final:
+            self._failure = self._failure or error
             self._failures += 1
             if isinstance(error, EvalbudgetError) or is_down(self._failures):
                 self._down = error
