@@ -548,6 +548,7 @@ class Drawing(Racer):
 
 
 def test_arms_that_are_loaded_beside_it_have_no_model_draw_the_same_again(server: Server, tasks: Any) -> None:
+    Drawing.drawn.clear()
     arms: dict[str, Any] = {"here": ("evalbudget-test-drawing", racer(0.6, 1)[1])}
     arms |= {name: f"local-completions:{server.completions_args(name)}" for name in "abcd"}
     race(arms, "numbers", budget=5 * N, sampler="uniform", task_manager=tasks)
