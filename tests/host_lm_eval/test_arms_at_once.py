@@ -566,8 +566,8 @@ ARMS = {name: racer(0.5, seed) for seed, name in enumerate("abc")}
         ({"devices": []}, "--devices has an entry without a name"),
         ({"devices": "x:0", "device": "x:1"}, "--device x:1 is for all arms"),
         ({"devices": "x:0,x:1", "keep": 1}, "--keep is 1, and --devices names 2"),
-        ({"devices": "x:0", "live": True}, "--devices is for models that are loaded here, and no arm is"),
-        ({"devices": "x:0", "own": True}, "each that is names its device; keep one of both"),
+        ({"devices": "x:0", "live": True}, "for models that are loaded here, and no arm is; drop it"),
+        ({"devices": "x:0", "own": True}, "each of them names its own; keep one of both"),
     ],
 )
 def test_refusals(given: dict[str, Any], told: str, tasks: Any) -> None:

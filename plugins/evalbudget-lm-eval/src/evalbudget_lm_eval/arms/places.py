@@ -61,9 +61,9 @@ class Places:
             )
         if names and all(is_api_arm(arm) or "device" in arm.args for arm in arms):
             why = (
-                "no arm is"
+                "no arm is; drop it"
                 if all(map(is_api_arm, arms))
-                else "each that is names its device; keep one of both"
+                else "each of them names its own; keep one of both"
             )
             raise InvalidInputError(f"--devices is for models that are loaded here, and {why}")
         servers = sum(map(asks_server, arms))
