@@ -86,8 +86,8 @@ def test_repeats_of_a_document_go_to_the_next_judges(
     for own in readings_of(found):
         assert {r.judge for r in own} == set(NAMES)  # each judge once in the first K answers
         assert [r.epoch for r in own] == [0, 1, 2]
-    seeds = Counter(s.body["seed"] for s in server.served if s.model in NAMES)
-    assert seeds == {1234: 8, 1235: 8, 1236: 8}
+    seeds = [s.body["seed"] for s in server.served if s.model in NAMES]
+    assert len(set(seeds)) == len(seeds) == 24
     assert server.calls("a") == 8
     row = found["results"]["essays"]
     assert row["judged_repeats,panel"] == row["judged,panel"]

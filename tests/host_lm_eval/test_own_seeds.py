@@ -1,4 +1,4 @@
-"""Every repeat sends a seed of its own if its model's class sends any, and no round takes longer for it."""
+"""Every call sends a seed of its own if its model's class sends any, and no round takes longer for it."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ from tests.host_lm_eval.worlds import chat_model, load, numbered, simple_evaluat
 
 from evalbudget_lm_eval import budgeted
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
-from evalbudget_lm_eval.host.seeds import seed_of_repeat
+from evalbudget_lm_eval.host.seeds import seed_of
 from loopback import Fault, Server
 
-SEEDS = {1: [1234, 1235, 1236, 1237], 2: [1234, 1235, 1236, 1237]}
 STOCK: dict[str, Any] = {"until": ["\n"], "do_sample": True, "temperature": 1.0}
 
 
@@ -32,6 +31,11 @@ def seeds_sent(server: Server) -> dict[int, list[Any]]:
     return dict(found)
 
 
+def own(document: int, epoch: int, first: int = 1234, run: str = "") -> int:
+    """What is sent with an answer."""
+    return seed_of(first, run, f"numbers:{document}:{epoch}", (0, 0))
+
+
 def ask(lm: Any, folder: Path, first: int = 0, **more: Any) -> None:
     tasks = load(write_task(folder, n=4, generation_kwargs=STOCK | more))
     with PrimedTasks(lm, tasks, apply_chat_template=isinstance(lm, LocalChatCompletion)) as primed:
@@ -42,7 +46,8 @@ def test_all_of_a_round_are_sent_at_once(tmp_path: Path, server: Server) -> None
     server.gather(8)
     ask(chat_model(server, num_concurrent=8), tmp_path)
     assert server.most_at_once == 8
-    assert {number: sorted(seeds) for number, seeds in seeds_sent(server).items()} == SEEDS
+    sent = {number: sorted(seeds) for number, seeds in seeds_sent(server).items()}
+    assert sent == {document: sorted(own(document, epoch) for epoch in range(4)) for document in (1, 2)}
 
 
 def test_what_is_sent_again_has_the_same_seed_and_a_run_that_goes_on_others(
@@ -50,16 +55,38 @@ def test_what_is_sent_again_has_the_same_seed_and_a_run_that_goes_on_others(
 ) -> None:
     server.fail(500, times=1, after=1)
     ask(chat_model(server, max_retries=2, seed=5), tmp_path, first=2)
-    third, fourth, fifth, sixth = (seed_of_repeat(5, epoch) for epoch in range(2, 6))
-    assert seeds_sent(server) == {1: [third, fourth, fourth, fifth, sixth], 2: [third, fourth, fifth, sixth]}
+    one, two = ([own(document, epoch, 5) for epoch in range(2, 6)] for document in (1, 2))
+    assert seeds_sent(server) == {1: [one[0], one[1], *one[1:]], 2: two}
 
 
-def test_first_seeds_that_differ_share_none() -> None:
-    assert [seed_of_repeat(1234, epoch) for epoch in (1, 2, 3)] == [1235, 1236, 1237]
-    firsts = [*range(150), 1234, 2**31 - 1]
-    seeds = [seed_of_repeat(first, epoch) for first in firsts for epoch in range(1, 100)]
-    assert len({*firsts, *seeds}) == 152 * 100
-    assert all(0 <= seed < 2**31 for seed in seeds)
+def test_no_two_calls_share_one(tmp_path: Path, server: Server) -> None:
+    """Nor do documents with the same text, or the calls of the host's own repeats."""
+    folder = write_task(tmp_path / "tasks", n=6, repeats=3, doc_to_text="say 1 please")
+    with budgeted(budget="12x", sampler="uniform", journal=tmp_path / "j.jsonl"):
+        simple_evaluate(folder, chat_model(server), apply_chat_template=True)
+    sent = [seed for seeds in seeds_sent(server).values() for seed in seeds]
+    assert len(set(sent)) == len(sent) > 6 * 3
+
+
+def test_documents_do_not_draw_the_same_numbers(tmp_path: Path) -> None:
+    """On a server that honours seeds as many of a hundred answers are yes as there should be."""
+
+    def coin(asked: Any) -> str:
+        return "yes" if random.Random(asked.seed).random() < 0.6 else "no"
+
+    folder = write_task(tmp_path / "tasks", n=100, doc_to_target="yes")
+    with (
+        PaidServer(answer=coin) as server,
+        budgeted(budget="4x", sampler="uniform", journal=tmp_path / "j.jsonl"),
+    ):
+        simple_evaluate(folder, chat_model(server, num_concurrent=20), apply_chat_template=True)
+    said = defaultdict(list)
+    for line in map(json.loads, (tmp_path / "j.jsonl").read_text().splitlines()):
+        if "samples" in line:
+            said[line["of"][2]].append(line["samples"][0]["resps"][0][0])
+    assert sorted(said) == [0, 1, 2, 3]
+    for answers in said.values():  # less than 45 or more than 75 of 100 in one of 200 runs
+        assert 45 <= answers.count("yes") <= 75
 
 
 def test_processes_with_seeds_of_their_own_buy_no_copies(tmp_path: Path, server: Server) -> None:
@@ -97,15 +124,17 @@ def test_a_reply_is_of_the_repeat_whose_seed_was_sent_whoever_failed_beside_it(
             said[line["of"][1]].append((line["of"][2], line["samples"][0]["resps"][0][0]))
     assert failed
     assert len(said) == 20
-    for answers in said.values():
-        assert answers == [(epoch, f"the answer to {1234 + epoch}") for epoch, _ in answers]
+    for document, answers in said.items():
+        assert answers == [
+            (epoch, f"the answer to {own(document, epoch, run='j.jsonl')}") for epoch, _ in answers
+        ]
 
 
-def test_no_call_of_several_prompts_has_one_twice(tmp_path: Path, server: Server) -> None:
+def test_calls_of_several_prompts_leave_it_to_the_server(tmp_path: Path, server: Server) -> None:
     args = {"model": "m", "base_url": server.completions, "tokenizer_backend": "none"}
     ask(get_model("local-completions").create_from_arg_obj(args, {"batch_size": 4}), tmp_path)
-    assert [len(one.body["prompt"]) for one in server.served] == [2, 2, 2, 2]
-    assert seeds_sent(server) == SEEDS
+    assert [len(one.body["prompt"]) for one in server.served] == [4, 4]
+    assert seeds_sent(server) == {1: [None] * 4, 2: [None] * 4}
 
 
 class Seedless(LocalChatCompletion):  # type: ignore[misc]
@@ -138,5 +167,20 @@ def test_runs_send_them_whatever_they_count(tmp_path: Path, budget: str) -> None
         folder, lm = write_task(tmp_path / "tasks", n=4), chat_model(server, num_concurrent=4)
         simple_evaluate(folder, lm, apply_chat_template=True, gen_kwargs={"max_gen_toks": 20})
     for seeds in seeds_sent(server).values():
-        assert sorted(seeds) == [*range(1234, 1234 + len(seeds))]
-        assert len(seeds) > 2
+        assert len(set(seeds)) == len(seeds) > 2
+
+
+def test_another_run_in_the_same_folder_sends_others_and_the_same_elsewhere_the_same(
+    tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks = write_task(tmp_path / "tasks", n=4)
+    found = []
+    for where, budget in (("a", "2x"), ("a", "3x"), ("b", "2x")):
+        (tmp_path / where).mkdir(exist_ok=True)
+        monkeypatch.chdir(tmp_path / where)
+        server.served.clear()
+        with budgeted(budget=budget, sampler="uniform"):
+            simple_evaluate(tasks, chat_model(server), apply_chat_template=True)
+        found.append({seed for seeds in seeds_sent(server).values() for seed in seeds})
+    assert found[0].isdisjoint(found[1])
+    assert found[0] == found[2]

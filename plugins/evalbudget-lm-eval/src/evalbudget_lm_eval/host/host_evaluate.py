@@ -95,6 +95,8 @@ class PrimedTasks:
         self._served: dict[str, ServedTask] = {}
         self.owners: Owners | None = None
         """Told whom the requests of a round are for; None where nobody asks."""
+        self.seeds_of = ""
+        """Whose seeds are sent to servers: those of another run are others."""
         self.hides_bars = False
         """Whether even large rounds draw none of the host's bars: somebody else shows how far they are."""
         self.judging: Callable[[], AbstractContextManager[None]] = nullcontext
@@ -343,7 +345,7 @@ class PrimedTasks:
             running.bill, running.judging = bill, self.judging
         try:
             sent: list[Sent] = []
-            seeds = OwnSeeds(self.lm)
+            seeds = OwnSeeds(self.lm, self.seeds_of)
             for name, own in rounds.items():
                 sent += self._served[name].serve(own, seeds.in_request)
             lm = Memory(self.lm, said) if said else self.lm

@@ -19,6 +19,10 @@ NOBODY = ""
 """Of requests that cannot be told: windows of a rolling log-likelihood, pictures."""
 
 
+Number = tuple[int, int]
+"""Which request of its cell a call is for, and which of the calls for that."""
+
+
 class Owners:
     """Cells of a round by their prompts.
 
@@ -27,8 +31,8 @@ class Owners:
     """
 
     def __init__(self) -> None:
-        self._waiting: dict[Any, deque[str]] = {}
-        self._sent: dict[int, tuple[Any, list[str]]] = {}
+        self._waiting: dict[Any, deque[tuple[str, Number]]] = {}
+        self._sent: dict[int, tuple[Any, list[str], Number]] = {}
         """Of requests that may be sent again, by identity; each with its object, so that it stays one."""
         self._instances: dict[int, str] = {}
 
@@ -40,22 +44,34 @@ class Owners:
         if not is_api(lm):
             return
         for one in sent:
-            missing = one.repeats - len(said_to(one, said))
+            there = len(said_to(one, said))
+            missing = one.repeats - there
             if missing > 0:
                 try:
                     prompt = _prompt(lm, one.instance)
                 except Exception:  # whatever a tokenizer raises: who it is for is not worth a run
                     log.debug("a request is not told apart", exc_info=True)
                     continue
-                self._waiting.setdefault(prompt, deque()).extend([key_of(one.asked)] * missing)
+                # those that an earlier attempt sent are not known: of what is asked now none has its number
+                first, key = there * one.repeats, key_of(one.asked)
+                waiting = self._waiting.setdefault(prompt, deque())
+                waiting.extend((key, (one.number, number)) for number in range(first, first + missing))
 
     def of(self, messages: Sequence[Any]) -> list[str]:
         """Whose prompts these are; the same again when the same object is sent again."""
+        return self._known(messages)[1]
+
+    def number_of(self, messages: Sequence[Any]) -> Number:
+        """Which of its cell's calls this is; again the same when it is sent again."""
+        return self._known(messages)[2]
+
+    def _known(self, messages: Sequence[Any]) -> tuple[Any, list[str], Number]:
         known = self._sent.get(id(messages))
         if known is None:
-            owners = [self._next(message) for message in messages]
-            known = self._sent[id(messages)] = (messages, owners)
-        return known[1]
+            found = [self._next(message) for message in messages]
+            owners, numbers = [key for key, _ in found], [number for _, number in found]
+            known = self._sent[id(messages)] = (messages, owners, numbers[0])
+        return known
 
     def answered(self, messages: Sequence[Any]) -> None:
         """It is not sent again."""
@@ -65,9 +81,9 @@ class Owners:
         """Whose the host's requests are, where it hands them over themselves."""
         return [self._instances.get(id(request), NOBODY) for request in requests]
 
-    def _next(self, message: Any) -> str:
+    def _next(self, message: Any) -> tuple[str, Number]:
         waiting = self._waiting.get(_as_key(message))
-        return waiting.popleft() if waiting else NOBODY
+        return waiting.popleft() if waiting else (NOBODY, (0, 0))
 
 
 def prompt_sent(lm: Any, instance: Any) -> Any:

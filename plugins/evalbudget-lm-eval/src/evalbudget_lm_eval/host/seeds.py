@@ -1,4 +1,4 @@
-"""Seeds: each round of a local model has its own, and to a server each repeat sends its own.
+"""Seeds: each round of a local model has its own, and to a server each call sends its own.
 
 The host seeds Python, NumPy and torch with the same numbers at every start. A run that was broken off and
 goes on would draw the random numbers of its first round again, and buy copies of answers that it has. To
@@ -25,8 +25,7 @@ from evalbudget_lm_eval.host.patched import patched
 from evalbudget_lm_eval.host.responses import Responses, answering
 from evalbudget_lm_eval.host.task_requests import Sent
 
-_OF_HOST = 1234
-_APART, _LARGEST = 2**20, 2**31
+_LARGEST = 2**31
 
 
 def seeds_of_host() -> str:
@@ -56,28 +55,33 @@ def seed_round(lm: Any, seed: str, cells: Sequence[Asked]) -> None:
 
 
 class OwnSeeds:
-    """Has every repeat ask a server with a seed of its own; first answers have that of a stock run.
+    """Has every call ask a server with a seed of its own.
 
-    A seed among gen_kwargs stands. The host does not send requests with different gen_kwargs at once, so a
-    seed is put there only where it cannot be added on the way: if requests share a call, or have pictures.
+    The host sends one seed with all of them. On a server that honours it the answers to all documents draw
+    the same random numbers, and their noise does not average out, whatever an interval says. A seed among
+    gen_kwargs stands. The host does not send requests with different gen_kwargs at once: where a seed cannot
+    be added on the way, since requests share a call or have pictures, none is sent.
 
     Args:
         lm: the host's model object.
+        run: whose calls they are. Another run in the same folder buys other answers, and both count; the same
+            one begun anew elsewhere has the same seeds.
     """
 
-    def __init__(self, lm: Any) -> None:
+    def __init__(self, lm: Any, run: str = "") -> None:
         self._lm = getattr(lm, "lm", lm)  # behind the host's cache
+        self._run = run
         self._first = _seed_sent(self._lm)
 
-    def in_request(self, request: Instance, epoch: int) -> dict[str, int]:
-        """What the gen_kwargs of a request must have besides; the epoch is that of the repeat, from 0."""
-        found = self._of(request, epoch)
-        return found if found and (self._lm._batch_size > 1 or len(request.args) > 2) else {}
+    def in_request(self, request: Instance) -> dict[str, None]:
+        """What the gen_kwargs of a request must have besides."""
+        is_shared = self._differs(request) and (self._lm._batch_size > 1 or len(request.args) > 2)
+        return {"seed": None} if is_shared else {}
 
     @contextmanager
     def sending(self, sent: Sequence[Sent], said: Responses, owners: Owners | None) -> Iterator[None]:
         """Within this block it is added to the others on their way; ``owners``, if any, expect this round."""
-        own = {key_of(one.asked): seed for one in sent if (seed := self._of(one.instance, one.asked.epoch))}
+        own = {key_of(one.asked) for one in sent if self._differs(one.instance)}
         if not own:
             yield
             return
@@ -87,12 +91,15 @@ class OwnSeeds:
         call, acall = self._lm.model_call, self._lm.amodel_call
 
         def seeded(messages: Any, more: dict[str, Any]) -> dict[str, Any]:
-            if len(messages) > 1 or more.get("gen_kwargs") is None:  # which only asks for text have
+            options = more.get("gen_kwargs")  # which only asks for text have
+            if len(messages) > 1 or options is None or "seed" in options:
                 return more
             whose = owners.of(messages)
             answering.set(list(whose))  # the reply is the cell's whose seed is sent, whoever else waits
-            seed = own.get(whose[0])
-            return {**more, "gen_kwargs": more["gen_kwargs"] | seed} if seed else more
+            if whose[0] not in own:
+                return more
+            seed = seed_of(self._first, self._run, whose[0], owners.number_of(messages))
+            return {**more, "gen_kwargs": options | {"seed": seed}}
 
         def one(messages: Any, **more: Any) -> Any:
             return call(messages, **seeded(messages, more))
@@ -103,25 +110,17 @@ class OwnSeeds:
         with patched(iter([(self._lm, {"model_call": one, "amodel_call": one_of_several})])):
             yield
 
-    def _of(self, request: Instance, epoch: int) -> dict[str, int]:
-        if self._first is None or not epoch or request.request_type != "generate_until":
-            return {}
+    def _differs(self, request: Instance) -> bool:
+        if self._first is None or request.request_type != "generate_until":
+            return False
         options = request.args[1]
-        differs = "seed" not in options and float(options.get("temperature") or 0) > 0
-        return {"seed": seed_of_repeat(self._first, epoch)} if differs else {}
+        return "seed" not in options and float(options.get("temperature") or 0) > 0
 
 
-def seed_of_repeat(first: int, epoch: int) -> int:
-    """What a repeat sends: from 1234, the host's own, they count up.
-
-    Those of other first seeds lie far apart, so that processes and attempts with seeds of their own do not
-    ask for the same answer twice; of the host's own and one right above it they may.
-
-    Args:
-        first: what first answers send.
-        epoch: of the repeat, from 1.
-    """
-    return (first + epoch + (first - _OF_HOST) * _APART) % _LARGEST
+def seed_of(*about: object) -> int:
+    """The seed of what this tells of; of something else another one, but for one in two thousand million."""
+    digest = hashlib.sha256(json.dumps(about).encode()).digest()
+    return int.from_bytes(digest[:4], "big") % _LARGEST
 
 
 def _seed_sent(lm: Any) -> int | None:

@@ -14,7 +14,7 @@ from lm_eval.api.task import Task
 from evalbudget_lm_eval.host.answers import Answered, Asked, RunningTask, asked_now, task_now
 from evalbudget_lm_eval.host.home import call_at_home
 
-Besides = Callable[[Instance, int], Mapping[str, int]]
+Besides = Callable[[Instance], Mapping[str, object]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,11 +76,11 @@ class ServedTask:
 
         Args:
             asked: the round; its order is kept.
-            besides: what the gen_kwargs of a request have to have besides, by the request and its epoch.
+            besides: what the gen_kwargs of a request have to have besides, by the request.
         """
         task = self.task
         sent = [
-            Sent(_fresh(original, position, besides(original, one.epoch)), one, number)
+            Sent(_fresh(original, position, besides(original)), one, number)
             for position, one in enumerate(asked)
             for number, original in enumerate(self.requests[one.doc_id])
         ]
@@ -141,7 +141,7 @@ def _nothing(values: object) -> float:
     return 0.0
 
 
-def _fresh(original: Instance, position: int, more: Mapping[str, int]) -> Instance:
+def _fresh(original: Instance, position: int, more: Mapping[str, object]) -> Instance:
     instance = copy.copy(original)
     instance.resps, instance.filtered_resps = [], {}
     instance.doc_id = position

@@ -24,6 +24,7 @@ from evalbudget.shown import shown_logger
 from evalbudget_lm_eval.host.halt import halt_of_all
 from evalbudget_lm_eval.host.identity import is_api
 from evalbudget_lm_eval.host.judge_calls import counted
+from evalbudget_lm_eval.host.seeds import seed_of
 from evalbudget_lm_eval.host.used_up import UsedUpError
 from evalbudget_lm_eval.host.wire import Final, signals
 from evalbudget_lm_eval.judges.judge_models import JudgeSpec
@@ -200,7 +201,7 @@ class Asking:
                 if is_api(lm):
                     for position in job.answers:
                         self.begins(position, spec.name)
-            options = options_of_call(spec, lm, answers[0].epoch)
+            options = options_of_call(spec, lm, spec.name, answers[0].item, answers[0].epoch)
             contexts = [context_for(spec, lm, answer.prompt) for answer in answers]
             return self._keep(job, replies_to(lm, contexts, options))
         except BaseException:
@@ -309,11 +310,17 @@ def _jobs(lm: Any, judge: int, positions: Sequence[int], answers: Sequence[Answe
         yield _Job(judge, tuple(batch))
 
 
-def options_of_call(spec: JudgeSpec, lm: Any, epoch: int) -> dict[str, Any]:
-    """Options of one call; a repeat has a seed of its own, or servers that honour seeds repeat themselves."""
+def options_of_call(spec: JudgeSpec, lm: Any, *about: object) -> dict[str, Any]:
+    """Options of one call; each has a seed of its own, or servers that honour seeds repeat themselves.
+
+    Args:
+        spec: of the judge.
+        lm: its model.
+        about: what the call is about, and no other of this judge.
+    """
     options = dict(spec.gen_kwargs)
-    if isinstance(lm, LocalCompletionsAPI) and spec.temperature > 0 and (epoch > 0 or "seed" in options):
-        options["seed"] = int(options.get("seed", lm._seed)) + epoch
+    if isinstance(lm, LocalCompletionsAPI) and spec.temperature > 0:
+        options["seed"] = seed_of(int(options.get("seed", lm._seed)), *about)
     return options
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -107,8 +108,12 @@ def buy(
     lm = spec.load()
     api = is_api(lm)
 
+    times = Counter[str]()
+
     def reply(prompt: str) -> str:
-        (said,) = replies_to(lm, [context_for(spec, lm, prompt)], options_of_call(spec, lm, 0))
+        times[prompt] += 1  # what brought no verdict is asked again, with another seed
+        options = options_of_call(spec, lm, prompt, times[prompt])
+        (said,) = replies_to(lm, [context_for(spec, lm, prompt)], options)
         if isinstance(said, Exception):
             raise said
         return said
