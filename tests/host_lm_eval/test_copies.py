@@ -97,6 +97,19 @@ def test_answers_that_are_always_the_same_are_said_once(
     assert sum("letter for letter" in record.message for record in caplog.records) == 1
 
 
+def test_a_model_of_few_answers_that_varies_is_not_suspected(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        _run(folder, Sampling(draw=_Coin(1)), repeats=12)
+    assert not any("letter for letter" in record.message for record in caplog.records)
+
+
+class _Coin(random.Random):
+    def random(self) -> float:
+        return float(super().random() < 0.5)
+
+
 class _Half(random.Random):
     def random(self) -> float:
         return 0.5

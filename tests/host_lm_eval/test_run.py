@@ -11,7 +11,14 @@ from typing import Any
 import lm_eval.evaluator
 import numpy as np
 import pytest
-from tests.host_lm_eval.worlds import CoinModel, bought_in, simple_evaluate, write_group, write_task
+from tests.host_lm_eval.worlds import (
+    CoinModel,
+    bought_in,
+    simple_evaluate,
+    write_group,
+    write_scored,
+    write_task,
+)
 
 from evalbudget import Allocation
 from evalbudget.errors import InvalidInputError
@@ -253,3 +260,15 @@ def test_a_race_has_a_budget_of_its_own(tmp_path: Path) -> None:
     assert len(one.calls) + len(other.calls) == 8
     assert set(result.results) == {"one", "other"}
     assert lm_eval.evaluator.evaluate is STOCK
+
+
+def test_a_document_of_which_the_task_says_none_is_given_up_and_the_others_have_their_mean(
+    tmp_path: Path,
+) -> None:
+    folder = write_scored(tmp_path, "own", "None if doc['number'] == 3 else float(doc['number'] % 2)", n=20)
+    with budgeted(sampler="uniform", budget="6x"):
+        found = simple_evaluate(folder, CoinModel())
+    block, row = found["evalbudget"], found["results"]["numbers"]
+    assert block["spent"] <= 120
+    assert block["failed"] == block["spent"] - block["readings"] > 0
+    assert row["own,none"] == pytest.approx(9 / 19, abs=1e-12)

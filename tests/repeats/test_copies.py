@@ -32,6 +32,12 @@ def test_items_with_one_answer_tell_nothing() -> None:
     assert _heard("abcdefgh").among(_answers("abcdefgh")) == (list(range(8)), 1.0)
 
 
+def test_whether_a_model_has_varied() -> None:
+    assert not Copies().has_varied
+    assert not _heard("abcdefgh", "abcdefgh").has_varied
+    assert _heard("abcdefgh", "abcdefgz").has_varied
+
+
 def test_how_probable_copies_are() -> None:
     # of 24 pairs 7 are the same; one of three answers again, at most three times as probable
     copies = _heard("abcdefgh", "ijklmnop", "abcdefgz")

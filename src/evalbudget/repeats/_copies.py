@@ -23,6 +23,11 @@ class Copies:
         """Note an answer that counts as a reading of its item."""
         self._said.setdefault(item, []).append(text)
 
+    @property
+    def has_varied(self) -> bool:
+        """Whether the answers to some item differ."""
+        return any(len(set(said)) > 1 for said in self._said.values())
+
     def among(self, answers: Sequence[tuple[Hashable, str]]) -> tuple[list[int], float]:
         r"""Which answers are to items that were answered before, if all of these are copies.
 

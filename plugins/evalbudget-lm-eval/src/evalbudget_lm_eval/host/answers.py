@@ -153,11 +153,11 @@ def raw_metrics(answers: Mapping[int, Sequence[Answered]]) -> dict[tuple[str, st
             raw = by_filter.setdefault(record["filter"], {})
             for metric in record["metrics"]:
                 values = [r.records[i][metric] for r in repeats if metric in r.records[i]]
-                merged = values[0]
+                merged, there = values[0], [value for value in values if value is not None]
                 if len(values) > 1 and hasattr(merged, "merged"):  # more than a number: judges' readings
                     merged = merged.merged(values)
-                elif len(values) > 1 and all(is_number(v) for v in values):
-                    merged = float(np.mean([float(v) for v in values]))
+                elif len(values) > 1 and there and all(map(is_number, there)):
+                    merged = float(np.mean([float(v) for v in there]))
                 raw.setdefault((metric, record["filter"]), []).append(merged)
     return {key: values for raw in by_filter.values() for key, values in raw.items()}
 

@@ -35,7 +35,7 @@ from evalbudget_lm_eval.host.answers import (
     logged,
     raw_metrics,
 )
-from evalbudget_lm_eval.host.driving_metric import scores_per_answer
+from evalbudget_lm_eval.host.driving_metric import is_mean, scores_per_answer
 from evalbudget_lm_eval.host.owners import Owners
 from evalbudget_lm_eval.host.patched import WhileAnyone, patched
 from evalbudget_lm_eval.host.private import (
@@ -267,7 +267,7 @@ class PrimedTasks:
         accumulated = {
             name: {
                 "task": served.task,
-                "raw_metrics": raw_metrics(served.answers),
+                "raw_metrics": _aggregated(served),
                 "logged_samples": logged(served.answers),
             }
             for name, served in self._served.items()
@@ -397,6 +397,17 @@ class PrimedTasks:
                 f"task {task!r} has no document {doc_id} in this run; see documents({task!r})"
             )
         return served
+
+
+def _aggregated(served: ServedTask) -> dict[tuple[str, str], list[Any]]:
+    """What the host aggregates; its mean takes None for no number, and ends what was paid for."""
+    aggregations = served.task.aggregation()
+    return {
+        (metric, chosen): [math.nan if value is None else value for value in values]
+        if is_mean(aggregations.get(metric))
+        else values
+        for (metric, chosen), values in raw_metrics(served.answers).items()
+    }
 
 
 def _nobody(asked: Asked, number: int, response: Any) -> None:

@@ -301,14 +301,14 @@ class Rounds:
         if not copies:
             return
         if chance > COPIED:
-            if not self._warned:
+            if not self._warned and not self._copies.has_varied:
+                self._warned = True
                 log.warning(
                     "evalbudget: all %d second answers of a round are letter for letter what the model said "
                     "before to the same documents; repeats of such answers teach nothing. Is its seed "
                     "fixed, or its temperature 0?",
                     len(copies),
                 )
-            self._warned = True
             return
         self._take_in([answer for answer in answers if answer not in copies])
         for answer in copies:
