@@ -143,3 +143,39 @@ def test_processes_that_share_a_budget_score_alike(tmp_path: Path) -> None:
     write_scored(tmp_path / "tasks", "right", WRONG, n=N)
     with pytest.raises(StoreError, match="scoring = "):
         run(folder, CoinModel(fail_at=1), store="store.db", sampler="uniform", journal="b.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        ({"doc_to_text": "Do say {{number}} please"}, "since what differs is: prompts or settings of the task"),
+        ({"metric": "wrong"}, "since what differs is: the metric or filter that decides"),
+        ({"budget": 72}, "with another budget or sampler, and this run buys its own"),
+        ({"seed": 2}, "with another budget or sampler, and this run buys its own"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_what_is_bought_anew_and_not_gone_on_with_is_said(
+    edit: dict[str, Any],
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = write_scored(tmp_path / "tasks", "right", RIGHT, n=N)
+    options: dict[str, Any] = {"journal": None, "sampler": "uniform"}
+    with broken_off(Kept, "hear", at=40), pytest.raises(KeyboardInterrupt):
+        run(folder, CoinModel(seed=1), **options)
+    (left,) = Path("evalbudget-journals").glob("*.jsonl")
+    changes = {name: value for name, value in edit.items() if name == "doc_to_text"}
+    write_scored(tmp_path / "tasks", edit.get("metric", "right"), RIGHT, n=N, **changes)
+    caplog.clear()
+    run(
+        folder,
+        CoinModel(seed=2),
+        **options | {name: edit[name] for name in ("budget", "seed") if name in edit},
+    )
+    (told,) = [record.getMessage() for record in caplog.records if "answers" in record.getMessage()]
+    assert told.startswith(f"evalbudget: {left} has ")
+    assert said in told

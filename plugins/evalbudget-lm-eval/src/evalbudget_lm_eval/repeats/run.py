@@ -26,6 +26,7 @@ from evalbudget_lm_eval.judges.filter import check_judges, judges_of, panel_of
 from evalbudget_lm_eval.repeats.config import NO_JOURNAL, Config
 from evalbudget_lm_eval.repeats.forecast import Earlier, Foreseen, foreseen, records_in
 from evalbudget_lm_eval.repeats.kept_answers import Answers, KeptAnswers
+from evalbudget_lm_eval.repeats.left_alone import left_alone
 from evalbudget_lm_eval.repeats.money import Money
 from evalbudget_lm_eval.repeats.money_progress import MoneyProgress
 from evalbudget_lm_eval.repeats.output import results_of
@@ -136,6 +137,9 @@ def run_budgeted(
             money = None if config.in_scores else Money.checked(config, primed, asks_model=answers is None)
             raise Foreseen(foreseen(config, primed, money, earlier))
         path = None if config.journal == NO_JOURNAL else _record_path(config, primed.names, run, folder)
+        if path is not None and config.journal is None and config.store is None and not path.exists():
+            for said in left_alone(path, run):
+                log.warning("evalbudget: %s", said)
         book = RepeatPurchase(
             *(config, primed), scores=scores, path=path, run=run, asks_model=answers is None
         )

@@ -1,0 +1,59 @@
+"""Records of earlier runs of the same tasks in the same folder that a run does not go on with."""
+
+from __future__ import annotations
+
+import glob
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from lm_eval.utils import handle_non_serializable
+
+from evalbudget.book import told_in
+from evalbudget.errors import EvalbudgetError
+from evalbudget.store import Address
+from evalbudget_lm_eval.repeats.book_file import book_path
+
+_NAMES = {"prompts": "prompts or settings of the task", "score": "the metric or filter that decides"}
+
+
+def left_alone(path: Path, run: Mapping[str, Any]) -> list[str]:
+    """What to say before a run buys anew what an earlier one of these tasks and this model bought in part.
+
+    Args:
+        path: of this run's record, which does not exist yet; its name begins with those of the tasks.
+        run: what must be the same for a record to be gone on with.
+
+    Returns:
+        A sentence about the newest of them; none if there are none.
+    """
+    tasks = path.name.rsplit("-", 2)[0]
+    paths = path.parent.glob(f"{glob.escape(tasks)}-*.jsonl")
+    wanted = json.loads(json.dumps(run, default=handle_non_serializable))
+    for other in sorted(paths, key=lambda one: one.stat().st_mtime, reverse=True):
+        try:
+            with other.open("rb") as lines:
+                had = json.loads(lines.readline())["settings"]
+            if had["model"] != wanted["model"] or had["score"].keys() != wanted["score"].keys():
+                continue
+            readings = told_in(Address(path=book_path(other))).readings
+        except (EvalbudgetError, OSError, ValueError, LookupError, TypeError, AttributeError):
+            continue
+        if not readings:
+            continue
+        differ = [_NAMES.get(name, name) for name in _differing(had, wanted)]
+        if not differ:
+            return [
+                f"{other} has {readings:,} answers of such a run with another budget or sampler, and this "
+                f"run buys its own. To go on from them, give the same sampler and --journal {other}"
+            ]
+        return [
+            f"{other} has {readings:,} answers to {tasks}, and this run buys all anew, since what differs "
+            f"is: {', '.join(differ)}. If that was no intention, undo it and give the same command again"
+        ]
+    return []
+
+
+def _differing(had: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[str]:
+    return (name for name in {**had, **wanted} if had.get(name) != wanted.get(name))
