@@ -148,7 +148,10 @@ def test_processes_that_share_a_budget_score_alike(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("edit", "said"),
     [
-        ({"doc_to_text": "Do say {{number}} please"}, "since what differs is: prompts or settings of the task"),
+        (
+            {"doc_to_text": "Do say {{number}} please"},
+            "since what differs is: prompts or settings of the task",
+        ),
         ({"metric": "wrong"}, "since what differs is: the metric or filter that decides"),
         ({"budget": 72}, "with another budget or sampler, and this run buys its own"),
         ({"seed": 2}, "with another budget or sampler, and this run buys its own"),

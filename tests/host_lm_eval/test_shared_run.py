@@ -60,7 +60,9 @@ def started(server: Server, folder: Path) -> subprocess.Popen[Any]:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="kill -9")
-def test_two_processes_one_killed_and_run_again(server: Server, tmp_path: Path) -> None:
+def test_two_processes_one_killed_and_run_again(
+    server: Server, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     write_task(tmp_path / "tasks", n=8)
     server.answer, server.latency = answer, 0.4
     running = [started(server, tmp_path) for _ in range(2)]
@@ -91,6 +93,7 @@ def test_two_processes_one_killed_and_run_again(server: Server, tmp_path: Path) 
 
     model, said = answers_in(tmp_path / "out")
     assert (model, len(said.said)) == ("m", 8)
+    assert "answers to 8 documents, and the first to each is scored" in caplog.text
     whole = open_scores(tmp_path / "out")
     assert whole is not None
     assert whole.purchases is not None

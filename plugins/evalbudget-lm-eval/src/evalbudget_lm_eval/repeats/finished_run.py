@@ -7,8 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from evalbudget.errors import InvalidInputError
+from evalbudget.shown import shown_logger
 from evalbudget_lm_eval.host.logfiles import SamplesFile, of_newest_runs, samples_files
 from evalbudget_lm_eval.repeats.kept_answers import Answers
+
+log = shown_logger(__name__)
 
 
 def answers_in(path: Path) -> tuple[str, Answers]:
@@ -35,13 +38,23 @@ def answers_in(path: Path) -> tuple[str, Answers]:
     said: dict[tuple[str, int], Mapping[int, Sequence[Any]]] = {}
     hashes: dict[tuple[str, int], str] = {}
     first: dict[tuple[str, int], int] = {}
+    every: set[tuple[str, int, int]] = set()
     for file in of_newest_runs(files, path):
         for record in file.records(responses=True):
             document, epoch = (file.task, int(record["doc_id"])), int(record.get("epoch", 0))
+            every.add((*document, epoch))
             if epoch < first.get(document, epoch + 1):
                 first[document] = epoch
                 said[document] = dict(enumerate(_responses(record, file)))
                 hashes[document] = str(record.get("doc_hash"))
+    if len(every) > len(said):
+        log.warning(
+            "evalbudget: %s has %d answers to %d documents, and the first to each is scored; have all of "
+            "them scored while they are bought, with --judges of evalbudget lm-eval run",
+            path,
+            len(every),
+            len(said),
+        )
     return models[0], Answers(str(path), said, hashes)
 
 

@@ -25,7 +25,8 @@ Examples:
   evalbudget lm-eval score out/my-model --judges judges.yaml --sampler auto --budget 5x
 
 PATH is what lm-eval wrote with --log_samples: a folder, or one samples_*.jsonl. The model is not asked.
-Without --budget every answer is scored once; with one, answers are scored again where that teaches most.
+Of several answers to a document the first is scored: once without --budget; with one, again where that
+teaches most.
 Every other flag is lm-eval's own: see lm-eval run --help.
 
 """ + codes_for_help(no="", undecided="not known yet, with --until")
