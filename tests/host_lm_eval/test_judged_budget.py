@@ -122,18 +122,18 @@ def test_a_run_that_breaks_off_among_judges_pays_nobody_twice(
         with budgeted(journal=journal, **arguments):
             return evaluate(folder, server.chat_args("writer"))
 
-    whole = run(tmp_path / "whole.jsonl")
+    whole = run(tmp_path / "whole" / "j.jsonl")
     before = server.calls()
     with broken_off(Asking, "_heard", at=5), pytest.raises(KeyboardInterrupt):
-        run(tmp_path / "broken.jsonl")
-    again = run(tmp_path / "broken.jsonl")
+        run(tmp_path / "broken" / "j.jsonl")
+    again = run(tmp_path / "broken" / "j.jsonl")
     assert server.calls() - before == 30 + 30
     assert again["results"]["essays"]["judged,panel"] == whole["results"]["essays"]["judged,panel"]
     assert sorted(readings_of(again)) == sorted(readings_of(whole))
 
     # a finished run is told again from its journal without a call
     calls = server.calls()
-    told = run(tmp_path / "broken.jsonl")
+    told = run(tmp_path / "broken" / "j.jsonl")
     assert server.calls() == calls
     assert told["results"] == again["results"]
 
@@ -142,10 +142,10 @@ def test_a_run_that_breaks_off_among_judges_pays_nobody_twice(
         options = {"judges": judges, "gen_kwargs": {"temperature": 1}, **change}
         folder = write_judged(tmp_path / "changed", options.pop("judges"), n=6, **options)
         with pytest.raises(JournalError, match="judges = "):
-            run(tmp_path / "broken.jsonl")
+            run(tmp_path / "broken" / "j.jsonl")
     slower = [server.judge(name, num_concurrent=1, max_retries=2) for name in NAMES]
     folder = write_judged(tmp_path / "slower", slower, n=6, gen_kwargs={"temperature": 1})
-    assert run(tmp_path / "broken.jsonl")["results"] == again["results"]
+    assert run(tmp_path / "broken" / "j.jsonl")["results"] == again["results"]
     assert server.calls() == calls
 
 
