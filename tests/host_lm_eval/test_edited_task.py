@@ -154,6 +154,7 @@ def test_processes_that_share_a_budget_score_alike(tmp_path: Path) -> None:
         ),
         ({"metric": "wrong"}, "since what differs is: the metric or filter that decides"),
         ({"budget": 72}, "with another budget or sampler, and this run buys its own"),
+        ({"score_range": "0..1"}, "by what settings answers count (--score_range)"),
         ({"seed": 2}, "with another budget or sampler, and this run buys its own"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
@@ -177,7 +178,7 @@ def test_what_is_bought_anew_and_not_gone_on_with_is_said(
     run(
         folder,
         CoinModel(seed=2),
-        **options | {name: edit[name] for name in ("budget", "seed") if name in edit},
+        **options | {name: edit[name] for name in ("budget", "seed", "score_range") if name in edit},
     )
     (told,) = [record.getMessage() for record in caplog.records if "answers" in record.getMessage()]
     assert told.startswith(f"evalbudget: {left} has ")

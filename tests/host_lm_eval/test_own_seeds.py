@@ -126,7 +126,7 @@ def test_a_reply_is_of_the_repeat_whose_seed_was_sent_whoever_failed_beside_it(
     assert len(said) == 20
     for document, answers in said.items():
         assert answers == [
-            (epoch, f"the answer to {own(document, epoch, run='j.jsonl')}") for epoch, _ in answers
+            (epoch, f"the answer to {own(document, epoch, run='j.jsonl 0')}") for epoch, _ in answers
         ]
 
 

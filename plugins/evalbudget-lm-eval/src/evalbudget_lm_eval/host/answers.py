@@ -153,9 +153,10 @@ def raw_metrics(answers: Mapping[int, Sequence[Answered]]) -> dict[tuple[str, st
             raw = by_filter.setdefault(record["filter"], {})
             for metric in record["metrics"]:
                 values = [r.records[i][metric] for r in repeats if metric in r.records[i]]
-                merged, there = values[0], [value for value in values if value is not None]
+                there = [value for value in values if value is not None]
+                merged: Any = there[0] if there else None
                 if len(values) > 1 and hasattr(merged, "merged"):  # more than a number: judges' readings
-                    merged = merged.merged(values)
+                    merged = merged.merged(there)
                 elif len(values) > 1 and there and all(map(is_number, there)):
                     merged = float(np.mean([float(v) for v in there]))
                 raw.setdefault((metric, record["filter"]), []).append(merged)

@@ -59,8 +59,8 @@ class OwnSeeds:
 
     The host sends one seed with all of them. On a server that honours it the answers to all documents draw
     the same random numbers, and their noise does not average out, whatever an interval says. A seed among
-    gen_kwargs stands. The host does not send requests with different gen_kwargs at once: where a seed cannot
-    be added on the way, since requests share a call or have pictures, none is sent.
+    gen_kwargs stands. Where requests share a call, none is sent; nor where they have pictures, since none can
+    be added on the way then, and the host does not send requests with different gen_kwargs at once.
 
     Args:
         lm: the host's model object.
@@ -75,8 +75,7 @@ class OwnSeeds:
 
     def in_request(self, request: Instance) -> dict[str, None]:
         """What the gen_kwargs of a request must have besides."""
-        is_shared = self._differs(request) and (self._lm._batch_size > 1 or len(request.args) > 2)
-        return {"seed": None} if is_shared else {}
+        return {"seed": None} if self._differs(request) and len(request.args) > 2 else {}
 
     @contextmanager
     def sending(self, sent: Sequence[Sent], said: Responses, owners: Owners | None) -> Iterator[None]:
@@ -92,14 +91,13 @@ class OwnSeeds:
 
         def seeded(messages: Any, more: dict[str, Any]) -> dict[str, Any]:
             options = more.get("gen_kwargs")  # which only asks for text have
-            if len(messages) > 1 or options is None or "seed" in options:
+            if options is None or "seed" in options:
                 return more
-            whose = owners.of(messages)
-            answering.set(list(whose))  # the reply is the cell's whose seed is sent, whoever else waits
-            if whose[0] not in own:
-                return more
-            seed = seed_of(self._first, self._run, whose[0], owners.number_of(messages))
-            return {**more, "gen_kwargs": options | {"seed": seed}}
+            whose, seed = owners.of(messages), None
+            if len(messages) == 1:
+                answering.set(list(whose))  # the reply is the cell's whose seed is sent, whoever else waits
+                seed = seed_of(self._first, self._run, whose[0], owners.number_of(messages))
+            return {**more, "gen_kwargs": options | {"seed": seed}} if whose[0] in own else more
 
         def one(messages: Any, **more: Any) -> Any:
             return call(messages, **seeded(messages, more))

@@ -201,7 +201,8 @@ class Asking:
                 if is_api(lm):
                     for position in job.answers:
                         self.begins(position, spec.name)
-            options = options_of_call(spec, lm, spec.name, answers[0].item, answers[0].epoch)
+            first = answers[0]
+            options = options_of_call(spec, lm, spec.name, first.prompt, first.item, first.epoch)
             contexts = [context_for(spec, lm, answer.prompt) for answer in answers]
             return self._keep(job, replies_to(lm, contexts, options))
         except BaseException:

@@ -14,16 +14,18 @@ from evalbudget.book import told_in
 from evalbudget.errors import EvalbudgetError
 from evalbudget.store import Address
 from evalbudget_lm_eval.repeats.book_file import book_path
+from evalbudget_lm_eval.run.record import state_of
 
 _NAMES = {"prompts": "prompts or settings of the task", "score": "the metric or filter that decides"}
 
 
-def left_alone(path: Path, run: Mapping[str, Any]) -> list[str]:
+def left_alone(path: Path, run: Mapping[str, Any], counted: Mapping[str, Any]) -> list[str]:
     """What to say before a run buys anew what an earlier one of these tasks and this model bought in part.
 
     Args:
         path: of this run's record, which does not exist yet; its name begins with those of the tasks.
         run: what must be the same for a record to be gone on with.
+        counted: by what settings answers count as scores.
 
     Returns:
         A sentence about the newest of them; none if there are none.
@@ -31,18 +33,20 @@ def left_alone(path: Path, run: Mapping[str, Any]) -> list[str]:
     tasks = path.name.rsplit("-", 2)[0]
     paths = path.parent.glob(f"{glob.escape(tasks)}-*.jsonl")
     wanted = json.loads(json.dumps(run, default=handle_non_serializable))
-    for other in sorted(paths, key=lambda one: one.stat().st_mtime, reverse=True):
+    for other in sorted((one for one in paths if one.exists()), key=_age, reverse=True):
         try:
             with other.open("rb") as lines:
                 had = json.loads(lines.readline())["settings"]
             if had["model"] != wanted["model"] or had["score"].keys() != wanted["score"].keys():
                 continue
-            readings = told_in(Address(path=book_path(other))).readings
+            readings, counts = told_in(Address(path=book_path(other))).readings, state_of(other)[1]
         except (EvalbudgetError, OSError, ValueError, LookupError, TypeError, AttributeError):
             continue
         if not readings:
             continue
         differ = [_NAMES.get(name, name) for name in _differing(had, wanted)]
+        if counts not in (None, counted):
+            differ.append("by what settings answers count (--score_range)")
         if not differ:
             return [
                 f"{other} has {readings:,} answers of such a run with another budget or sampler, and this "
@@ -53,6 +57,13 @@ def left_alone(path: Path, run: Mapping[str, Any]) -> list[str]:
             f"is: {', '.join(differ)}. If that was no intention, undo it and give the same command again"
         ]
     return []
+
+
+def _age(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def _differing(had: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[str]:

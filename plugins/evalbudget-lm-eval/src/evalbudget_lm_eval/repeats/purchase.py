@@ -94,7 +94,7 @@ class RepeatPurchase:
             self.record.close()
             raise
         self.kept = self.record.of()
-        primed.seeds_of = "" if self.record.path is None else self.record.path.name
+        primed.seeds_of = f"{'' if self.record.path is None else self.record.path.name} {config.seed}"
         self.scoring = scoring_of(primed, config.scorer)
         """How answers are scored."""
         self._free = 0

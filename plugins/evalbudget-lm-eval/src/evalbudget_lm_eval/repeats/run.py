@@ -138,7 +138,7 @@ def run_budgeted(
             raise Foreseen(foreseen(config, primed, money, earlier))
         path = None if config.journal == NO_JOURNAL else _record_path(config, primed.names, run, folder)
         if path is not None and config.journal is None and config.store is None and not path.exists():
-            for said in left_alone(path, run):
+            for said in left_alone(path, run, counted_by(config)):
                 log.warning("evalbudget: %s", said)
         book = RepeatPurchase(
             *(config, primed), scores=scores, path=path, run=run, asks_model=answers is None
