@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from inspect_ai.log import read_eval_log
 from tests.claims import variant
 from tests.host_inspect.worlds import UNWATCHED
 
@@ -15,6 +16,7 @@ from evalbudget.cli.main import cli
 QUIZ = str(Path(__file__).parents[2] / "examples" / "race_quiz.py")
 MODELS = ("--model", "simulated/alder,simulated/elm", "-M", "bernoulli=true")
 TASKS = """
+from anyio import sleep
 from inspect_ai import Epochs, Task, task
 from inspect_ai.dataset import Sample
 from inspect_ai.scorer import Score, accuracy, metric, score_reducer, scorer
@@ -85,6 +87,19 @@ def asks():
 @task
 def failing():
     return made(solver=fails())
+
+@solver
+def stumbles():
+    async def solve(state, generate):
+        await sleep({3: 0.2}.get(state.sample_id, 0.0 if state.sample_id < 3 else 30.0))
+        if state.sample_id == 3:
+            raise RuntimeError("sandbox timeout")
+        return state
+    return solve
+
+@task
+def stumbling():
+    return made(solver=stumbles())
 """
 
 
@@ -117,6 +132,28 @@ def test_samples_that_failed_too_often_for_fail_on_error_are_said(file: str) -> 
     assert done.exit_code == 4
     assert "failing with mockllm/model ended with status error: 4 of 8 samples ended in" in done.stderr
     assert run("eval", f"{file}@failing", *flags[:4], "--no-fail-on-error", *flags[6:]).exit_code == 0
+
+
+def test_what_was_under_way_when_an_error_ended_the_run_is_spent(file: str) -> None:
+    flags = ("--model", "mockllm/model", "--budget", "24", "--display", "plain")
+    done = run("eval", f"{file}@stumbling", *flags)
+    assert done.exit_code == 4
+    (log,) = map(read_eval_log, map(str, Path("logs").glob("*.eval")))
+    begun, scored = len(log.samples or []), sum(bool(sample.scores) for sample in log.samples or [])
+    assert begun > scored + 4
+    text = " ".join(done.stdout.split())
+    assert f"Spent {begun} of 24 scores Stopped by an error; {begun - scored - 1} under way cut off" in text
+    assert f"Readings {scored} of 8 items" in text
+    told = CliRunner().invoke(cli, ["report", "logs", "--json", "-"])
+    (spent,) = json.loads(told.stdout)["spent"]["models"]
+    assert (spent["counted"] + spent["not_counted"], spent["failed"]) == (scored, begun - scored)
+
+
+def test_what_the_log_of_a_broken_run_has_is_in_its_summary(file: str) -> None:
+    done = run("eval", f"{file}@broken", "--model", "mockllm/model", "--budget", "24", "--display", "plain")
+    (log,) = map(read_eval_log, map(str, Path("logs").glob("*.eval")))
+    scored = sum(bool(sample.scores) for sample in log.samples or [])
+    assert f"Readings {scored} of 8 items" in " ".join(done.stdout.split())
 
 
 def test_no_model_is_not_done_and_an_unknown_one_is_refused(file: str) -> None:

@@ -11,6 +11,7 @@ import anyio.to_thread
 from inspect_ai.log import (
     EvalLog,
     EvalLogInfo,
+    EvalSample,
     EvalSampleSummary,
     EvalSpec,
     list_eval_logs,
@@ -90,6 +91,14 @@ def header_of(info: EvalLogInfo) -> EvalLog:
 def holds_paid(location: str) -> bool:
     """Whether a log has samples that were asked anything."""
     return any(sample.model_usage for sample in _summaries(location))
+
+
+def samples_in(location: str) -> list[EvalSample]:
+    """Of a log that is complete; none where there is no log."""
+    try:
+        return read_eval_log(location, resolve_attachments=False).samples or []
+    except FileNotFoundError:
+        return []
 
 
 def is_begun(summary: EvalSampleSummary) -> bool:

@@ -219,7 +219,7 @@ class Diagnosis:
                 failures=purchase.tally.failures,
                 closed=[names[cell.item] for cell in book.sampler.closed],
                 failing=None if book.resumed else failing_items(purchase.journal.readings, names),
-                stop_reason=purchase.stop_reason if purchase.finished else _interrupted(book.cut_off),
+                stop_reason=purchase.stop_reason if purchase.finished else _interrupted(book),
                 bounds=self.bounds,
                 judges=() if weighed is None else weighed.by_epoch.scoring_panel().judges,
                 judged=bool(spec.model_roles) and self.panel is None,
@@ -246,7 +246,9 @@ class Diagnosis:
         return {"unit": book.budget.unit.value, "costs": book.bill.rows, "wasted": book.wasted}
 
 
-def _interrupted(given_up: int) -> str:
-    if not given_up:
-        return "interrupted"
-    return f"interrupted; {given_up:,} under way given up: they may be billed, and count as spent"
+def _interrupted(book: RepeatPurchase) -> str:
+    if book.cut_off:
+        return f"interrupted; {book.cut_off:,} under way given up: they may be billed, and count as spent"
+    if book.broken_off:
+        return f"by an error; {book.broken_off:,} under way cut off: they may be billed, and count as spent"
+    return "interrupted"

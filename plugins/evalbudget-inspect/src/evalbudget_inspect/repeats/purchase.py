@@ -151,6 +151,8 @@ class RepeatPurchase:
         self._spent_on_readings = 0.0
         self.cut_off = 0
         """Samples that were under way at a second Ctrl-C, which may be billed."""
+        self.broken_off = 0
+        """Those that were under way when an error ended the run, which are spent."""
         if config.budget is None:
             self.purchase.stop("no budget given")
 
@@ -253,6 +255,10 @@ class RepeatPurchase:
         self.purchase.promise_at_least(self.bill.most_of_sample)
         if self.purchase.stopped is None and self._free >= max(100, _FREE * self.n_items):
             self.purchase.stop(f"the last {self._free:,} readings cost nothing; give the budget in scores")
+
+    def has_under_way(self, key: Key) -> bool:
+        """Whether the host has this cell, and was not done with it yet."""
+        return key in self._flights
 
     def pays(self, samples: float) -> bool:
         """Pay for what brought nothing, in samples; False, and nothing paid, if it exceeds what is left."""

@@ -23,6 +23,7 @@ from evalbudget import Allocation
 from evalbudget.design import LARGEST
 from evalbudget.errors import EvalbudgetError, InvalidInputError, StoreError
 from evalbudget.repeats import Repeat, Summary
+from evalbudget.run import UNANSWERED
 from evalbudget.shown import shown_logger
 from evalbudget_inspect.host.bill import Account, gave_up, host_price, open_account
 from evalbudget_inspect.host.bill_file import open_bill
@@ -30,9 +31,10 @@ from evalbudget_inspect.host.cached_answers import is_from_cache
 from evalbudget_inspect.host.call_bounds import check_roles
 from evalbudget_inspect.host.chosen_samples import chosen_samples, clusters_of_samples, strata_of_items
 from evalbudget_inspect.host.current_run import Run, at_the_end, current_run, is_cancelled
-from evalbudget_inspect.host.earlier_attempts import paid_for_nothing
+from evalbudget_inspect.host.earlier_attempts import paid_for_nothing, samples_in
 from evalbudget_inspect.host.interrupts import interrupts
 from evalbudget_inspect.host.models_asked import models_asked
+from evalbudget_inspect.host.private import is_cancellation_message
 from evalbudget_inspect.host.questions import digests_to_be
 from evalbudget_inspect.host.reducers import other_than_mean, said_before
 from evalbudget_inspect.host.rewrite import NAME
@@ -185,6 +187,29 @@ class BudgetedSource(SampleSource):
         serving.book.cut_off = interrupts.given_up(spec.eval_id)
         found = self._diagnosis(serving, serving.book)
         return found.summary(spec, self.scores_as, cluster=self._cluster, rows=self._rows)
+
+    def _summary_at_the_end(self, run: Run) -> Summary | None:
+        serving = self._servings.get(run.spec.eval_id)
+        if serving is not None and serving.book is not None and serving.refusal is None:
+            self._take_in_the_rest(run, serving, serving.book)
+        return self._summary(run.spec)
+
+    def _take_in_the_rest(self, run: Run, serving: _Serving, book: RepeatPurchase) -> None:
+        """What is in the log alone: where an error ended the run, the host told of no sample any more."""
+        if book.purchase.finished or interrupts.given_up(run.spec.eval_id):
+            return
+        for sample in samples_in(run.log_location):
+            key = (str(sample.id), sample.epoch)
+            if not book.has_under_way(key):
+                continue
+            cut_off = sample.error is not None and is_cancellation_message(sample.error.message)
+            value, error = (None, UNANSWERED) if cut_off else self._read(serving, sample)
+            if serving.rotation is not None:
+                serving.rotation.observe(sample)
+            attempts = paid_attempts(sample)
+            book.completed(key, value, attempts=attempts, error=error, sample=sample.uuid or "")
+            count_retries(book.purchase.tally, sample)
+            book.broken_off += cut_off
 
     def _diagnosis(self, serving: _Serving, book: RepeatPurchase) -> Diagnosis:
         return Diagnosis(book, serving.rotation, self._bounds(serving), serving.clusters)
@@ -495,7 +520,7 @@ class BudgetedSource(SampleSource):
             pay_by(run.attempt, pays)
         else:
             show_spending(serving.account, f"{spec.task}, {spec.model}")
-        note(spec.task_id, lambda: self._summary(spec))
+        note(spec.task_id, lambda: self._summary_at_the_end(run))
         self._enqueue(serving, keys)
 
     def _about(self, run: Run) -> dict[str, str]:
