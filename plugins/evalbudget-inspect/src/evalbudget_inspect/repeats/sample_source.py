@@ -196,14 +196,17 @@ class BudgetedSource(SampleSource):
 
     def _take_in_the_rest(self, run: Run, serving: _Serving, book: RepeatPurchase) -> None:
         """What is in the log alone: where an error ended the run, the host told of no sample any more."""
-        if book.purchase.finished or interrupts.given_up(run.spec.eval_id):
-            return
+        if book.purchase.finished or interrupts.given_up(run.spec.eval_id) or self.config.store is not None:
+            return  # those who share a store count what this process had when it leaves
         for sample in samples_in(run.log_location):
             key = (str(sample.id), sample.epoch)
             if not book.has_under_way(key):
                 continue
             cut_off = sample.error is not None and is_cancellation_message(sample.error.message)
-            value, error = (None, UNANSWERED) if cut_off else self._read(serving, sample)
+            try:
+                value, error = (None, UNANSWERED) if cut_off else self._read(serving, sample)
+            except InvalidInputError as ex:  # it would have been refused
+                value, error = None, str(ex)
             if serving.rotation is not None:
                 serving.rotation.observe(sample)
             attempts = paid_attempts(sample)
