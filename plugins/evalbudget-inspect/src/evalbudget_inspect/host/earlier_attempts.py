@@ -93,12 +93,13 @@ def holds_paid(location: str) -> bool:
     return any(sample.model_usage for sample in _summaries(location))
 
 
-def samples_in(location: str) -> list[EvalSample]:
-    """Of a log that is complete; none where there is no log."""
+def samples_of_error(location: str) -> list[EvalSample]:
+    """Of a log whose run an error ended; none of another one, or where there is no log."""
     try:
-        return read_eval_log(location, resolve_attachments=False).samples or []
+        log = read_eval_log(location)
     except FileNotFoundError:
         return []
+    return (log.samples or []) if log.status == "error" else []
 
 
 def is_begun(summary: EvalSampleSummary) -> bool:

@@ -31,7 +31,7 @@ from evalbudget_inspect.host.cached_answers import is_from_cache
 from evalbudget_inspect.host.call_bounds import check_roles
 from evalbudget_inspect.host.chosen_samples import chosen_samples, clusters_of_samples, strata_of_items
 from evalbudget_inspect.host.current_run import Run, at_the_end, current_run, is_cancelled
-from evalbudget_inspect.host.earlier_attempts import paid_for_nothing, samples_in
+from evalbudget_inspect.host.earlier_attempts import paid_for_nothing, samples_of_error
 from evalbudget_inspect.host.interrupts import interrupts
 from evalbudget_inspect.host.models_asked import models_asked
 from evalbudget_inspect.host.private import is_cancellation_message
@@ -196,9 +196,9 @@ class BudgetedSource(SampleSource):
 
     def _take_in_the_rest(self, run: Run, serving: _Serving, book: RepeatPurchase) -> None:
         """What is in the log alone: where an error ended the run, the host told of no sample any more."""
-        if book.purchase.finished or interrupts.given_up(run.spec.eval_id) or self.config.store is not None:
+        if book.purchase.finished or self.config.store is not None:
             return  # those who share a store count what this process had when it leaves
-        for sample in samples_in(run.log_location):
+        for sample in samples_of_error(run.log_location):
             key = (str(sample.id), sample.epoch)
             if not book.has_under_way(key):
                 continue
