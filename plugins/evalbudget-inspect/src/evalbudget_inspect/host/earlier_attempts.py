@@ -20,9 +20,12 @@ from inspect_ai.log import (
 )
 
 from evalbudget.errors import InvalidInputError
+from evalbudget.shown import shown_logger
 from evalbudget_inspect.host.attempt_notes import Note, folder_of, read_note, write_note
 from evalbudget_inspect.host.current_run import Run
 from evalbudget_inspect.host.private import is_cancellation_message, read_buffer_recovery_data
+
+logger = shown_logger(__name__)
 
 _BUFFER = 10
 """Samples that the host keeps back at most before it writes them, where the log does not say."""
@@ -94,10 +97,11 @@ def holds_paid(location: str) -> bool:
 
 
 def samples_of_error(location: str) -> list[EvalSample]:
-    """Of a log whose run an error ended; none of another one, or where there is no log."""
+    """Of a log whose run an error ended; none of another one, or where it cannot be read."""
     try:
         log = read_eval_log(location)
-    except FileNotFoundError:
+    except Exception as ex:  # the host raises whatever its zip and JSON readers raise
+        logger.warning("%s cannot be read, so what was under way is not counted: %s", location, ex)
         return []
     return (log.samples or []) if log.status == "error" else []
 

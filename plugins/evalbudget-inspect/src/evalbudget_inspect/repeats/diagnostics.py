@@ -219,7 +219,9 @@ class Diagnosis:
                 failures=purchase.tally.failures,
                 closed=[names[cell.item] for cell in book.sampler.closed],
                 failing=None if book.resumed else failing_items(purchase.journal.readings, names),
-                stop_reason=purchase.stop_reason if purchase.finished else _interrupted(book),
+                stop_reason=_interrupted(book)
+                if book.broken_off or not purchase.finished
+                else purchase.stop_reason,
                 bounds=self.bounds,
                 judges=() if weighed is None else weighed.by_epoch.scoring_panel().judges,
                 judged=bool(spec.model_roles) and self.panel is None,

@@ -196,7 +196,7 @@ class BudgetedSource(SampleSource):
 
     def _take_in_the_rest(self, run: Run, serving: _Serving, book: RepeatPurchase) -> None:
         """What is in the log alone: where an error ended the run, the host told of no sample any more."""
-        if book.purchase.finished or self.config.store is not None:
+        if not book.purchase.outstanding or self.config.store is not None:
             return  # those who share a store count what this process had when it leaves
         for sample in samples_of_error(run.log_location):
             key = (str(sample.id), sample.epoch)
@@ -205,8 +205,8 @@ class BudgetedSource(SampleSource):
             cut_off = sample.error is not None and is_cancellation_message(sample.error.message)
             try:
                 value, error = (None, UNANSWERED) if cut_off else self._read(serving, sample)
-            except InvalidInputError as ex:  # it would have been refused
-                value, error = None, str(ex)
+            except InvalidInputError as ex:  # the run has ended: nothing is refused any more
+                value, error, serving.refusal = None, str(ex), None
             if serving.rotation is not None:
                 serving.rotation.observe(sample)
             attempts = paid_attempts(sample)
