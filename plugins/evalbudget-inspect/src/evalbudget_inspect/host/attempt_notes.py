@@ -39,12 +39,14 @@ class Note:
         held: samples among these that were not asked anything, since the user had pressed Ctrl-C.
         sent_again: by attempt, what calls cost that the provider's client sent again, in samples.
         failed: by attempt, how often its samples failed that were to be tried again and are not in its log.
+        lost: by sample, how often it was asked, where a later attempt could not use its answer.
     """
 
     begun: dict[str, list[str]] = field(default_factory=dict)
     held: list[str] = field(default_factory=list)
     sent_again: dict[str, float] = field(default_factory=dict)
     failed: dict[str, dict[str, int]] = field(default_factory=dict)
+    lost: dict[str, int] = field(default_factory=dict)
 
     @property
     def samples(self) -> int:
@@ -71,6 +73,7 @@ class Note:
         self.held = sorted({*self.held, *other.held})
         self.sent_again |= other.sent_again
         self.failed |= other.failed
+        self.lost |= other.lost
 
 
 def folder_of(location: str) -> str:
@@ -96,6 +99,7 @@ def read_note(folder: str, task_id: str) -> Note:
                 str(attempt): {str(uuid): int(n) for uuid, n in samples.items()}
                 for attempt, samples in note.failed.items()
             },
+            {str(sample): int(n) for sample, n in note.lost.items()},
         )
     except FileNotFoundError:
         return Note()

@@ -30,12 +30,32 @@ from evalbudget.errors import EvalbudgetError
 from evalbudget_inspect.host import bill, sent_again
 from evalbudget_inspect.host.attempt_notes import Attempt, add_to_note, folder_of
 from evalbudget_inspect.host.endings import note_endings
-from evalbudget_inspect.host.host_frames import held_by_caller
+from evalbudget_inspect.host.host_frames import all_held_by_caller, held_by_caller
 from evalbudget_inspect.host.interrupts import interrupts
-from evalbudget_inspect.host.private import EvalSampleSource, get_eval_state, is_cancellation_message
+from evalbudget_inspect.host.private import (
+    EvalSampleSource,
+    PreviousTask,
+    get_eval_state,
+    is_cancellation_message,
+)
 from evalbudget_inspect.host.reducers import spare
 from evalbudget_inspect.host.refusals import show_without_traceback
 from evalbudget_inspect.host.scoring import rotates
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierLog:
+    """The log that a run was told to go on from, whether or not the host hands its samples back.
+
+    Attributes:
+        location: of it; empty if it is in memory only.
+        eval_id: of the attempt that wrote it; empty if unknown.
+        samples: of it, where they are in memory; None: they are read from its location.
+    """
+
+    location: str
+    eval_id: str = ""
+    samples: Sequence[EvalSample] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +67,7 @@ class Run:
         log_location: where its log is written; empty if unknown.
         config: of generation, the model's own and the task's or the command's on top.
         earlier: the log whose samples the host hands back, or these samples; None for a first attempt.
+        goes_on_from: the log that it was told to go on from; None for a first attempt.
         categories: of samples whose metadata holds a ``category``, by id; only where a scorer rotates judges.
         is_ours: a run, a race or an audit of ours, whose samples are waited for after Ctrl-C.
         refusal: why it cannot go on from its earlier attempts; None if it can.
@@ -57,6 +78,7 @@ class Run:
     log_location: str
     config: GenerateConfig
     earlier: str | list[EvalSample] | None = None
+    goes_on_from: EarlierLog | None = None
     categories: Mapping[str, str] = field(default_factory=dict)
     is_ours: bool = False
     refusal: EvalbudgetError | None = None
@@ -133,6 +155,14 @@ def before_eval_sets(prepare: Callable[[str], None]) -> None:
     _before_sets.append(prepare)
 
 
+_earlier_logs: dict[str, EarlierLog] = {}
+
+
+def told_to_go_on(task_id: str, log: EarlierLog) -> None:
+    """Have a task of the run that starts know which log it was told to go on from."""
+    _earlier_logs[task_id] = log
+
+
 _before_runs: list[Callable[[], Awaitable[None]]] = []
 _refusals: dict[str, EvalbudgetError] = {}
 ANY_TASK = ""
@@ -162,7 +192,18 @@ class RunHooks(Hooks):
         starts, failed = getattr(source, "run_starts", None), getattr(source, "attempt_failed", None)
         is_ours = asks_itself(task) or (data.spec.task_registry_name or "").startswith("evalbudget_inspect/")
         refusal = _refusals.pop(data.spec.task_id, _refusals.get(ANY_TASK))
-        run = Run(data.spec, location, config, _earlier(), _categories(task), is_ours, refusal, failed)
+        earlier = _earlier()
+        run = Run(
+            spec=data.spec,
+            log_location=location,
+            config=config,
+            earlier=earlier,
+            goes_on_from=_earlier_logs.get(data.spec.task_id, _as_log(earlier)),
+            categories=_categories(task),
+            is_ours=is_ours,
+            refusal=refusal,
+            attempt_failed=failed,
+        )
         _run.set(run)
         show_without_traceback()
         if task is not None and is_ours and task.epochs_reducer:
@@ -215,6 +256,9 @@ class RunHooks(Hooks):
         bill.close_accounts()
         _leave()
         _refusals.clear()
+        _earlier_logs.clear()
+        for previous in all_held_by_caller(PreviousTask):
+            told_to_go_on(previous.id, _log_of(previous))
         for prepare in _before_runs:
             await prepare()
         for watcher in _watchers:
@@ -225,6 +269,7 @@ class RunHooks(Hooks):
         interrupts.release()
         note_endings(data.logs)
         sent_again.forget_payers()
+        _earlier_logs.clear()
         bill.close_accounts()
         _leave()
         for watcher in _watchers:
@@ -244,6 +289,19 @@ async def _note_failure(run: Run, data: SampleAttemptEnd) -> None:
 def _earlier() -> str | list[EvalSample] | None:
     source = held_by_caller(EvalSampleSource)
     return None if source is None or source.seed is None else source.seed.source
+
+
+def _as_log(earlier: str | list[EvalSample] | None) -> EarlierLog | None:
+    if earlier is None or isinstance(earlier, str):
+        return None if earlier is None else EarlierLog(earlier)
+    return EarlierLog("", samples=earlier)
+
+
+def _log_of(previous: PreviousTask) -> EarlierLog:
+    log, info = previous.log, previous.log_info
+    if info is not None:
+        return EarlierLog(info.name, log.eval.eval_id)
+    return EarlierLog(log.location, log.eval.eval_id, log.samples or [])
 
 
 def _categories(task: Task | None) -> dict[str, str]:

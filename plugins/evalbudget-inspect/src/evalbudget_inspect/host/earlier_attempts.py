@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
+from types import MappingProxyType
 
 import anyio.to_thread
 from inspect_ai.log import (
@@ -22,7 +23,7 @@ from inspect_ai.log import (
 from evalbudget.errors import InvalidInputError
 from evalbudget.shown import shown_logger
 from evalbudget_inspect.host.attempt_notes import Note, folder_of, read_note, write_note
-from evalbudget_inspect.host.current_run import Run
+from evalbudget_inspect.host.current_run import EarlierLog, Run
 from evalbudget_inspect.host.private import is_cancellation_message, read_buffer_recovery_data
 
 logger = shown_logger(__name__)
@@ -52,15 +53,31 @@ async def handed_back(run: Run) -> list[EvalSampleSummary]:
     return await anyio.to_thread.run_sync(_handed_back, run)
 
 
-async def paid_for_nothing(run: Run) -> Note:
+async def not_handed_back(run: Run) -> list[EvalSampleSummary]:
+    """Samples that earlier attempts finished, and that the host does not hand back to this one.
+
+    It hands none back where the task has fewer samples than before. Of logs beside the one that the run goes
+    on from, samples that failed are left out: those that were tried again count what failed before.
+
+    Raises:
+        EvalbudgetError: a log of theirs cannot be read.
+    """
+    return await anyio.to_thread.run_sync(_not_handed_back, run)
+
+
+async def paid_for_nothing(run: Run, lost: Mapping[str, int] = MappingProxyType({})) -> Note:
     """What earlier attempts paid for that is in no log.
 
     Samples that had begun when they were killed or cancelled, those that failed and were to be tried again,
     and calls that were sent again.
 
     No log of the host keeps that once they run again. So it is noted before anything is asked.
+
+    Args:
+        run: that goes on.
+        lost: by sample, how often it was asked, where this attempt cannot use its answer.
     """
-    return await anyio.to_thread.run_sync(_paid_for_nothing, run)
+    return await anyio.to_thread.run_sync(_paid_for_nothing, run, lost)
 
 
 async def paid_for_nothing_of(folder: str, task_id: str) -> Note:
@@ -106,6 +123,11 @@ def samples_of_error(location: str) -> list[EvalSample]:
     return (log.samples or []) if log.status == "error" else []
 
 
+def name_of(summary: EvalSampleSummary) -> str:
+    """Of a sample, the same in all logs that have it."""
+    return summary.uuid or f"{summary.id} {summary.epoch}"
+
+
 def is_begun(summary: EvalSampleSummary) -> bool:
     """Whether a sample was cut off on the way; the host runs it again."""
     return is_cancellation_message(summary.error)
@@ -132,18 +154,54 @@ def _summaries(location: str) -> list[EvalSampleSummary]:
         return []
 
 
-def _paid_for_nothing(run: Run) -> Note:
-    if not run.log_location or run.earlier is None:
+def _not_handed_back(run: Run) -> list[EvalSampleSummary]:
+    log = run.goes_on_from
+    if not run.log_location or log is None:
+        return []
+    handed_back = {name_of(summary) for summary in _handed_back(run)}
+    found: dict[str, EvalSampleSummary] = {}
+    for location in _others(run, log):
+        found |= {name_of(s): s for s in _summaries(location) if s.error is None}
+    found |= {name_of(summary): summary for summary in _samples_of(log) if not is_begun(summary)}
+    return [summary for name, summary in found.items() if name not in handed_back]
+
+
+def _samples_of(log: EarlierLog) -> list[EvalSampleSummary]:
+    if log.samples is None:
+        return _summaries(log.location)
+    return [sample.summary() for sample in log.samples]
+
+
+def _others(run: Run, log: EarlierLog) -> list[str]:
+    """Logs of the attempts before the one whose log this is."""
+    spec, found = run.spec, []
+    for folder in _folders(run):
+        for info in attempts_in(folder, spec.task_id):
+            its = header_of(info).eval
+            if its.task_id == spec.task_id and its.eval_id not in (spec.eval_id, log.eval_id):
+                found.append(info.name)
+    return found
+
+
+def _folders(run: Run) -> list[str]:
+    """Of the logs of a run that goes on."""
+    log = run.goes_on_from
+    return sorted({folder_of(at) for at in (run.log_location, "" if log is None else log.location) if at})
+
+
+def _paid_for_nothing(run: Run, lost: Mapping[str, int]) -> Note:
+    if not run.log_location or run.goes_on_from is None:
         return Note()
     folder, task_id = folder_of(run.log_location), run.spec.task_id
-    folders = {folder} | ({folder_of(run.earlier)} if isinstance(run.earlier, str) else set())
+    folders = _folders(run)
     note = read_note(folder, task_id)
     noted = deepcopy(note)
-    for each in sorted(folders):
+    note.lost |= lost
+    for each in folders:
         note.join(read_note(each, task_id))
-    for each in sorted(folders):
+    for each in folders:
         _add_attempts(note.begun, each, run.spec)
-    handed_back = _begun(_earlier_samples(run)) | _begun(_handed_back(run))
+    handed_back = _begun(_samples_of(run.goes_on_from)) | _begun(_handed_back(run))
     note.begun[_HANDED_BACK] = sorted({*note.begun.get(_HANDED_BACK, ()), *handed_back})
     if note != noted:
         write_note(folder, task_id, note)
@@ -195,4 +253,4 @@ def _planned(spec: EvalSpec) -> int:
 
 
 def _begun(summaries: Sequence[EvalSampleSummary]) -> set[str]:
-    return {s.uuid or f"{s.id} {s.epoch}" for s in summaries if is_begun(s)}
+    return {name_of(s) for s in summaries if is_begun(s)}

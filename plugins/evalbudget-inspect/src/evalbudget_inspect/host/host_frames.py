@@ -32,6 +32,16 @@ def held_as(name: str, kind: type[_T]) -> _T | None:
     return None
 
 
+def all_held_by_caller(kind: type[_T]) -> list[_T]:
+    """As :func:`held_by_caller`, of all such variables and members of lists."""
+    found: list[_T] = []
+    for variables in _variables(sys._getframe(1)):
+        for value in list(variables.values()):
+            members = value if isinstance(value, list) else (value,)
+            found += [member for member in members if isinstance(member, kind)]
+    return found
+
+
 def _variables(frame: FrameType | None) -> Iterator[Mapping[str, object]]:
     while frame is not None:
         yield frame.f_locals

@@ -24,6 +24,7 @@ try:
     from inspect_ai._eval.loader import load_file_tasks as load_file_tasks
     from inspect_ai._eval.loader import load_task_spec as load_task_spec
     from inspect_ai._eval.loader import resolve_previous_tasks as resolve_previous_tasks
+    from inspect_ai._eval.task import PreviousTask as PreviousTask
     from inspect_ai._eval.task.resolved import ResolvedTask as ResolvedTask
     from inspect_ai._eval.task.run import EvalSampleSource as EvalSampleSource
     from inspect_ai._eval.task.util import resolve_task_sample_ids as resolve_task_sample_ids

@@ -16,7 +16,13 @@ from inspect_ai.log import EvalLog, EvalLogInfo, list_eval_logs
 from evalbudget.errors import InvalidInputError
 from evalbudget.shown import shown_logger
 from evalbudget_inspect.host.attempt_notes import folder_of
-from evalbudget_inspect.host.current_run import ANY_TASK, asks_itself, cannot_go_on
+from evalbudget_inspect.host.current_run import (
+    ANY_TASK,
+    EarlierLog,
+    asks_itself,
+    cannot_go_on,
+    told_to_go_on,
+)
 from evalbudget_inspect.host.earlier_attempts import header_of, holds_paid
 from evalbudget_inspect.host.host_frames import held_as, held_by_caller
 from evalbudget_inspect.host.private import (
@@ -99,6 +105,7 @@ def _from_all(task: ResolvedTask, identifier: str, eval_set_id: str, folder: str
     if newest is not None and (named is None or path_of(newest.location) != path_of(named)):
         logger.warning(f"evalbudget: {task.task.name} goes on from {newest.location}, which is paid for")
         previous = resumed_task(task, identifier, newest.location)
+        told_to_go_on(previous.id, EarlierLog(newest.location, newest.eval.eval_id))
         (found,) = resolve_previous_tasks([previous], None, task.model, task.model_roles)
         task = replace(found, sequence=task.sequence)
         named = _goes_on_from(task)

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from inspect_ai.log import EvalSample, EvalSampleSummary
 
 from evalbudget.run import Tally
+from evalbudget_inspect.host.attempt_notes import Note
 from evalbudget_inspect.host.current_run import Run
-from evalbudget_inspect.host.earlier_attempts import handed_back, is_begun
+from evalbudget_inspect.host.earlier_attempts import (
+    handed_back,
+    is_begun,
+    name_of,
+    not_handed_back,
+    paid_for_nothing,
+)
 from evalbudget_inspect.host.readings import PHASE
 from evalbudget_inspect.host.score_values import kind_of
 from evalbudget_inspect.host.scoring import METADATA, SHARE
@@ -17,6 +25,9 @@ from evalbudget_inspect.repeats.resume import PriorCell
 
 NOT_RUN_AGAIN = "failed before and the budget is used up: not run again"
 NOT_RUN = "the budget is used up by what a killed run had begun: not run"
+NOT_PAID = "the budget is used up by what earlier attempts paid for: not run"
+_NAMED = 3
+"""Samples that a message names."""
 
 
 def refuse(metadata: dict[str, Any], why: str = NOT_RUN_AGAIN) -> None:
@@ -26,7 +37,7 @@ def refuse(metadata: dict[str, Any], why: str = NOT_RUN_AGAIN) -> None:
 
 def is_refused(metadata: Mapping[str, Any]) -> bool:
     """Whether a cell is marked so."""
-    return metadata.get(METADATA) in (NOT_RUN_AGAIN, NOT_RUN)
+    return metadata.get(METADATA) in (NOT_RUN_AGAIN, NOT_RUN, NOT_PAID)
 
 
 def paid_attempts(sample: EvalSample) -> int:
@@ -40,13 +51,71 @@ def count_retries(tally: Tally, sample: EvalSample) -> None:
         tally.lose(0.0, kind_of(failed.message), calls=1.0)
 
 
-async def prior_cells(run: Run) -> list[PriorCell]:
-    """The cells of earlier attempts that the host hands back.
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """What earlier attempts left.
+
+    Attributes:
+        samples: that the host hands back, of items of the task.
+        cells: the same, as the purchase knows them.
+        unread: what was paid that is in no log.
+        lost: how often samples were asked whose answers cannot be used, since the task has changed.
+        warning: that says so, where this attempt is the first to find it; empty for none.
+    """
+
+    samples: list[EvalSampleSummary]
+    cells: list[PriorCell]
+    unread: Note
+    lost: int
+    warning: str
+
+
+async def what_is_left(run: Run, items: Collection[str]) -> Earlier:
+    """What earlier attempts left to one that goes on, before it has done anything.
 
     Args:
-        run: that goes on, before it has done anything.
+        run: that goes on.
+        items: of the task.
     """
-    return [_prior(summary) for summary in await handed_back(run)]
+    found = await handed_back(run)
+    samples = [summary for summary in found if str(summary.id) in items]
+    gone = [summary for summary in found if str(summary.id) not in items]
+    left_out = await not_handed_back(run)
+    lost = {name_of(summary): _paid_for(summary) for summary in (*gone, *left_out)}
+    unread = await paid_for_nothing(run, {name: times for name, times in lost.items() if times})
+    used = {name_of(summary) for summary in samples}
+    times = sum(times for name, times in unread.lost.items() if name not in used)
+    return Earlier(
+        samples, [_prior(each) for each in samples], unread, times, _warning(gone, left_out, items)
+    )
+
+
+def _warning(
+    gone: Sequence[EvalSampleSummary], left_out: Sequence[EvalSampleSummary], items: Collection[str]
+) -> str:
+    paid = [summary for summary in (*gone, *left_out) if _paid_for(summary)]
+    if not paid:
+        return ""
+    named = list(dict.fromkeys(str(summary.id) for summary in paid if str(summary.id) not in items))
+    unknown = sum(str(summary.id) not in items for summary in paid)
+    why = []
+    if named:
+        more = ", ..." if len(named) > _NAMED else ""
+        why.append(f"{unknown:,} of samples that the task no longer has ({', '.join(named[:_NAMED])}{more})")
+    if rest := len(paid) - unknown:
+        why.append(
+            f"{rest:,} that inspect does not hand back (it hands back none where the task has fewer samples "
+            "than before, and only those of the log that it goes on from)"
+        )
+    return (
+        f"earlier attempts paid for {len(paid):,} answers that this run cannot use: {' and '.join(why)}. "
+        "They count as spent, and not for the estimate. To use them, stop this run, give the task its "
+        "samples back, and go on from the log that has these answers"
+    )
+
+
+def _paid_for(summary: EvalSampleSummary) -> int:
+    return _prior(summary).attempts
 
 
 def _prior(summary: EvalSampleSummary) -> PriorCell:

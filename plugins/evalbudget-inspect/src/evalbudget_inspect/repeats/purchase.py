@@ -9,10 +9,10 @@ from evalbudget import Budget, Cell, Design, Reading, Sampler
 from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.repeats.estimates import Strata
 from evalbudget.repeats.samplers import JudgeOf, Sample
-from evalbudget.run import RUN_AGAIN, Bill, Flight, Purchase
+from evalbudget.run import RUN_AGAIN, UNANSWERED, Bill, Flight, Purchase
 from evalbudget_inspect.host.readings import ALL_ITEMS, PHASE, STRATUM, STRATUM_ITEMS
 from evalbudget_inspect.repeats.config import Config
-from evalbudget_inspect.repeats.resume import Key, PriorCell, promises
+from evalbudget_inspect.repeats.resume import LOST, Key, PriorCell, promises
 
 if TYPE_CHECKING:  # it brings SQLAlchemy
     from evalbudget.run import SharedPurchase
@@ -133,6 +133,8 @@ class RepeatPurchase:
         self.epochs = epochs if seeded else 0
         self.resumed = False
         """Whether earlier attempts bought cells; in which order is not known."""
+        self.lost = 0
+        """How often earlier attempts asked samples whose answers cannot be used."""
         self.cached = 0
         """Readings whose answers came out of the host's cache."""
         self._attempts = attempts
@@ -163,13 +165,16 @@ class RepeatPurchase:
 
     # what happens
 
-    def begin(self, prior: Sequence[PriorCell] = (), *, begun: int = 0, more: float = 0.0) -> list[Key]:
+    def begin(
+        self, prior: Sequence[PriorCell] = (), *, begun: int = 0, more: float = 0.0, lost: int = 0
+    ) -> list[Key]:
         """Take over what the host starts by itself and what an earlier attempt paid for.
 
         Args:
             prior: cells that the host hands back.
             begun: samples that had begun when earlier attempts ended: all that they may have cost is spent.
             more: what else they paid for that is in no log, in samples.
+            lost: how often they asked samples whose answers cannot be used here.
 
         Returns:
             Keys the host does not start by itself and must be given, in order.
@@ -186,12 +191,13 @@ class RepeatPurchase:
                         f"sample {known.key[0]!r}, epoch {known.key[1]} of the log to go on with: {ex}; "
                         "restore the log, or begin another run"
                     ) from ex
-        self.resumed = bool(prior)
+        self.resumed = bool(prior or lost)
+        self.lost = lost
         promised = dict.fromkeys((*seeds, *others), 0.0)  # in money the bill decides, call by call
         if self.bill is None:
-            unread = begun * self._attempts + more
-            if unread:
-                self.purchase.pay(min(unread, self.purchase.ledger.free))
+            for paid, why in ((lost, LOST), (begun * self._attempts + more, UNANSWERED)):
+                if paid:
+                    self.purchase.pay(min(paid, self.purchase.ledger.free), why)
             cells = [(key, earlier.get(key)) for key in (*seeds, *others)]
             promised, self._refused = promises(cells, attempts=self._attempts, free=self.purchase.ledger.free)
         self._failed_before = {known.key for known in earlier.values() if known.errored}

@@ -31,7 +31,7 @@ from evalbudget_inspect.host.cached_answers import is_from_cache
 from evalbudget_inspect.host.call_bounds import check_roles
 from evalbudget_inspect.host.chosen_samples import chosen_samples, clusters_of_samples, strata_of_items
 from evalbudget_inspect.host.current_run import Run, at_the_end, current_run, is_cancelled
-from evalbudget_inspect.host.earlier_attempts import paid_for_nothing, samples_of_error
+from evalbudget_inspect.host.earlier_attempts import samples_of_error
 from evalbudget_inspect.host.interrupts import interrupts
 from evalbudget_inspect.host.models_asked import models_asked
 from evalbudget_inspect.host.private import is_cancellation_message
@@ -48,13 +48,14 @@ from evalbudget_inspect.judges.dealing import Rotation, Seat, Turn
 from evalbudget_inspect.repeats.config import Config
 from evalbudget_inspect.repeats.diagnostics import Diagnosis, outcome
 from evalbudget_inspect.repeats.earlier_log import (
+    NOT_PAID,
     NOT_RUN,
     NOT_RUN_AGAIN,
     count_retries,
     is_refused,
     paid_attempts,
-    prior_cells,
     refuse,
+    what_is_left,
 )
 from evalbudget_inspect.repeats.identical_repeats import identical_repeats, repeats_were_identical
 from evalbudget_inspect.repeats.kept_generation import KeptGenerations
@@ -344,7 +345,7 @@ class BudgetedSource(SampleSource):
         serving = await self._serving()
         key = (str(state.sample_id), state.epoch)
         if not _allocation(serving).may_run(key):
-            refuse(state.metadata, NOT_RUN_AGAIN if _allocation(serving).failed_before(key) else NOT_RUN)
+            refuse(state.metadata, _why_not_run(_allocation(serving), key))
             state.completed = True
             return
         await self._in_turn(serving, key)
@@ -479,8 +480,10 @@ class BudgetedSource(SampleSource):
         questions = digests_to_be(map(self._sample, items)) if config.variances is not None else None
         for strange in config.strange_variances([spec.task.rpartition("/")[2]], questions or {}):
             logger.warning(strange)
-        prior = await prior_cells(run)
-        unread = await paid_for_nothing(run)
+        earlier = await what_is_left(run, set(items))
+        prior = earlier.cells
+        if earlier.warning:
+            logger.warning(earlier.warning)
         serving.account = self._account(run, serving, len(items))
         serving.rotation = self._rotation(items, epochs, spec.model)
         if serving.rotation is not None:
@@ -509,7 +512,8 @@ class BudgetedSource(SampleSource):
             for cell in prior:
                 if not cell.errored:
                     serving.kept.expect(*cell.key)
-        keys = book.begin(prior, begun=unread.samples, more=unread.more)
+        unread = earlier.unread
+        keys = book.begin(prior, begun=unread.samples, more=unread.more, lost=earlier.lost)
         serving.book = book
         serving.seen.count += book.purchase.tally.readings  # of other processes too
         serving.tried = bool(prior) or serving.seen.count > 0
@@ -682,6 +686,12 @@ class BudgetedSource(SampleSource):
         warning = repeats_were_identical(purchase.journal.readings, self.config.repeat)
         if warning is not None:
             logger.warning(warning)
+
+
+def _why_not_run(book: RepeatPurchase, key: Key) -> str:
+    if book.failed_before(key):
+        return NOT_RUN_AGAIN
+    return NOT_PAID if book.lost else NOT_RUN
 
 
 def _allocation(serving: _Serving) -> RepeatPurchase:
