@@ -9,15 +9,20 @@ from typing import Any
 
 import pytest
 from inspect_ai import eval_retry, eval_set
-from inspect_ai.log import EvalLog, read_eval_log
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.log import EvalLog, EvalSampleSummary, read_eval_log
+from tests.claims import variant
 from tests.host_inspect.race_tasks import QUIET
 from tests.host_inspect.worlds import entry_of
 
 from evalbudget.run import UNANSWERED
+from evalbudget_inspect.host.questions import asks_else, is_judged_else
+from evalbudget_inspect.host.refusals import take_refusals
 from evalbudget_inspect.repeats.earlier_log import NOT_PAID, is_refused
 from evalbudget_inspect.repeats.resume import LOST
 
 BUDGET, STOP = 24, 10
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
 
 TASK_FILE = """
 import json
@@ -78,11 +83,12 @@ class World:
             json.dumps({"samples": self.samples, "scorers": self.scorers, "stops": self.stops})
         )
 
-    def first(self, budget: int | str = BUDGET, **arguments: Any) -> EvalLog:
+    def first(self, budget: int | str = BUDGET, log_format: Any = "eval", **arguments: Any) -> EvalLog:
         """A run that ends early, with an error."""
         self.write()
         given = {"task": str(self.folder / "task.py"), "budget": budget, **arguments}
-        log = self._run("evalbudget_inspect/budgeted", task_args=given, fail_on_error=True, max_samples=1)
+        options: dict[str, Any] = {"fail_on_error": True, "max_samples": 1, "log_format": log_format}
+        log = self._run("evalbudget_inspect/budgeted", task_args=given, **options)
         assert (log.status, self.calls) == ("error", STOP)
         return log
 
@@ -196,3 +202,115 @@ def test_an_eval_set_pays_for_samples_it_lost(world: World, tmp_path: Path) -> N
     assert whole().status == "error"
     del world.samples[2]
     _spent_well(world, whole())
+
+
+def _refused(world: World, log: EvalLog, *, asked: int = STOP) -> str:
+    """Why a run was refused before it asked anything."""
+    assert (log.status, world.calls) == ("error", asked)
+    (reason,) = {str(refusal) for refusal in take_refusals()}
+    return reason
+
+
+@pytest.mark.parametrize("sampler", ["uniform", "sample"])
+@pytest.mark.parametrize("change", ["edited", "swapped"])
+def test_answers_to_other_questions_are_not_pooled(change: str, sampler: str, world: World) -> None:
+    first = world.first(sampler=sampler)
+    before = [dict(sample) for sample in world.samples]
+    if change == "edited":
+        for sample in world.samples:
+            sample["input"] += " Please."
+    else:
+        world.samples[0]["id"], world.samples[5]["id"] = "q5", "q0"
+    second = world.again(first)
+    reason = _refused(world, second)
+    assert "samples that earlier attempts answered ask something else now (q0, " in reason
+    assert "begin another run in another log folder" in reason
+    world.samples = before
+    done = world.again(second)  # the remedy: what was bought is still there
+    _spent_well(world, done)
+    assert LOST not in entry_of(done)["failures"]
+
+
+def test_a_corrected_target_is_warned_of(world: World, warnings_of_plugin: list[str]) -> None:
+    first = world.first(sampler="uniform")
+    world.samples[0]["target"] = "D"
+    done = world.again(first)
+    _spent_well(world, done)
+    (said,) = [text for text in warnings_of_plugin if "another target" in text]
+    assert "(q0)" in said
+    assert "does not score their answers again" in said
+
+
+@pytest.mark.parametrize("scorers", [["sc2"], ["sc2", "sc"]], ids=["renamed", "another first"])
+def test_scores_by_another_name_are_told(scorers: list[str], world: World) -> None:
+    first = world.first(sampler="uniform")
+    world.scorers = scorers
+    second = world.again(first)
+    reason = _refused(world, second)
+    assert "has a score from 'sc2', which decides here: they were scored by 'sc'" in reason
+    assert "no-score" not in reason
+    third = world.again(second)
+    assert "has a score from 'sc2'" in _refused(world, third)
+    world.scorers = ["sc", *({*scorers} - {"sc"})] if len(scorers) > 1 else ["sc"]
+    done = world.again(third)
+    _spent_well(world, done)
+
+
+SAME: dict[str, dict[str, Any]] = {
+    "long": {"input": "word " * 4000},
+    "messages": {
+        "input": [
+            {"role": "system", "content": "Be good."},
+            {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]},
+        ]
+    },
+    "embedded": {"input": f"data:image/png;base64,{PIXEL}"},
+    "image": {
+        "input": [
+            {
+                "role": "user",
+                "content": [
+                    {"type": "text", "text": "What is it?"},
+                    {"type": "image", "image": f"data:image/png;base64,{PIXEL}"},
+                ],
+            }
+        ]
+    },
+    "several targets": {"target": ["a", "b"]},
+}
+
+
+@pytest.mark.parametrize("kind", list(SAME))
+@pytest.mark.parametrize("log_format", ["eval", variant("json")])
+def test_what_was_not_edited_goes_on(
+    kind: str, log_format: Any, world: World, warnings_of_plugin: list[str]
+) -> None:
+    for sample in world.samples:
+        sample |= SAME[kind]
+    first = world.first(sampler="uniform", log_format=log_format)
+    done = world.again(first, log_format=log_format)
+    _spent_well(world, done)
+    assert LOST not in entry_of(done)["failures"]
+    assert not [text for text in warnings_of_plugin if "earlier attempts" in text]
+
+
+def test_choices_in_another_order_are_the_same_question() -> None:
+    shuffled = MemoryDataset([Sample(id="q", input="Which?", choices=["x", "y", "z"], target="B")])
+    logged = EvalSampleSummary(id="q", epoch=1, input="Which?", choices=["x", "y", "z"], target="B")
+    for seed in range(5):
+        shuffled.shuffle_choices(seed)
+        assert not asks_else(logged, shuffled[0])
+        assert not is_judged_else(logged, shuffled[0])
+    assert asks_else(logged, Sample(id="q", input="Which?", choices=["x", "y", "w"], target="B"))
+    assert is_judged_else(logged, Sample(id="q", input="Which?", choices=["x", "y", "z"], target="C"))
+
+
+@pytest.mark.parametrize("fewer", [False, True], ids=["the same task", "one sample fewer"])
+def test_a_retry_elsewhere_goes_on_with_the_bill(fewer: bool, world: World, tmp_path: Path) -> None:
+    (tmp_path / "prices.yaml").write_text("simulated/*: {call: 0.001, input: 0, output: 0, max_output: 100}")
+    first = world.first(budget=f"${BUDGET / 1000}", sampler="uniform", prices=str(tmp_path / "prices.yaml"))
+    if fewer:
+        del world.samples[2]
+    done = world.again(first, log_dir=str(tmp_path / "elsewhere"))
+    assert world.calls <= BUDGET
+    assert entry_of(done)["spent"] == pytest.approx(BUDGET / 1000)

@@ -36,11 +36,12 @@ def open_bill(run: Run, cap: Budget, tariff: Tariff, *, risk: float) -> Bill:
     key = run.spec.task_id
     path = bill_path(folder_of(run.log_location), key)
     earlier = None
-    if isinstance(run.earlier, str):
-        earlier = bill_path(folder_of(run.earlier), key)
-        if not earlier.exists() and not path.exists() and holds_paid(run.earlier):
+    log = run.goes_on_from
+    if log is not None and log.location:
+        earlier = bill_path(folder_of(log.location), key)
+        if not earlier.exists() and not path.exists() and holds_paid(log.location):
             raise BudgetError(
-                f"this run goes on from {run.earlier}, and the bill of what it paid is not beside it "
+                f"this run goes on from {log.location}, and the bill of what it paid is not beside it "
                 f"({earlier}). Put it back, or begin anew"
             )
     return _begun(path, cap, tariff, risk, earlier)

@@ -13,6 +13,8 @@ from evalbudget.backtest import digest_of
 _TEXT = 1000  # characters; the core keeps fewer
 _CUT = "(content truncated)"
 """How the host ends a text of which its summaries keep the beginning, about 5,000 characters."""
+_ELSEWHERE = ("attachment://", "<base64-data-removed>")
+"""What the host writes in place of data, which it keeps beside the text, or not at all."""
 
 
 def text_of(summary: EvalSampleSummary) -> str:
@@ -33,10 +35,39 @@ def digests_of(samples: Iterable[EvalSampleSummary]) -> dict[str, str]:
 
 def digests_to_be(samples: Iterable[Sample]) -> dict[str, str]:
     """The same of samples of a task, as a log will have it."""
-    return digests_of(
-        EvalSampleSummary(id=s.id or "", epoch=1, input=s.input, choices=s.choices, target=s.target)
-        for s in samples
+    return digests_of(map(_to_be, samples))
+
+
+def asks_else(summary: EvalSampleSummary, sample: Sample) -> bool:
+    """Whether a sample of a log surely asked another question than a task's sample does.
+
+    As far as summaries tell: they have the beginning of long texts, and of media only the kind.
+    """
+    logged, planned = _question(summary), _question(_to_be(sample))
+    return logged is not None and planned is not None and logged != planned
+
+
+def is_judged_else(summary: EvalSampleSummary, sample: Sample) -> bool:
+    """Whether a sample of a log had another right answer than a task's sample, which asks the same, has."""
+    return _right(summary) != _right(_to_be(sample))
+
+
+def _to_be(sample: Sample) -> EvalSampleSummary:
+    """What the summary of a sample will be."""
+    return EvalSampleSummary(
+        id=sample.id or "", epoch=1, input=sample.input, choices=sample.choices, target=sample.target
     )
+
+
+def _question(summary: EvalSampleSummary) -> list[str] | None:
+    """All messages, and choices in whatever order; None where a log may keep a part of it elsewhere."""
+    question = [*_said(summary), *sorted(summary.choices or [])]
+    return None if any(mark in part for part in question for mark in _ELSEWHERE) else question
+
+
+def _said(summary: EvalSampleSummary) -> list[str]:
+    asked = summary.input
+    return [asked] if isinstance(asked, str) else [f"{m.role}: {m.text}" for m in asked]
 
 
 def _digest(summary: EvalSampleSummary) -> str:
@@ -44,9 +75,7 @@ def _digest(summary: EvalSampleSummary) -> str:
 
     A text that the summary cuts short is told from another one by its right answer as well.
     """
-    asked = summary.input
-    said = [asked] if isinstance(asked, str) else [f"{m.role}: {m.text}" for m in asked]
-    question = [*said, *sorted(summary.choices or [])]
+    question = [*_said(summary), *sorted(summary.choices or [])]
     if any(part.endswith(_CUT) for part in question):
         question.append(str(_right(summary)))
     return digest_of(question[0] if len(question) == 1 else question, _right(summary))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from inspect_ai.dataset import Sample
 from inspect_ai.log import EvalSample, EvalSampleSummary
 
+from evalbudget.errors import InvalidInputError
 from evalbudget.run import Tally
 from evalbudget_inspect.host.attempt_notes import Note
 from evalbudget_inspect.host.current_run import Run
@@ -18,6 +20,7 @@ from evalbudget_inspect.host.earlier_attempts import (
     not_handed_back,
     paid_for_nothing,
 )
+from evalbudget_inspect.host.questions import asks_else, is_judged_else
 from evalbudget_inspect.host.readings import PHASE
 from evalbudget_inspect.host.score_values import kind_of
 from evalbudget_inspect.host.scoring import METADATA, SHARE
@@ -90,22 +93,72 @@ async def what_is_left(run: Run, items: Collection[str]) -> Earlier:
     )
 
 
+def refuse_other_task(
+    samples: Sequence[EvalSampleSummary], task_sample: Callable[[str], Sample], score: str
+) -> list[str]:
+    """Refuse to go on where answers of earlier attempts are to other questions, or scored by other scorers.
+
+    Args:
+        samples: that the host hands back, of items of the task.
+        task_sample: the task's own sample of an id.
+        score: name of the scorer that decides.
+
+    Returns:
+        What to warn of.
+
+    Raises:
+        InvalidInputError: the task is another one now.
+    """
+    answered = [s for s in samples if s.error is None and not is_refused(s.metadata)]
+    changed = _ids_of(s for s in answered if asks_else(s, task_sample(str(s.id))))
+    if changed:
+        raise InvalidInputError(
+            f"{len(changed):,} of the {len(_ids_of(answered)):,} samples that earlier attempts answered ask "
+            f"something else now ({_listed(changed)}), and their answers are none to the new questions. Give "
+            "the task their input and choices back (where it makes them at random: fix its seed), or begin "
+            "another run in another log folder"
+        )
+    scored = [s for s in answered if s.scores]
+    if scored and not any(score in (s.scores or {}) for s in scored):
+        names = dict.fromkeys(name for s in scored for name in s.scores or {})
+        raise InvalidInputError(
+            f"none of the {len(scored):,} samples that earlier attempts scored has a score from {score!r}, "
+            f"which decides here: they were scored by {' and '.join(map(repr, names))}. Give that scorer its "
+            "name, and its place before other scorers, back; or begin another run in another log folder"
+        )
+    judged = _ids_of(s for s in answered if is_judged_else(s, task_sample(str(s.id))))
+    if not judged:
+        return []
+    return [
+        f"{len(judged):,} samples that earlier attempts answered have another target now "
+        f"({_listed(judged)}); inspect does not score their answers again, and their scores stand as they "
+        "are. To judge all by the new targets, begin another run in another log folder"
+    ]
+
+
+def _ids_of(samples: Iterable[EvalSampleSummary]) -> list[str]:
+    return list(dict.fromkeys(str(summary.id) for summary in samples))
+
+
+def _listed(ids: Sequence[str]) -> str:
+    return ", ".join(ids[:_NAMED]) + (", ..." if len(ids) > _NAMED else "")
+
+
 def _warning(
     gone: Sequence[EvalSampleSummary], left_out: Sequence[EvalSampleSummary], items: Collection[str]
 ) -> str:
     paid = [summary for summary in (*gone, *left_out) if _paid_for(summary)]
     if not paid:
         return ""
-    named = list(dict.fromkeys(str(summary.id) for summary in paid if str(summary.id) not in items))
+    named = _ids_of(summary for summary in paid if str(summary.id) not in items)
     unknown = sum(str(summary.id) not in items for summary in paid)
     why = []
     if named:
-        more = ", ..." if len(named) > _NAMED else ""
-        why.append(f"{unknown:,} of samples that the task no longer has ({', '.join(named[:_NAMED])}{more})")
+        why.append(f"{unknown:,} of samples that the task no longer has ({_listed(named)})")
     if rest := len(paid) - unknown:
         why.append(
-            f"{rest:,} that inspect does not hand back (it hands back none where the task has fewer samples "
-            "than before, and only those of the log that it goes on from)"
+            f"{rest:,} that inspect does not hand back (it hands back those of the log that it goes on from, "
+            "and none where the number of samples has changed, unless samples with ids were added)"
         )
     return (
         f"earlier attempts paid for {len(paid):,} answers that this run cannot use: {' and '.join(why)}. "

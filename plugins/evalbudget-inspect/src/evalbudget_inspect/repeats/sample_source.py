@@ -55,6 +55,7 @@ from evalbudget_inspect.repeats.earlier_log import (
     is_refused,
     paid_attempts,
     refuse,
+    refuse_other_task,
     what_is_left,
 )
 from evalbudget_inspect.repeats.identical_repeats import identical_repeats, repeats_were_identical
@@ -88,6 +89,7 @@ class _Serving:
     tried: bool = False
     passed_on: anyio.Event = field(default_factory=anyio.Event)
     refusal: EvalbudgetError | None = None
+    handed_back: set[str] = field(default_factory=set)
     kept: KeptGenerations = field(default_factory=KeptGenerations)
     inputs: dict[str, str | list[ChatMessage]] = field(default_factory=dict)
     seen: Seen = field(default_factory=Seen)
@@ -482,6 +484,9 @@ class BudgetedSource(SampleSource):
             logger.warning(strange)
         earlier = await what_is_left(run, set(items))
         prior = earlier.cells
+        serving.handed_back = {sample.uuid for sample in earlier.samples if sample.uuid}
+        for warning in refuse_other_task(earlier.samples, self._sample, self._score):
+            logger.warning(warning)
         if earlier.warning:
             logger.warning(earlier.warning)
         serving.account = self._account(run, serving, len(items))
@@ -653,6 +658,8 @@ class BudgetedSource(SampleSource):
         score: Score | None = (sample.scores or {}).get(self._score)
         if score is None and was_unpaid(sample):
             return None, UNPAID
+        if score is None and sample.error is None and sample.uuid in serving.handed_back:
+            return None, f"no score from {self._score!r} in an earlier attempt"
         if score is None and sample.error is None and not serving.scoring:
             refusal = InvalidInputError(
                 "scoring is switched off (--no-score), so there are no scores to budget; drop --no-score"
