@@ -15,11 +15,10 @@ from tests.claims import variant
 from tests.host_inspect.race_tasks import QUIET
 from tests.host_inspect.worlds import entry_of
 
-from evalbudget.run import UNANSWERED
+from evalbudget.run import LOST, UNANSWERED
 from evalbudget_inspect.host.questions import asks_else, is_judged_else
 from evalbudget_inspect.host.refusals import take_refusals
 from evalbudget_inspect.repeats.earlier_log import NOT_PAID, is_refused
-from evalbudget_inspect.repeats.resume import LOST
 
 BUDGET, STOP = 24, 10
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="

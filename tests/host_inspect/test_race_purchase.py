@@ -7,6 +7,7 @@ import pytest
 
 from evalbudget.races._config import RaceConfig
 from evalbudget.races._purchase import Asked, KnownCell, RacePurchase
+from evalbudget.run import LOST
 
 ITEMS = [f"i{k}" for k in range(20)]
 ARMS = ["a", "b", "c"]
@@ -136,3 +137,11 @@ def test_an_absent_arm_counts_until_it_is_asked_for() -> None:
     more.replay({1: [KnownCell(a.key, _score(a), 1) for a in done if a.arm == 1][:5]})
     assert {asked.arm for asked in _play(more, 0)} == {0, 2}
     assert more.sampler.n_read(1) == 5
+
+
+def test_answers_to_items_that_are_gone_are_paid_for() -> None:
+    race = _race(40)
+    race.replay({0: [KnownCell((f"gone-{k}", 1), 0.5, 2) for k in range(5)]})
+    done = _play(race, 0)
+    assert (len(done), race.purchase.ledger.spent) == (30, 40)
+    assert race.lanes[0].tally.failures == {LOST: 10}

@@ -11,7 +11,7 @@ from evalbudget import Budget, Cell, Design, Reading, Request
 from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.races._config import RaceConfig
 from evalbudget.races.prediction import FactorModel
-from evalbudget.run import RUN_AGAIN, UNANSWERED, USED_UP, Bill, Flight, Purchase, Tally
+from evalbudget.run import LOST, RUN_AGAIN, UNANSWERED, USED_UP, Bill, Flight, Purchase, Tally
 
 Key = tuple[str, int]
 """Item id, and epoch as hosts count, from 1."""
@@ -183,6 +183,8 @@ class RacePurchase:
     ) -> set[tuple[int, Key]]:
         """Take over what earlier attempts paid for, arm by arm.
 
+        Answers to items that the race no longer has are paid for, and teach nothing.
+
         What was cut off runs again only if the budget pays for it on top of what it may have cost then.
 
         Args:
@@ -197,7 +199,7 @@ class RacePurchase:
             (arm, cell)
             for arm, own in known.items()
             for cell in sorted(own, key=lambda c: c.key[1])
-            if cell.key in self._index or (cell.key[0], 1) in self._index
+            if self._has(cell)
         ]
         if self._cost_of is not None:  # call by call the bill decides what runs again
             for arm, cell in cells:
@@ -205,7 +207,9 @@ class RacePurchase:
                 self._replay(arm, cell)
             return set()
         unread = unread or {}
-        free = self.purchase.ledger.free - sum(unread.values()) - sum(cell.attempts for _, cell in cells)
+        gone = {arm: sum(c.attempts for c in own if not self._has(c)) for arm, own in known.items()}
+        free = self.purchase.ledger.free - sum(unread.values()) - sum(gone.values())
+        free -= sum(cell.attempts for _, cell in cells)
         left_out: set[tuple[int, Key]] = set()
         for arm, cell in cells:
             if cell.again and self.attempts > free + 1e-9:
@@ -214,9 +218,15 @@ class RacePurchase:
                 continue
             free -= self.attempts * cell.again
             self._replay(arm, cell)
-        for arm, cost in unread.items():
-            self.pay(arm, min(cost, self.purchase.ledger.free))
+        for costs, why in ((gone, LOST), (unread, UNANSWERED)):
+            for arm, cost in costs.items():
+                if cost:
+                    self.pay(arm, min(cost, self.purchase.ledger.free), why)
         return left_out
+
+    def _has(self, cell: KnownCell) -> bool:
+        """Whether an answer is to an item of this race."""
+        return cell.key in self._index or (cell.key[0], 1) in self._index
 
     def _replay(self, arm: int, cell: KnownCell) -> None:
         lane = self.lanes[arm]

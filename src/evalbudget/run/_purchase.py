@@ -24,6 +24,9 @@ USED_UP = "budget used up"
 RUN_AGAIN = "run again by an operator: its first score counts"
 """Why a call that brought a score is not read."""
 
+LOST = "answers of earlier attempts that this one cannot use"
+"""Why calls that were spent brought nothing that is read: the task is another one now."""
+
 
 @dataclass(slots=True)
 class Flight:

@@ -193,12 +193,15 @@ class RunHooks(Hooks):
         is_ours = asks_itself(task) or (data.spec.task_registry_name or "").startswith("evalbudget_inspect/")
         refusal = _refusals.pop(data.spec.task_id, _refusals.get(ANY_TASK))
         earlier = _earlier()
+        log = _as_log(earlier)
+        if log is None or not log.location:  # the host tries a task again within a run, from its newest log
+            log = _earlier_logs.get(data.spec.task_id, log)
         run = Run(
             spec=data.spec,
             log_location=location,
             config=config,
             earlier=earlier,
-            goes_on_from=_earlier_logs.get(data.spec.task_id, _as_log(earlier)),
+            goes_on_from=log,
             categories=_categories(task),
             is_ours=is_ours,
             refusal=refusal,

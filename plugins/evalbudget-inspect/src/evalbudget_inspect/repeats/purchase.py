@@ -9,10 +9,10 @@ from evalbudget import Budget, Cell, Design, Reading, Sampler
 from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.repeats.estimates import Strata
 from evalbudget.repeats.samplers import JudgeOf, Sample
-from evalbudget.run import RUN_AGAIN, UNANSWERED, Bill, Flight, Purchase
+from evalbudget.run import LOST, RUN_AGAIN, UNANSWERED, Bill, Flight, Purchase
 from evalbudget_inspect.host.readings import ALL_ITEMS, PHASE, STRATUM, STRATUM_ITEMS
 from evalbudget_inspect.repeats.config import Config
-from evalbudget_inspect.repeats.resume import LOST, Key, PriorCell, promises
+from evalbudget_inspect.repeats.resume import Key, PriorCell, promises
 
 if TYPE_CHECKING:  # it brings SQLAlchemy
     from evalbudget.run import SharedPurchase

@@ -7,9 +7,6 @@ from dataclasses import dataclass
 
 Key = tuple[str, int]  # (sample id, epoch as the host counts, from 1)
 
-LOST = "answers of earlier attempts that this one cannot use"
-"""Why calls that were spent brought nothing that is read: the task is another one now."""
-
 
 @dataclass(frozen=True, slots=True)
 class PriorCell:
