@@ -201,3 +201,11 @@ class ModelDraws:
     def exhausted(self) -> bool:
         """Whether nothing is left to draw."""
         return self.value.size == self.pool
+
+    @property
+    def drawn_evenly(self) -> bool:
+        """Whether each draw was as likely to be any of the items left as another one."""
+        if self.chances is None:
+            return True
+        of_each = self.chances.propensity * (self.pool - np.arange(self.value.size))
+        return bool(np.allclose(of_each, 1.0, rtol=0.0, atol=1e-6))

@@ -255,9 +255,8 @@ def _as_sample(estimate: Estimate, *at_worst: Estimate) -> dict[str, Any]:
     own = estimate.confidence_interval(LEVEL)
     lower, upper = _finite(own.low), _finite(own.high)
     if lower is not None and at_worst:
-        lowest, highest = at_worst
-        lower = _finite(lowest.confidence_interval(LEVEL).low)
-        upper = _finite(highest.confidence_interval(LEVEL).high)
+        ends = [own, *(estimate.confidence_interval(LEVEL) for estimate in at_worst)]
+        lower, upper = min(end.low for end in ends), max(end.high for end in ends)
     reason = None
     if lower is None:
         reason = f"{estimate.n} items read: an interval needs {FEWEST_ITEMS} or more"

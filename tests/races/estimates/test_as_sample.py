@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,14 +11,27 @@ from scipy.stats import t as student
 from tests.claims import binomial_claim, pinned, replications
 from tests.races.estimates.drawn import bernoulli, draw
 
+from evalbudget import Allocation
 from evalbudget.estimate import Coverage, Random, Validity
-from evalbudget.races.estimates import as_sample
+from evalbudget.races._draws import Chances, ModelDraws
+from evalbudget.races.estimates import as_sample, benchmark_mean
+from evalbudget.repeats.estimates import ItemReadings, mean_over_sampled_items
+from evalbudget.statistics._bounds import FloatArray
+from evalbudget.statistics._exact_share import exact_share
 
 NOTHING = np.full(60, 0.5)
 
 
+def one_by_one(scores: FloatArray, n_drawn: int, seed: int = 0, q: FloatArray | None = None) -> ModelDraws:
+    """Draws with chances of their own; by default these turn out the same for all items."""
+    N = scores.size
+    plain = draw(scores, np.zeros(N), n_drawn, seed=seed)
+    chances = Chances.of(np.full(N, 0.3), np.full(N, 1.0 / N) if q is None else q, plain.item)
+    return replace(plain, chances=chances)
+
+
 def test_without_predictions_against_the_textbook() -> None:
-    scores = bernoulli(0.7, 60, 1)
+    scores = np.random.default_rng(1).random(60)
     found = as_sample(draw(scores, NOTHING, 25, seed=2))
     read = scores[np.random.default_rng(2).permutation(60)[:25]]
     error = read.std(ddof=1) / math.sqrt(25)
@@ -30,6 +44,65 @@ def test_without_predictions_against_the_textbook() -> None:
     )
     assert (found.validity, found.coverage) == (Validity.FIXED_N, Coverage.EACH)
     assert found.random == {Random.ITEMS, Random.REPEATS}
+
+
+@pytest.mark.parametrize("bounds", [(0.0, 1.0), (1.0, 5.0)])
+@pytest.mark.parametrize("kind", ["few pass", "none pass", "all pass", "ratings", "all alike"])
+def test_it_is_the_interval_that_repeats_have_of_these_scores(kind: str, bounds: tuple[float, float]) -> None:
+    scores = {
+        "few pass": np.r_[np.ones(3), np.zeros(57)],
+        "none pass": np.zeros(60),
+        "all pass": np.ones(60),
+        "ratings": np.random.default_rng(4).choice([0.0, 0.25, 1.0], 60),
+        "all alike": np.full(60, 0.25),
+    }[kind]
+    for make in (lambda n: draw(scores, NOTHING, n, seed=5), lambda n: one_by_one(scores, n, 5)):
+        for n in (20, 60):
+            draws = make(n)
+            item, once = np.arange(n), np.zeros(n, np.int64)
+            of_repeats = mean_over_sampled_items(
+                ItemReadings.of(item, once, bounds[0] + (bounds[1] - bounds[0]) * draws.value, n_items=n),
+                allocation=Allocation.FIXED,
+                bounds=bounds,
+            )
+            found, theirs = as_sample(draws, bounds=bounds), of_repeats.within(*bounds)
+            assert found.value == pytest.approx(of_repeats.value)
+            mine, other = found.confidence_interval(), theirs.confidence_interval()
+            assert (mine.low, mine.high) == pytest.approx((other.low, other.high))
+
+
+def test_one_of_twenty_by_hand() -> None:
+    scores = np.r_[1.0, np.zeros(19)]
+    for draws in (draw(scores, np.full(20, 0.5), 20), one_by_one(scores, 20)):
+        interval = as_sample(draws).confidence_interval()
+        assert (interval.low, interval.high) == pytest.approx((0.008, 0.261), abs=5e-4)
+
+
+def test_draws_that_are_as_likely_have_the_plain_mean() -> None:
+    scores = bernoulli(0.3, 60, 3)
+    draws = one_by_one(scores, 30)
+    assert draws.drawn_evenly
+    assert benchmark_mean(draws).value == pytest.approx(draws.value.mean())
+    uneven = one_by_one(scores, 30, q=np.linspace(1.0, 2.0, 60) / 90.0)
+    assert not uneven.drawn_evenly
+    assert benchmark_mean(uneven).value != pytest.approx(uneven.value.mean())
+
+
+def test_equal_scores_of_uneven_draws_have_the_exact_interval_at_least() -> None:
+    draws = one_by_one(np.zeros(60), 30, q=np.linspace(1.0, 2.0, 60) / 90.0)
+    assert as_sample(draws).confidence_interval().high >= exact_share(0, 30, 0.95)[1]
+    read = one_by_one(np.zeros(60), 60, q=np.linspace(1.0, 2.0, 60) / 90.0)
+    interval = as_sample(read).confidence_interval()
+    assert (interval.low, interval.high) == pytest.approx(exact_share(0, 60, 0.95))
+
+
+def test_anchors_are_no_cases() -> None:
+    few = as_sample(draw(np.zeros(60), NOTHING, 5, n_anchors=15)).confidence_interval()
+    assert (few.low, few.high) == pytest.approx(exact_share(0, 5, 0.95))
+    only = as_sample(draw(np.zeros(60), NOTHING, 0, n_anchors=15)).confidence_interval()
+    assert math.isnan(only.low)
+    one = as_sample(draw(bernoulli(0.5, 60, 1), NOTHING, 1, n_anchors=15)).confidence_interval()
+    assert one.high - one.low > 0.9
 
 
 def test_on_the_full_grid_it_is_the_hosts_own() -> None:
@@ -83,3 +156,48 @@ def test_the_interval_covers_the_mean_of_all_items_like_them() -> None:
         missed += not interval.low <= 2 / 3 <= interval.high
     binomial_claim(missed, R, at_most=0.05)
     pinned(missed, 19)
+
+
+@pytest.mark.claim
+@pytest.mark.parametrize(
+    ("way", "p", "expected"),
+    [
+        ("drawn of 60", 0.05, 4),
+        ("drawn of 60", 0.16, 17),
+        ("drawn of 60", 0.24, 17),
+        ("all of 20", 0.05, 6),
+        ("all of 20", 0.16, 13),
+        ("all of 20", 0.24, 11),
+    ],
+)
+def test_it_covers_where_few_of_few_items_pass(way: str, p: float, expected: int) -> None:
+    """Student's interval misses .12 of the time at .16, and the normal one .16, and .12 at .24."""
+    R, missed = replications(400, 10_000), 0
+    for seed in range(R):
+        if way == "all of 20":
+            draws = one_by_one(_of(20, p, seed), 20, seed)
+        else:
+            draws = draw(_of(60, p, seed), NOTHING, 20, seed=seed)
+        interval = as_sample(draws).confidence_interval()
+        missed += not interval.low <= p <= interval.high
+    binomial_claim(missed, R, at_most=0.05)
+    pinned(missed, expected)
+
+
+@pytest.mark.claim
+@pytest.mark.parametrize("p", [0.05, 0.3, 0.9])
+def test_it_is_hardly_wider_than_the_exact_one(p: float) -> None:
+    R, missed, widths, exact = replications(200, 4000), 0, [], []
+    for seed in range(R):
+        draws = draw(_of(400, p, seed), np.full(400, 0.5), 200, seed=seed)
+        interval = as_sample(draws).confidence_interval()
+        missed += not interval.low <= p <= interval.high
+        low, high = exact_share(draws.value.sum(), 200, 0.95)
+        widths.append(interval.high - interval.low)
+        exact.append(high - low)
+    binomial_claim(missed, R, at_most=0.05)
+    assert np.mean(widths) <= 1.1 * np.mean(exact)
+
+
+def _of(n_items: int, p: float, seed: int) -> FloatArray:
+    return (np.random.default_rng([seed, 3]).random(n_items) < p).astype(float)

@@ -11,8 +11,6 @@ from evalbudget.errors import InvalidInferenceError, InvalidInputError
 from evalbudget.estimate import Coverage, Random, Validity
 from evalbudget.races.estimates import benchmark_mean, paired_difference
 from evalbudget.races.estimates._draws_for_sequences import of_model
-from evalbudget.races.estimates._means import drawn_items_interval
-from evalbudget.statistics import betting_intervals
 from evalbudget.statistics._bounds import FloatArray, IntArray
 from references.controlled import benchmark_mean_by
 from references.without_replacement import without_replacement_intervals
@@ -119,8 +117,6 @@ def test_nothing_drawn() -> None:
     interval = estimate.confidence_interval()
     assert interval.low == pytest.approx(draws.known.sum() / 80, abs=1e-9)
     assert interval.high == pytest.approx((draws.known.sum() + 70) / 80, abs=1e-9)
-    whole = drawn_items_interval(draw(SCORES, P, 0), 0.95)
-    assert (whole.low, whole.high) == (0.0, 1.0)
 
 
 def test_declared_range_maps_everything() -> None:
@@ -129,16 +125,6 @@ def test_declared_range_maps_everything() -> None:
     assert ratings.value == pytest.approx(1 + 4 * unit.value)
     assert ratings.standard_error == pytest.approx(4 * unit.standard_error)
     assert ratings.confidence_interval().low == pytest.approx(1 + 4 * unit.confidence_interval().low)
-
-
-def test_sampled_items_against_the_kernel() -> None:
-    draws = draw(with_failures(SCORES, 0.2, 1), P, 40)
-    read = draws.value[~np.isnan(draws.value)]
-    kernel = betting_intervals(read, [read.size], 0.9)
-    interval = drawn_items_interval(draws, 0.9)
-    assert (interval.low, interval.high) == (kernel.low[0], kernel.high[0])
-    ratings = drawn_items_interval(draws, 0.9, bounds=(1, 5))
-    assert (ratings.low, ratings.high) == pytest.approx((1 + 4 * interval.low, 1 + 4 * interval.high))
 
 
 def test_range_of_predictions_covers_one_that_stands_out() -> None:

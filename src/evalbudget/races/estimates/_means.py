@@ -12,6 +12,7 @@ mean, and with beta = 1 and frozen predictions exactly the difference estimator:
 restored, which the equal weights of [PULSE] lose.
 
 Draws with unequal probabilities are weighed by them instead: :mod:`evalbudget.statistics._uneven_draws`.
+Where all turned out equal, as they are without history, the estimate is the plain mean.
 
 Every interval holds at all times at once (anytime), so also after adaptive allocation and stopping: how many
 draws a model gets may depend on every model's scores, since its interval covers after each of them.
@@ -20,13 +21,14 @@ Predictions cannot make it invalid, only longer; see :mod:`evalbudget.statistics
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.estimate import ConfidenceInterval, Coverage, Estimate, Random, Validity
 from evalbudget.races._draws import ModelDraws
 from evalbudget.races.estimates._draws_for_sequences import of_model, of_pair, of_uneven
-from evalbudget.statistics._anytime_betting import betting_intervals
 from evalbudget.statistics._bounds import FloatArray, Scale
 from evalbudget.statistics._pool_mean_sequence import ControlledDraws, controlled_betting
 from evalbudget.statistics._uneven_draws import UnevenDraws
@@ -60,7 +62,8 @@ def benchmark_mean(
         target = f"mean over the {n} items without a failure so far (of {draws.n_items})"
     scale = Scale(float(bounds[0]), float(bounds[1]))
     if draws.chances is not None:
-        return _of_uneven(of_uneven(draws, draws.chances), scale, simultaneous, target, draws.cost)
+        found = _of_uneven(of_uneven(draws, draws.chances), scale, simultaneous, target, draws.cost)
+        return _by_plain_mean(found, draws, scale) if draws.drawn_evenly else found
     return _finite(of_model(draws), scale, simultaneous, target, draws.cost)
 
 
@@ -98,15 +101,6 @@ def paired_difference(
     return _finite(pair, Scale(-width, width), simultaneous, target, a.cost + b.cost, " (paired)")
 
 
-def drawn_items_interval(
-    draws: ModelDraws, level: float, *, bounds: tuple[float, float] = (0.0, 1.0)
-) -> ConfidenceInterval:
-    """Betting interval, items random, from a model's random draws: anchors and predictions are not used."""
-    read = draws.value[~np.isnan(draws.value)]
-    bet = betting_intervals(read, [read.size], level)
-    return _mapped(Scale(float(bounds[0]), float(bounds[1])), float(bet.low[0]), float(bet.high[0]))
-
-
 def _finite(
     pool: ControlledDraws, scale: Scale, simultaneous: int, target: str, cost: float, how: str = ""
 ) -> Estimate:
@@ -137,6 +131,13 @@ def _finite(
             "coefficient": float(slopes[-1]) if slopes.size else float("nan"),
         },
     )
+
+
+def _by_plain_mean(found: Estimate, draws: ModelDraws, scale: Scale) -> Estimate:
+    """The same where all draws were equally likely: their mean needs no weights."""
+    plain = of_model(draws)
+    value, error = weighted_mean(plain, plain.slopes())
+    return replace(found, value=_map(scale, value), standard_error=(scale.high - scale.low) * error)
 
 
 def _of_uneven(draws: UnevenDraws, scale: Scale, simultaneous: int, target: str, cost: float) -> Estimate:
