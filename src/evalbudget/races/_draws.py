@@ -27,6 +27,9 @@ import numpy as np
 from evalbudget.errors import InvalidInputError
 from evalbudget.statistics._bounds import FloatArray, IntArray
 
+_ALIKE = 1e-6
+"""Chances and predictions that differ by less, relative to their mean, differ by rounding."""
+
 
 def _no_items() -> IntArray:
     return np.zeros(0, dtype=np.int64)
@@ -203,9 +206,11 @@ class ModelDraws:
         return self.value.size == self.pool
 
     @property
-    def drawn_evenly(self) -> bool:
-        """Whether each draw was as likely to be any of the items left as another one."""
+    def drawn_alike(self) -> bool:
+        """Whether chances told no item from another: all were as likely, and predicted to score the same."""
         if self.chances is None:
-            return True
-        of_each = self.chances.propensity * (self.pool - np.arange(self.value.size))
-        return bool(np.allclose(of_each, 1.0, rtol=0.0, atol=1e-6))
+            return False
+        left = self.pool - np.arange(self.value.size)
+        likely = np.abs(self.chances.propensity * left - 1.0) < _ALIKE
+        expected = np.abs(self.chances.unread_sum / left - self.chances.prediction) < _ALIKE
+        return bool(likely.all() and expected.all())

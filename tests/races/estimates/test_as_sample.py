@@ -78,14 +78,18 @@ def test_one_of_twenty_by_hand() -> None:
         assert (interval.low, interval.high) == pytest.approx((0.008, 0.261), abs=5e-4)
 
 
-def test_draws_that_are_as_likely_have_the_plain_mean() -> None:
+def test_draws_of_items_that_nothing_tells_apart_have_the_plain_mean() -> None:
     scores = bernoulli(0.3, 60, 3)
     draws = one_by_one(scores, 30)
-    assert draws.drawn_evenly
+    assert draws.drawn_alike
     assert benchmark_mean(draws).value == pytest.approx(draws.value.mean())
     uneven = one_by_one(scores, 30, q=np.linspace(1.0, 2.0, 60) / 90.0)
-    assert not uneven.drawn_evenly
+    assert not uneven.drawn_alike
     assert benchmark_mean(uneven).value != pytest.approx(uneven.value.mean())
+    expected = np.linspace(0.1, 0.9, 60)
+    told_apart = replace(draws, chances=Chances.of(expected, np.full(60, 1.0 / 60), draws.item))
+    assert not told_apart.drawn_alike
+    assert benchmark_mean(told_apart).value != pytest.approx(draws.value.mean())
 
 
 def test_equal_scores_of_uneven_draws_have_the_exact_interval_at_least() -> None:

@@ -41,12 +41,12 @@ def as_sample(draws: ModelDraws, *, bounds: tuple[float, float] = (0.0, 1.0)) ->
     and the interval is the exact one of the items drawn at random if the scores are at an end of the range,
     and a betting interval elsewhere.
 
-    Of items drawn with unequal probabilities the number of passes is not binomial. As long as some are unread
-    the interval is that of the weighted mean, with the skewness that predictions imply; where all scores are
-    equal it holds the exact one of as many items besides. Once all are read it does not matter how they were
-    drawn. Measured coverage at 95%, of 20 or 50 of 100 items of which .03 to .8 pass: .92 or more of draws
-    with unequal probabilities, and .935 or more where predictions moved the mean, by a history that helps and
-    by one turned round.
+    Of items that were drawn with chances of their own the number of passes is not binomial. As long as some
+    are unread the interval is that of the weighted mean, with the skewness that predictions imply; where all
+    scores are equal it holds the exact one of as many items besides. Once all are read it does not matter how
+    they were drawn. Measured coverage at 95%, of 20 or 50 of 100 items of which .03 to .8 pass: .92 or more
+    of draws with unequal probabilities, and .935 or more where predictions moved the mean, by a history that
+    helps and by one turned round.
 
     Args:
         draws: of one model.
@@ -62,7 +62,7 @@ def as_sample(draws: ModelDraws, *, bounds: tuple[float, float] = (0.0, 1.0)) ->
         InvalidInputError: the bounds are no range.
     """
     given = benchmark_mean(draws, bounds=bounds)
-    if draws.exhausted or draws.drawn_evenly:
+    if draws.exhausted or draws.drawn_alike:
         draws = replace(draws, chances=None)
     scale = Scale(float(bounds[0]), float(bounds[1]))
     width = scale.high - scale.low

@@ -12,7 +12,7 @@ mean, and with beta = 1 and frozen predictions exactly the difference estimator:
 restored, which the equal weights of [PULSE] lose.
 
 Draws with unequal probabilities are weighed by them instead: :mod:`evalbudget.statistics._uneven_draws`.
-Where all turned out equal, as they are without history, the estimate is the plain mean.
+Where nothing told items apart, as without history, the estimate is the plain mean.
 
 Every interval holds at all times at once (anytime), so also after adaptive allocation and stopping: how many
 draws a model gets may depend on every model's scores, since its interval covers after each of them.
@@ -63,7 +63,7 @@ def benchmark_mean(
     scale = Scale(float(bounds[0]), float(bounds[1]))
     if draws.chances is not None:
         found = _of_uneven(of_uneven(draws, draws.chances), scale, simultaneous, target, draws.cost)
-        return _by_plain_mean(found, draws, scale) if draws.drawn_evenly else found
+        return _by_plain_mean(found, draws, scale) if draws.drawn_alike else found
     return _finite(of_model(draws), scale, simultaneous, target, draws.cost)
 
 
@@ -134,7 +134,7 @@ def _finite(
 
 
 def _by_plain_mean(found: Estimate, draws: ModelDraws, scale: Scale) -> Estimate:
-    """The same where all draws were equally likely: their mean needs no weights."""
+    """The same where nothing told items apart: the mean of the draws needs no weights."""
     plain = of_model(draws)
     value, error = weighted_mean(plain, plain.slopes())
     return replace(found, value=_map(scale, value), standard_error=(scale.high - scale.low) * error)
