@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from inspect_ai import Epochs, Task
@@ -40,6 +41,7 @@ from evalbudget.repeats.estimates import ItemReadings
 from evalbudget.statistics._exact_share import exact_share
 from evalbudget_inspect import budgeted
 from evalbudget_inspect.host.readings import phase_of
+from evalbudget_inspect.host.reducers import said_of_rows
 
 _random = random.Random(7)
 
@@ -286,11 +288,23 @@ def test_the_mean_of_even_readings_needs_no_word(tmp_path: Path, caplog: pytest.
     log = run(budgeted(twenty("mean", 1), budget="2x", sampler="uniform"), tmp_path)
     assert not entry_of(log, "summary")["summary"]["beside"]
     assert "another quantity" not in caplog.text
-    log = run(budgeted(twenty("mean", 1), budget="3x"), tmp_path)
-    beside, counts = (entry_of(log, key)[key] for key in ("summary", "per_item"))
-    told = "Inspect's own rows of graded (accuracy, stderr) are of plain means, which are"
-    uneven = min(counts["readings"]) < max(counts["readings"])
-    assert [sentence.startswith(told) for sentence in beside["beside"]] == [True] * uneven
+    log = run(budgeted(twenty("mean", 1), budget=48), tmp_path)
+    summary, counts = (entry_of(log, key)[key] for key in ("summary", "per_item"))
+    assert (min(counts["readings"]), max(counts["readings"])) == (2, 3)
+    assert "Readings 48 of 20 items, 2 to 3 each, as the budget goes;" in " ".join(summary["text"].split())
+    assert not summary["beside"]
+
+
+def test_counts_that_follow_scores_make_plain_means_biased() -> None:
+    given = "graded", ["accuracy"], [], Allocation.PHASED
+    items, first = np.repeat(np.arange(3), 2), np.zeros(6)
+    for more, said in (([0], False), ([0, 0, 1, 2], True)):
+        item, phase = np.r_[items, more], np.r_[first, np.ones(len(more))]
+        epoch = [int((item[:k] == item[k]).sum()) for k in range(item.size)]
+        table = ItemReadings.of(item, epoch, np.arange(item.size) % 2.0, phase=phase)
+        found = said_of_rows(*given, table)
+        assert [text.partition(" (")[0] for text in found] == ["Inspect's own row of graded"] * said
+        assert all("biased where counts (3 to 4 per item) depend on scores" in text for text in found)
 
 
 @pytest.mark.parametrize("wanted", ["max", "graded/max", "graded[max]", "graded.at_least_2", "pass_at"])

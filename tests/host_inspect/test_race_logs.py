@@ -6,6 +6,7 @@ import logging
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from inspect_ai.log import headline_metric, read_eval_log
 from inspect_ai.scorer import mean
@@ -14,6 +15,8 @@ from tests.host_inspect.race_tasks import board, model, quiz, run, three
 from tests.host_inspect.worlds import scoring
 
 from evalbudget.errors import InvalidInputError
+from evalbudget.repeats import describe_mean
+from evalbudget.repeats.estimates import ItemReadings
 from evalbudget.sampler import Allocation
 from evalbudget_inspect import race
 from evalbudget_inspect.reading.open_logs import open_scores
@@ -45,6 +48,28 @@ def test_settings_that_raced_each_other_are_models_of_one_task(tmp_path: Path) -
     assert set(found.models) == {row.model for row in found.race.rows} == {"short", "long"}
     assert found.task.name == "quiz"
     assert open_scores(tmp_path / "one", task="quiz-short").models == ("short",)
+
+
+@pytest.mark.parametrize(("items", "chance", "options"), [(20, 0.2, {"until": "±0.001"}), (30, 0.7, {})])
+def test_the_interval_of_one_model_is_that_of_repeats_of_the_same_scores(
+    tmp_path: Path, items: int, chance: float, options: dict[str, Any]
+) -> None:
+    models = [model("a", chance)] if options else three()
+    logs = run(race(quiz(items), **(options or {"budget": 60})), models, tmp_path)
+    found, leader = read(tmp_path), board(logs).leader
+    (scores,) = (found.scores[m, :, 0] for m, name in enumerate(found.models) if name == leader.name)
+    item, epoch = np.nonzero(~np.isnan(scores))
+    assert item.size == leader.readings
+    readings = ItemReadings.of(item, epoch, scores[item, epoch], n_items=items)
+    rows = describe_mean(readings, allocation=Allocation.FIXED, fixed_repeats=1, bounds=(0.0, 1.0)).rows
+    assert (leader.estimate, leader.lower, leader.upper) == pytest.approx(
+        (rows["estimate"], rows["lower"], rows["upper"])
+    )
+    (log,) = (log for log in logs if log.eval.model == leader.name)
+    assert log.results is not None
+    metrics = [(name, metric) for score in log.results.scores for name, metric in score.metrics.items()]
+    told = {name.removeprefix("eb/"): metric.value for name, metric in metrics}
+    assert (told["lower"], told["upper"]) == (leader.lower, leader.upper)
 
 
 def test_two_races_have_two_verdicts(tmp_path: Path) -> None:

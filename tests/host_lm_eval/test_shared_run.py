@@ -80,7 +80,8 @@ def test_two_processes_one_killed_and_run_again(
     summaries = [text[text.index("\nnumbers with m\n") :] for text in told]
     assert summaries[0] == summaries[1]
     assert re.search(r"Spent +60 of 60 calls\n", summaries[0])
-    readings = r"Readings +(59|60) of 8 items(, all equally often)?, of 2 processes;"
+    each = r"(, all equally often|, 7 to 8 each, as the\s+budget goes)?"
+    readings = rf"Readings +(59|60) of 8 items{each}, of\s+2\s+processes;"
     assert re.search(readings, summaries[0]), told
     rows, blocks = zip(
         *(results_in(path) for path in (tmp_path / "out").rglob("results_*.json")), strict=True

@@ -82,7 +82,7 @@ def test_what_was_bought() -> None:
     )
     assert "Spent 57 of 100 scores" in text
     assert "Stopped budget used up" in text
-    assert "Readings 48 of 9 items; 16 of them count for the estimate" in text
+    assert "Readings 48 of 8 items; 16 of them count for the estimate" in text
     assert "Failed 9 calls: 7 x no score from 'judge', 2 x TimeoutError" in text
     assert "Given up story-8" in text
     assert "1 item of 9 without a score: not in the estimate, which would be" in text
@@ -90,16 +90,43 @@ def test_what_was_bought() -> None:
     assert "Failed 3 calls: TimeoutError" in _text(_summary(_noisy(), failures={"TimeoutError": 3}))
 
 
-@pytest.mark.parametrize(("more", "alike"), [([], True), ([6.0], True), ([6.0, 6.0], False)])
-def test_that_the_default_was_as_plain_epochs_are_is_said(more: list[float], alike: bool) -> None:
-    items = [[4.0, 5.0, 6.0, *more], [7.0, 7.0, 8.0]]
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [([], ", all equally often"), ([6.0], ", 3 to 4 each, as the budget goes"), ([6.0, 6.0], "")],
+)
+def test_that_the_default_was_as_plain_epochs_are_is_said(more: list[float], said: str) -> None:
+    items = [[4.0, 5.0, 6.0, *more], [7.0, 7.0, 8.0], []]
     plain = of(items)
-    phased = ItemReadings.of(plain.item, plain.epoch, plain.value, phase=np.zeros(plain.item.size))
+    phased = ItemReadings.of(plain.item, plain.epoch, plain.value, n_items=3, phase=np.zeros(plain.item.size))
     found = _summary(items, table=phased)
-    assert ("items, all equally often; all count" in _text(found)) == found.alike == alike
+    assert f"Readings {6 + len(more)} of 2 items{said}; all count" in _text(found)
+    assert found.alike == bool(said)
     assert not _summary(items).alike
     once = ItemReadings.of([0], [0], [1.0], n_items=2, phase=[0.0])
     assert not _summary([[1.0], []], table=once).alike
+
+
+@pytest.mark.parametrize(
+    ("second", "by_scores"),
+    [
+        ([1, 1, 1], False),  # one of each
+        ([1, 0, 1], False),  # the budget ended there
+        ([2, 2, 2], False),
+        ([2, 1, 2], True),
+        ([3, 1, 1], True),
+        ([0, 0, 0], False),
+    ],
+)
+def test_whether_counts_may_have_gone_by_scores(second: list[int], by_scores: bool) -> None:
+    item = np.r_[[0, 0, 1, 1, 2, 2], np.repeat([0, 1, 2], second)]
+    phase = np.r_[np.zeros(6), np.ones(sum(second))]
+    order = np.argsort(item, kind="stable")
+    epoch = np.concatenate([np.arange(2 + n) for n in second])
+    table = ItemReadings.of(item[order], epoch, np.arange(item.size) % 2.0, phase=phase[order])
+    assert table.may_follow_scores == by_scores
+    assert table.without_phases().may_follow_scores == (np.ptp(second) > 0)
+    if by_scores and np.ptp(second) == 1:
+        assert not _summary([[0.0, 1.0]] * 3, table=table).alike
 
 
 def test_items_known_least_well_come_first() -> None:

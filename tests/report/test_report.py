@@ -58,6 +58,18 @@ def test_one_rater_against_the_estimator() -> None:
         assert (row.items, row.readings) == (39 if row.model == "m1" else 40, readings.value.size)
 
 
+@pytest.mark.parametrize(
+    ("lost", "said"), [(0, "4 readings per item."), (1, "3 to 5 readings per item, 4 on average.")]
+)
+def test_how_often_items_were_read_is_said_as_it_is(lost: int, said: str) -> None:
+    x = panel(models=1, judges=1, repeats=4 + lost)
+    if lost:
+        x[0, 0, 0, 3:] = np.nan
+        x[0, 2:, 0, 4] = np.nan
+    (table,) = section(report(nothing_missing(one_rater(x))), Leaderboard).tables()
+    assert f"40 items. {said}" in str(table.note)
+
+
 def test_differences_of_one_rater_are_paired_by_item() -> None:
     x = panel(judges=1, repeats=2)
     x[1, 4, 0] = np.nan

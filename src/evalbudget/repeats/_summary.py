@@ -19,9 +19,9 @@ from evalbudget.repeats._outcome import Outcome
 from evalbudget.repeats._plain_epochs import PlainEpochs, plain_epochs, plain_epochs_of_mean
 from evalbudget.repeats._sample_in_words import sample_in_words
 from evalbudget.repeats._wording import WIDTH, count, decimals, padded, shortened, wrapped
+from evalbudget.repeats.estimates import ItemReadings
 from evalbudget.run import USED_UP, BillRow
 from evalbudget.shown import shown
-from evalbudget.statistics._bounds import IntArray
 
 SHOWN = ("estimate", "lower", "upper", "readings")
 """Of every item's columns."""
@@ -83,7 +83,10 @@ class Summary:
             none, or strata weigh.
         at_worst: the 95% interval whatever they would score, as reports print it; None where there are none.
         cached: readings of answers that came out of the host's cache.
-        alike: a sampler that goes by scores asked all items equally often, as plain epochs would have.
+        alike: a sampler that goes by scores asked all items that have a score equally often, as plain epochs
+            would have; to one reading where the budget ended among them.
+        items_read: items with a reading.
+        each: the fewest and the most readings of one of these.
     """
 
     task: str
@@ -119,6 +122,8 @@ class Summary:
     at_worst: tuple[float, float] | None = None
     cached: int = 0
     alike: bool = False
+    items_read: int = 0
+    each: tuple[int, int] = (0, 0)
 
     def as_json(self) -> dict[str, Any]:
         """As JSON values; counts are whole numbers."""
@@ -230,13 +235,15 @@ class Summary:
         counted = "; all count for the estimate" if self.readings else ""
         if self.counted < self.readings:
             counted = f"; {self.counted:,} of them count for the estimate"
-        alike = ", all equally often" if self.alike else ""
         shared = f", of {self.processes:,} processes" if self.processes > 1 else ""
         pairs = [
             ("Spent", spent),
             ("Paid to", self._paid_to()),
             ("Stopped", self.stop_reason),
-            ("Readings", f"{self.readings:,} of {count(self.items, 'item')}{alike}{shared}{counted}"),
+            (
+                "Readings",
+                f"{self.readings:,} of {count(self.items_read, 'item')}{self._alike}{shared}{counted}",
+            ),
             ("Cached", self._cached()),
             *(("Beside", sentence) for sentence in self.beside),
         ]
@@ -259,6 +266,13 @@ class Summary:
             if text:
                 found += wrapped(text, width, first=f"{label:<10}", rest=" " * 10)
         return found
+
+    @property
+    def _alike(self) -> str:
+        least, most = self.each
+        if not self.alike:
+            return ""
+        return ", all equally often" if least == most else f", {least} to {most} each, as the budget goes"
 
     def exit_code(self, until: str | None) -> ExitCode:
         """0 with an estimate, 3 where the budget did not do for what ``--until`` says, 4 without a score."""
@@ -320,6 +334,7 @@ class Summary:
 def summarize(outcome: Outcome) -> Summary:
     """What a run found, from what its host knows."""
     failures = dict(sorted(outcome.failures.items(), key=lambda reason: -reason[1]))
+    read = outcome.table.counts[outcome.table.counts > 0]
     return Summary(
         task=outcome.task,
         model=outcome.model,
@@ -366,13 +381,18 @@ def summarize(outcome: Outcome) -> Summary:
         with_them=outcome.with_them,
         at_worst=None if (worst := outcome.mean.at_worst) is None else (worst.low, worst.high),
         cached=outcome.cached,
-        alike=outcome.table.knows_phases and _is_alike(outcome.table.counts),
+        alike=outcome.table.knows_phases and _is_alike(outcome.table),
+        items_read=read.size,
+        each=(int(read.min()), int(read.max())) if read.size else (0, 0),
     )
 
 
-def _is_alike(counts: IntArray) -> bool:
-    """Whether several items were all asked several times, and equally often."""
-    return counts.size > 1 and bool(counts.min() > 1 and np.ptp(counts) <= 1)
+def _is_alike(table: ItemReadings) -> bool:
+    """Whether several items were read several times, and equally often but for where the budget ended."""
+    read = table.counts[table.counts > 0]
+    if read.size < 2 or read.min() < 2:
+        return False
+    return bool(np.ptp(read) == 0 or (np.ptp(read) == 1 and not table.may_follow_scores))
 
 
 def _plain(outcome: Outcome) -> PlainEpochs | None:

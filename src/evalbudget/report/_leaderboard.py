@@ -56,6 +56,8 @@ class Standing:
         items: scored.
         readings: behind the estimate.
         readings_recorded: in all; more, where some may not count.
+        fewest: of these, of an item that was read.
+        most: likewise.
         cost: cells paid for.
         usd: dollars paid; None where unknown.
         per_usd: precision per dollar, 1/(standard_error^2 usd); None where either is not known, or 0.
@@ -76,6 +78,8 @@ class Standing:
     items: int
     readings: int
     readings_recorded: int
+    fewest: int
+    most: int
     cost: float
     usd: float | None
     per_usd: float | None
@@ -164,7 +168,7 @@ class Leaderboard(Section):
         notes = list(self.notes)
         counts = [f"{self.items:,} item{'s' * (self.items != 1)}."] if same_items else []
         if constant:
-            counts.append(f"{readings:,.0f} reading{'s' * (readings > 1)} per item.")
+            counts.append(_per_item(rows, int(readings)))
         table = new_table("leaderboard", " ".join([*counts, self.label, *notes]), columns)
         places = decimals(row.standard_error for row in rows)
         for row in rows:
@@ -253,6 +257,14 @@ class Leaderboard(Section):
         return (Chart(title, "mean score", bars, marked=model, of=len(self.rows)),)
 
 
+def _per_item(rows: Sequence[Standing], average: int) -> str:
+    """How often items were read, on average the same in all rows; with the range where counts differ."""
+    least, most = min(row.fewest for row in rows), max(row.most for row in rows)
+    if least == most or any(row.readings < row.readings_recorded for row in rows):
+        return f"{average:,} reading{'s' * (average > 1)} per item."
+    return f"{least:,} to {most:,} readings per item, {average:,} on average."
+
+
 def standing(study: Study, m: int, estimate: Estimate, rank: int, ranks: tuple[int, int]) -> Standing:
     """What is said of one model.
 
@@ -265,7 +277,8 @@ def standing(study: Study, m: int, estimate: Estimate, rank: int, ranks: tuple[i
     """
     level, several = study.level, len(study.models)
     own, everyone = study.rows(m, level), study.rows(m, 1 - (1 - level) / several)
-    purchase = study.purchase(m)
+    purchase, counts = study.purchase(m), np.bincount(study.scores(m).item)
+    read = counts[counts > 0]
     return Standing(
         model=study.models[m],
         rank=rank,
@@ -280,6 +293,8 @@ def standing(study: Study, m: int, estimate: Estimate, rank: int, ranks: tuple[i
         items=int(own["items"]),
         readings=int(own["readings"]),
         readings_recorded=int(study.scores(m).value.size),
+        fewest=int(read.min(initial=own["readings"])),
+        most=int(read.max(initial=0)),
         cost=float(study.scores(m).value.size) if purchase.cost is None else purchase.cost,
         usd=purchase.usd,
         per_usd=_per_usd(own.get("stderr", math.nan), purchase.usd),

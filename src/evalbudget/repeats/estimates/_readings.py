@@ -171,6 +171,23 @@ class ItemReadings:
         """Whether the phase of each reading is known; a log scored again does not say."""
         return self.phase is not None and not np.isnan(self.phase).any()
 
+    @cached_property
+    def may_follow_scores(self) -> bool:
+        """Whether what an adaptive sampler gave each item may have gone by scores, rather than by the budget.
+
+        Every phase begins with one reading of each item, whatever the scores were, so that a phase which gave
+        none a second one only ended early. Readings of unknown phases may always have followed scores.
+        """
+        if not self.knows_phases:
+            return bool(np.ptp(self.counts) > 0)
+        assert self.phase is not None
+        for phase in np.unique(self.phase[self.phase > 0]):
+            given = np.bincount(self.item[self.phase == phase])
+            given = given[given > 0]
+            if given.max() > 1 and np.ptp(given) > 0:
+                return True
+        return False
+
     def without_phases(self) -> ItemReadings:
         """The same readings, those of an item weighing the same."""
         return ItemReadings(self.n_items, self.item, self.epoch, self.value, self.cost)

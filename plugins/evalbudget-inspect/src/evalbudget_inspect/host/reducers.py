@@ -93,7 +93,8 @@ def said_of_rows(
             f"{which} {are} by reducer {name} of the {times} readings of each item: another quantity than "
             f"the estimate, which is of their mean{grows}."
         )
-    if allocation is not Allocation.FIXED and least < most and (_MEAN in reducers or not reducers):
+    by_scores = allocation is not Allocation.FIXED and least < most and table.may_follow_scores
+    if by_scores and (_MEAN in reducers or not reducers):
         found.append(
             f"{which} {are} of plain means, which are biased where counts ({times} per item) depend on "
             "scores; the estimate is not."
