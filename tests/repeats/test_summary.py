@@ -15,6 +15,7 @@ from evalbudget.repeats._item_columns import item_columns
 from evalbudget.repeats._mean_rows import describe_mean
 from evalbudget.repeats._summary import Outcome, Summary, summarize
 from evalbudget.repeats.estimates import ItemReadings, Strata
+from evalbudget.run import LOST, UNANSWERED
 
 FIXED: dict[str, Any] = {"allocation": Allocation.FIXED, "fixed_repeats": 2}
 
@@ -88,6 +89,13 @@ def test_what_was_bought() -> None:
     assert "1 item of 9 without a score: not in the estimate, which would be" in text
     assert "all count for the estimate" in _text(_summary(_noisy()))
     assert "Failed 3 calls: TimeoutError" in _text(_summary(_noisy(), failures={"TimeoutError": 3}))
+
+
+def test_what_to_look_at_is_neither_what_an_error_cut_off_nor_what_is_lost() -> None:
+    text = _text(_summary(_noisy(), failures={UNANSWERED: 9, "RuntimeError": 1, LOST: 20}))
+    assert "10 of 58 calls gave no score; find out why first (above all: RuntimeError)" in text
+    assert "above all: cut off, or no reply" in _text(_summary(_noisy(), failures={UNANSWERED: 9}))
+    assert "find out why" not in _text(_summary(_noisy(), failures={LOST: 20}))
 
 
 @pytest.mark.parametrize(

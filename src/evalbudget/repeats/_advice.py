@@ -10,6 +10,7 @@ from evalbudget.repeats._mean_rows import FEWEST_ITEMS, BenchmarkMean
 from evalbudget.repeats._sample_in_words import enough_for_half
 from evalbudget.repeats._wording import count, shortened
 from evalbudget.repeats.estimates import ItemReadings
+from evalbudget.run import LOST, UNANSWERED
 
 _MANY_FAILURES = 0.1
 _CLEAR = 0.8
@@ -56,11 +57,13 @@ def next_steps(
         in_vain: items that were asked and have no score.
     """
     steps: list[str] = []
-    failed, scored = sum(failures.values()), int(table.value.size)
+    unread = {reason: calls for reason, calls in failures.items() if reason != LOST}
+    failed, scored = sum(unread.values()), int(table.value.size)
     if failed and failed >= _MANY_FAILURES * (failed + scored):
-        worst = max(failures, key=lambda reason: failures[reason])
+        # an error that ends a run cuts off many calls, and is what to look at
+        worst = max(unread, key=lambda reason: (reason != UNANSWERED, unread[reason]))
         steps.append(
-            f"{failed:,} of {failed + scored:,} calls gave no score; find out why first (most often: "
+            f"{failed:,} of {failed + scored:,} calls gave no score; find out why first (above all: "
             f"{shortened(worst, _REASON)})."
         )
     if not scored:
