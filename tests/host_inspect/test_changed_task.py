@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64decode
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,14 @@ from typing import Any
 import pytest
 from inspect_ai import eval_retry, eval_set
 from inspect_ai.dataset import MemoryDataset, Sample
-from inspect_ai.log import EvalLog, EvalSampleSummary, read_eval_log
+from inspect_ai.log import (
+    EvalLog,
+    EvalSampleSummary,
+    ProvenanceData,
+    invalidate_samples,
+    read_eval_log,
+    write_eval_log,
+)
 from tests.claims import variant
 from tests.host_inspect.race_tasks import QUIET
 from tests.host_inspect.worlds import entry_of
@@ -189,6 +197,17 @@ def test_what_earlier_calls_used_up_is_not_asked(world: World) -> None:
     assert {sample.metadata["evalbudget"] for sample in refused} == {NOT_PAID}
 
 
+def test_samples_that_are_marked_as_invalid_are_paid_for(world: World, warnings_of_plugin: list[str]) -> None:
+    first = world.first(sampler="uniform")
+    scored = [str(sample.uuid) for sample in first.samples or [] if sample.error is None]
+    write_eval_log(invalidate_samples(first, scored[:3], ProvenanceData(author="me")), first.location)
+    done = world.again(first)
+    _spent_well(world, done)
+    assert entry_of(done)["failures"][LOST] == 3
+    (said,) = [text for text in warnings_of_plugin if "cannot use" in text]
+    assert "that nobody marked as invalid" in said
+
+
 def test_an_eval_set_pays_for_samples_it_lost(world: World, tmp_path: Path) -> None:
     def whole() -> EvalLog:
         world.write()
@@ -228,6 +247,22 @@ def test_answers_to_other_questions_are_not_pooled(change: str, sampler: str, wo
     done = world.again(second)  # the remedy: what was bought is still there
     _spent_well(world, done)
     assert LOST not in entry_of(done)["failures"]
+
+
+def test_questions_that_vary_go_on_where_the_user_says_so(
+    world: World, warnings_of_plugin: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = world.first(sampler="uniform")
+    for number, sample in enumerate(world.samples):
+        sample |= {"input": f"Another one, {number}?", "target": "D"}
+    second = world.again(first)
+    assert "set EVALBUDGET_QUESTIONS_VARY=1 and run this again" in _refused(world, second)
+    monkeypatch.setenv("EVALBUDGET_QUESTIONS_VARY", "1")
+    done = world.again(second)
+    _spent_well(world, done)
+    assert LOST not in entry_of(done)["failures"]
+    (said,) = [text for text in warnings_of_plugin if "earlier attempts" in text]
+    assert "6 of the 6 samples that earlier attempts answered ask something else now" in said
 
 
 def test_a_corrected_target_is_warned_of(world: World, warnings_of_plugin: list[str]) -> None:
@@ -275,6 +310,14 @@ SAME: dict[str, dict[str, Any]] = {
             }
         ]
     },
+    "image file": {
+        "input": [
+            {
+                "role": "user",
+                "content": [{"type": "text", "text": "?"}, {"type": "image", "image": "dot.png"}],
+            }
+        ]
+    },
     "several targets": {"target": ["a", "b"]},
 }
 
@@ -282,8 +325,15 @@ SAME: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("kind", list(SAME))
 @pytest.mark.parametrize("log_format", ["eval", variant("json")])
 def test_what_was_not_edited_goes_on(
-    kind: str, log_format: Any, world: World, warnings_of_plugin: list[str]
+    kind: str,
+    log_format: Any,
+    world: World,
+    warnings_of_plugin: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("dot.png").write_bytes(b64decode(PIXEL))
     for sample in world.samples:
         sample |= SAME[kind]
     first = world.first(sampler="uniform", log_format=log_format)

@@ -144,6 +144,7 @@ def test_what_was_under_way_when_an_error_ended_the_run_is_spent(file: str) -> N
     text = " ".join(done.stdout.split())
     assert f"Spent {begun} of 24 scores Stopped by an error; {begun - scored - 1} under way cut off" in text
     assert f"Readings {scored} of " in text
+    assert "find out why first (above all: RuntimeError)" in text  # not what that cut off
     told = CliRunner().invoke(cli, ["report", "logs", "--json", "-"])
     (spent,) = json.loads(told.stdout)["spent"]["models"]
     assert (spent["counted"] + spent["not_counted"], spent["failed"]) == (scored, begun - scored)

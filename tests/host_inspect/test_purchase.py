@@ -11,6 +11,7 @@ from evalbudget import Allocation
 from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.repeats.phases._plan import FEWEST_ITEMS
 from evalbudget_inspect.repeats.config import Config
+from evalbudget_inspect.repeats.diagnostics import why_unfinished
 from evalbudget_inspect.repeats.purchase import RepeatPurchase
 from evalbudget_inspect.repeats.resume import Key, PriorCell, promises
 
@@ -77,10 +78,14 @@ class RandomHost:
             key = self.running.pop(self.rng.randrange(len(self.running)))
             before = self.log[key].calls if key in self.log else 0
             calls, failed = 0, True
-            while failed and calls < self.attempts:
+            while failed and calls < self.attempts and self.book.may_run(key):
+                if calls:
+                    self.book.started(key)
                 calls += 1
                 self.paid += 1
                 failed = self.rng.random() < self.failing
+                if failed and calls < self.attempts:
+                    self.book.attempt_failed(key)
             value = None if failed or self.rng.random() < self.unscored else self.rng.gauss(0.0, 1.0)
             phase = self.book.share(key).get("phase")
             self.log[key] = _Recorded(before + calls, failed, value, phase)
@@ -151,7 +156,7 @@ def test_any_host_spends_at_most_the_budget_and_tells_all_once(seed: int) -> Non
     assert book.purchase.tally.readings == sum(cell.value is not None for cell in log.values())
     _check_phases(book, log)
     if host.failing == 0 and host.abandoning == 0 and kills == 0:
-        assert paid > budget - attempts
+        assert paid == budget
 
 
 def _check_phases(book: RepeatPurchase, log: dict[Key, _Recorded]) -> None:
@@ -178,6 +183,15 @@ def test_a_cell_that_an_operator_has_run_again_is_counted() -> None:
     assert book.purchase.tally.readings == 2
     book.completed(("not in this run", 1), 0.0)
     assert book.purchase.ledger.spent == 3
+
+
+def test_an_error_is_why_a_run_ended_also_where_it_cut_nothing_off() -> None:
+    book = RepeatPurchase(Config.of(budget=30, sampler="uniform"), ["a", "b"], epochs=1)
+    assert why_unfinished(book) == "interrupted"
+    book.broken_off = 0
+    assert why_unfinished(book) == "by an error"
+    book.broken_off = 2
+    assert why_unfinished(book).startswith("by an error; 2 under way cut off")
 
 
 def test_width_follows_what_the_host_runs_at_once() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from inspect_ai import eval_retry, eval_set
+from inspect_ai import Task, eval_retry, eval_set
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log, write_eval_log
 from tests.claims import is_full, variant
 from tests.host_inspect.race_tasks import QUIET, attempts, board, cells, model, quiz, run, three, written
@@ -159,10 +159,12 @@ def test_killed_twice_under_a_limit_pays_nothing_twice(tmp_path: Path) -> None:
     assert attempts(logs) <= len(bill.read_text().splitlines()) <= BUDGET
 
 
-def _eval_set(folder: Path, models: Any, budget: int = 60, **options: Any) -> list[EvalLog]:
+def _eval_set(
+    folder: Path, models: Any, budget: int = 60, *, task: Task | None = None, **options: Any
+) -> list[EvalLog]:
     given = {**QUIET, "retry_attempts": 1, **options}
     logs = eval_set(
-        race(quiz(), budget=budget, sampler="ucb-e", batch=4), str(folder), model=models, **given
+        race(task or quiz(), budget=budget, sampler="ucb-e", batch=4), str(folder), model=models, **given
     )[1]
     return [read_eval_log(log.location) for log in logs]
 
@@ -239,6 +241,37 @@ def test_a_model_added_to_an_unfinished_race(tmp_path: Path) -> None:
     assert attempts(again) == board(again).spent == 60
     assert board(again).of("simulated/d").readings >= 4
     assert kept <= _uuids(again)
+
+
+def test_answers_to_items_that_are_gone_stay_paid_and_are_said(
+    tmp_path: Path, warnings_of_plugin: list[str]
+) -> None:
+    first = _eval_set(tmp_path, three(), 40)
+    _unfinished(first, "abc", "cancelled", samples=8)
+    items = {f"item-{i}" for i in range(15)}
+    gone = sum(sample.id not in items for log in first for sample in log.samples or [])
+    assert gone > 1
+    for _ in range(2):
+        again = _eval_set(tmp_path, three(), 40, task=quiz(15))
+        assert board(again).spent == 40
+        assert attempts(again) == 40 - gone
+        _unfinished(again, "abc", "cancelled", samples=6)
+    assert sum("samples that the task no longer has" in text for text in warnings_of_plugin) in range(1, 4)
+
+
+@pytest.mark.parametrize("unfinished", ["abc", "a"])
+def test_answers_to_other_questions_are_not_pooled(unfinished: str, tmp_path: Path) -> None:
+    first = _eval_set(tmp_path, three())
+    _unfinished(first, unfinished, "cancelled", samples=8)
+    asked = attempts(_read(tmp_path))
+    edited = quiz()
+    for sample in edited.dataset:
+        if sample.id == first[1].samples[0].id:  # type: ignore[index]
+            sample.input = "Something else?"
+    again = _eval_set(tmp_path, three(), task=edited, retry_attempts=0)
+    assert attempts(again) <= asked
+    (reason,) = {str(refusal) for refusal in take_refusals()}
+    assert "that earlier attempts answered ask something else now" in reason
 
 
 def test_a_task_that_dies_is_retried_and_keeps_what_it_bought(tmp_path: Path) -> None:

@@ -67,6 +67,10 @@ class Note:
     def _may_be_billed(self) -> set[str]:
         return {sample for samples in self.begun.values() for sample in samples} - set(self.held)
 
+    def lost_beside(self, names: Collection[str]) -> int:
+        """How often samples were asked whose answers cannot be used, except those of these names."""
+        return sum(times for name, times in self.lost.items() if name not in names)
+
     def join(self, other: Note) -> None:
         """Know what another note knows."""
         self.begun |= other.begun

@@ -56,8 +56,9 @@ async def handed_back(run: Run) -> list[EvalSampleSummary]:
 async def not_handed_back(run: Run) -> list[EvalSampleSummary]:
     """Samples that earlier attempts finished, and that the host does not hand back to this one.
 
-    It hands none back where the task has fewer samples than before. Of logs beside the one that the run goes
-    on from, samples that failed are left out: those that were tried again count what failed before.
+    It hands none back where the task has fewer samples than before, and not those that somebody marked as
+    invalid. Of logs beside the one that the run goes on from, samples that failed are left out: those that
+    were tried again count what failed before.
 
     Raises:
         EvalbudgetError: a log of theirs cannot be read.
@@ -113,19 +114,19 @@ def holds_paid(location: str) -> bool:
     return any(sample.model_usage for sample in _summaries(location))
 
 
-def samples_of_error(location: str) -> list[EvalSample]:
-    """Of a log whose run an error ended; none of another one, or where it cannot be read."""
+def samples_of_error(location: str) -> list[EvalSample] | None:
+    """Of a log whose run an error ended; None for another one, or where it cannot be read."""
     try:
         log = read_eval_log(location)
     except Exception as ex:  # the host raises whatever its zip and JSON readers raise
         logger.warning("%s cannot be read, so what was under way is not counted: %s", location, ex)
-        return []
-    return (log.samples or []) if log.status == "error" else []
+        return None
+    return (log.samples or []) if log.status == "error" else None
 
 
-def name_of(summary: EvalSampleSummary) -> str:
+def name_of(sample: EvalSample | EvalSampleSummary) -> str:
     """Of a sample, the same in all logs that have it."""
-    return summary.uuid or f"{summary.id} {summary.epoch}"
+    return sample.uuid or f"{sample.id} {sample.epoch}"
 
 
 def is_begun(summary: EvalSampleSummary) -> bool:
@@ -138,7 +139,22 @@ def _handed_back(run: Run) -> list[EvalSampleSummary]:
         return []
     found = {(str(s.id), s.epoch): s for s in _earlier_samples(run) if run.spec.config.limit is not None}
     found |= {(str(s.id), s.epoch): s for s in _summaries(run.log_location)}
-    return list(found.values())
+    invalid = _invalid(run.goes_on_from)
+    return [summary for summary in found.values() if name_of(summary) not in invalid]
+
+
+def _invalid(log: EarlierLog | None) -> set[str]:
+    """Names of samples of a log that somebody marked as invalid: the host runs them again."""
+    if log is None:
+        return set()
+    samples = log.samples
+    if samples is None:
+        try:
+            invalidated = read_eval_log(log.location, header_only=True).invalidated
+        except FileNotFoundError:
+            return set()
+        samples = (read_eval_log(log.location).samples or []) if invalidated else []
+    return {name_of(sample) for sample in samples if sample.invalidation is not None}
 
 
 def _earlier_samples(run: Run) -> list[EvalSampleSummary]:

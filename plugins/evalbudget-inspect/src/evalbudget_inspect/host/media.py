@@ -1,4 +1,4 @@
-"""Files in a sample's input: inspect reads those of samples it starts with, and a race starts with none."""
+"""Files in a sample's input: inspect reads those of samples it starts with, not of those it is given."""
 
 from __future__ import annotations
 

@@ -226,7 +226,8 @@ class Coordinator:
         absent: dict[tuple[str, str], Finished] = {}
         if spec.eval_set_id is not None and self._workers_gate is None:
             absent = await finished_elsewhere(
-                first.run, self.group.labels, self.group.score, config.bounds, present=set(self.arms)
+                *(first.run, self.group.labels, self.group.score, config.bounds),
+                present={identity: arm.pool for identity, arm in self.arms.items()},
             )
         goes_on = bool(absent)
         categories, repeats = None, 1

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from inspect_ai.dataset import Sample
 from inspect_ai.log import (
     EvalSampleSummary,
     list_eval_logs,
@@ -15,18 +16,31 @@ from inspect_ai.log import (
 )
 
 from evalbudget.races import KnownCell
+from evalbudget.shown import shown_logger
 from evalbudget_inspect.host.attempt_notes import Note
 from evalbudget_inspect.host.current_run import Run
-from evalbudget_inspect.host.earlier_attempts import handed_back, is_begun, paid_for_nothing_of
+from evalbudget_inspect.host.earlier_attempts import is_begun, name_of, paid_for_nothing_of
 from evalbudget_inspect.host.score_values import in_range, kind_of, score_to_float, why_unscored
-from evalbudget_inspect.repeats.earlier_log import is_refused
+from evalbudget_inspect.repeats.earlier_log import is_refused, refuse_other_task
+
+logger = shown_logger(__name__)
 
 Score = tuple[str, str | None]
 
 
-async def known_cells(run: Run, score: Score, bounds: tuple[float, float]) -> list[KnownCell]:
-    """The cells of an arm's earlier attempts that the host hands back."""
-    return [_known(summary, score, bounds) for summary in await handed_back(run)]
+def known_cells(
+    samples: Sequence[EvalSampleSummary], lost: int, score: Score, bounds: tuple[float, float]
+) -> list[KnownCell]:
+    """The cells of an arm's earlier attempts.
+
+    Args:
+        samples: of them.
+        lost: how often they asked others, whose answers cannot be used: as one cell of no item.
+        score: that decides.
+        bounds: of it.
+    """
+    known = [_known(summary, score, bounds) for summary in samples]
+    return [*known, KnownCell(("", 0), None, lost)] if lost else known
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +62,21 @@ async def finished_elsewhere(
     score: Score,
     bounds: tuple[float, float],
     *,
-    present: set[tuple[str, str]],
+    present: Mapping[tuple[str, str], Mapping[str, Sample]],
 ) -> dict[tuple[str, str], Finished]:
-    """Arms of this race that the eval-set does not run again, since their tasks had ended well."""
+    """Arms of this race that the eval-set does not run again, since their tasks had ended well.
+
+    Args:
+        run: of one that it runs.
+        labels: of each task of the race, by task name.
+        score: that decides.
+        bounds: of it.
+        present: samples that each arm may be asked which it runs, by label and model.
+
+    Raises:
+        InvalidInputError: what they answered is not what their task asks now.
+    """
+    pools = {label: pool for (label, _), pool in present.items()}
     folder = str(PurePosixPath(run.log_location).parent)
     found: dict[tuple[str, str], Finished] = {}
     for info in list_eval_logs(folder, descending=True):
@@ -63,8 +89,13 @@ async def finished_elsewhere(
         identity = (labels[spec.task], spec.model)
         if identity not in present and identity not in found:
             summaries = await read_eval_log_sample_summaries_async(info)
-            known = [_known(summary, score, bounds) for summary in summaries]
-            found[identity] = Finished(known, await paid_for_nothing_of(folder, spec.task_id))
+            pool = pools.get(identity[0], {})
+            of_pool = [summary for summary in summaries if str(summary.id) in pool]
+            for warning in refuse_other_task(of_pool, pool.__getitem__, score[0]):
+                logger.warning(warning)
+            unread = await paid_for_nothing_of(folder, spec.task_id)
+            lost = unread.lost_beside({name_of(summary) for summary in summaries})
+            found[identity] = Finished(known_cells(summaries, lost, score, bounds), unread)
     return found
 
 

@@ -16,20 +16,29 @@ from inspect_ai.scorer import Score
 from inspect_ai.solver import TaskState
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError
+from evalbudget.shown import shown_logger
 from evalbudget_inspect.host.bill import gave_up
 from evalbudget_inspect.host.chosen_samples import chosen_samples
 from evalbudget_inspect.host.current_run import Run, current_run
-from evalbudget_inspect.host.earlier_attempts import paid_for_nothing
 from evalbudget_inspect.host.interrupts import interrupts
+from evalbudget_inspect.host.media import with_media
 from evalbudget_inspect.host.models_asked import models_asked
 from evalbudget_inspect.host.refusals import refused
 from evalbudget_inspect.host.score_values import Seen, in_range, kind_of, why_unscored
 from evalbudget_inspect.host.sent_again import UNPAID, pay_by, was_unpaid
 from evalbudget_inspect.races.arm import Arm, Group
 from evalbudget_inspect.races.coordinator import Coordinator, coordinator_of
-from evalbudget_inspect.races.media import with_media
 from evalbudget_inspect.races.resume import known_cells
-from evalbudget_inspect.repeats.earlier_log import count_retries, is_refused, paid_attempts, refuse
+from evalbudget_inspect.repeats.earlier_log import (
+    count_retries,
+    is_refused,
+    paid_attempts,
+    refuse,
+    refuse_other_task,
+    what_is_left,
+)
+
+logger = shown_logger(__name__)
 
 
 @dataclass
@@ -172,12 +181,16 @@ class RaceSource(SampleSource):
         coordinator = coordinator_of(run, self.group)
         try:
             pool = self._pool(run)
-            known = await known_cells(run, self.group.score, self.group.config.bounds)
-            unread = await paid_for_nothing(run)
+            earlier = await what_is_left(run, pool.keys())
+            for warning in refuse_other_task(earlier.samples, pool.__getitem__, self.group.score[0]):
+                logger.warning(warning)
         except EvalbudgetError as ex:
             raise coordinator.refuse(ex) from None
+        if earlier.warning:
+            logger.warning(earlier.warning)
+        known = known_cells(earlier.samples, earlier.lost, self.group.score, self.group.config.bounds)
         models = list(dict.fromkeys([*models_asked(run.spec, ()), *self._models]))
-        arm = Arm(run, self.label, pool, known, unread, models)
+        arm = Arm(run, self.label, pool, known, earlier.unread, models)
         await coordinator.join(arm)
         if not self.group.config.in_scores:
             return coordinator, arm  # the gate before calls knows what is sent again

@@ -219,7 +219,7 @@ class Diagnosis:
                 failures=purchase.tally.failures,
                 closed=[names[cell.item] for cell in book.sampler.closed],
                 failing=None if book.resumed else failing_items(purchase.journal.readings, names),
-                stop_reason=_interrupted(book)
+                stop_reason=why_unfinished(book)
                 if book.broken_off or not purchase.finished
                 else purchase.stop_reason,
                 bounds=self.bounds,
@@ -248,9 +248,10 @@ class Diagnosis:
         return {"unit": book.budget.unit.value, "costs": book.bill.rows, "wasted": book.wasted}
 
 
-def _interrupted(book: RepeatPurchase) -> str:
+def why_unfinished(book: RepeatPurchase) -> str:
+    """Why a run ended before its budget was used up."""
     if book.cut_off:
         return f"interrupted; {book.cut_off:,} under way given up: they may be billed, and count as spent"
     if book.broken_off:
         return f"by an error; {book.broken_off:,} under way cut off: they may be billed, and count as spent"
-    return "interrupted"
+    return "interrupted" if book.broken_off is None else "by an error"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -29,6 +30,8 @@ from evalbudget_inspect.repeats.resume import PriorCell
 NOT_RUN_AGAIN = "failed before and the budget is used up: not run again"
 NOT_RUN = "the budget is used up by what a killed run had begun: not run"
 NOT_PAID = "the budget is used up by what earlier attempts paid for: not run"
+_VARY = "EVALBUDGET_QUESTIONS_VARY"
+"""Set by who wants answers to whatever a sample asks, since the task makes its questions at random."""
 _NAMED = 3
 """Samples that a message names."""
 
@@ -86,8 +89,7 @@ async def what_is_left(run: Run, items: Collection[str]) -> Earlier:
     left_out = await not_handed_back(run)
     lost = {name_of(summary): _paid_for(summary) for summary in (*gone, *left_out)}
     unread = await paid_for_nothing(run, {name: times for name, times in lost.items() if times})
-    used = {name_of(summary) for summary in samples}
-    times = sum(times for name, times in unread.lost.items() if name not in used)
+    times = unread.lost_beside({name_of(summary) for summary in samples})
     return Earlier(
         samples, [_prior(each) for each in samples], unread, times, _warning(gone, left_out, items)
     )
@@ -99,7 +101,7 @@ def refuse_other_task(
     """Refuse to go on where answers of earlier attempts are to other questions, or scored by other scorers.
 
     Args:
-        samples: that the host hands back, of items of the task.
+        samples: of these attempts, of items of the task.
         task_sample: the task's own sample of an id.
         score: name of the scorer that decides.
 
@@ -109,15 +111,22 @@ def refuse_other_task(
     Raises:
         InvalidInputError: the task is another one now.
     """
+    warnings: list[str] = []
     answered = [s for s in samples if s.error is None and not is_refused(s.metadata)]
     changed = _ids_of(s for s in answered if asks_else(s, task_sample(str(s.id))))
     if changed:
-        raise InvalidInputError(
+        told = (
             f"{len(changed):,} of the {len(_ids_of(answered)):,} samples that earlier attempts answered ask "
-            f"something else now ({_listed(changed)}), and their answers are none to the new questions. Give "
-            "the task their input and choices back (where it makes them at random: fix its seed), or begin "
-            "another run in another log folder"
+            f"something else now ({_listed(changed)})"
         )
+        if not os.environ.get(_VARY):
+            raise InvalidInputError(
+                f"{told}, and their answers are none to the new questions. Give the task their input and "
+                "choices back, or begin another run in another log folder. Where the task makes them at "
+                f"random each time it is loaded, and answers to any of them count, set {_VARY}=1 and run "
+                "this again"
+            )
+        warnings.append(f"{told}; answers to both count, as {_VARY} says")
     scored = [s for s in answered if s.scores]
     if scored and not any(score in (s.scores or {}) for s in scored):
         names = dict.fromkeys(name for s in scored for name in s.scores or {})
@@ -126,14 +135,16 @@ def refuse_other_task(
             f"which decides here: they were scored by {' and '.join(map(repr, names))}. Give that scorer its "
             "name, and its place before other scorers, back; or begin another run in another log folder"
         )
-    judged = _ids_of(s for s in answered if is_judged_else(s, task_sample(str(s.id))))
-    if not judged:
-        return []
-    return [
-        f"{len(judged):,} samples that earlier attempts answered have another target now "
-        f"({_listed(judged)}); inspect does not score their answers again, and their scores stand as they "
-        "are. To judge all by the new targets, begin another run in another log folder"
-    ]
+    told_already = set(changed)
+    same = (s for s in answered if str(s.id) not in told_already)
+    judged = _ids_of(s for s in same if is_judged_else(s, task_sample(str(s.id))))
+    if judged:
+        warnings.append(
+            f"{len(judged):,} samples that earlier attempts answered have another target now "
+            f"({_listed(judged)}); inspect does not score their answers again, and their scores stand as "
+            "they are. To judge all by the new targets, begin another run in another log folder"
+        )
+    return warnings
 
 
 def _ids_of(samples: Iterable[EvalSampleSummary]) -> list[str]:
@@ -157,13 +168,15 @@ def _warning(
         why.append(f"{unknown:,} of samples that the task no longer has ({_listed(named)})")
     if rest := len(paid) - unknown:
         why.append(
-            f"{rest:,} that inspect does not hand back (it hands back those of the log that it goes on from, "
-            "and none where the number of samples has changed, unless samples with ids were added)"
+            f"{rest:,} that inspect does not hand back (it hands back those of the log that it goes on from "
+            "that nobody marked as invalid, and none where samples without ids were shuffled or the number "
+            "of samples has changed, unless samples with ids were added)"
         )
+    answers = "1 answer" if len(paid) == 1 else f"{len(paid):,} answers"
     return (
-        f"earlier attempts paid for {len(paid):,} answers that this run cannot use: {' and '.join(why)}. "
-        "They count as spent, and not for the estimate. To use them, stop this run, give the task its "
-        "samples back, and go on from the log that has these answers"
+        f"earlier attempts paid for {answers} that this run cannot use: {' and '.join(why)}. "
+        "They count as spent, and not for the estimate. If samples were taken away or renamed: to use "
+        "their answers, stop this run, give the task its samples back, and go on from the log that has them"
     )
 
 

@@ -142,6 +142,7 @@ class RepeatPurchase:
         self._flights: dict[Key, Flight] = {}
         self._refused: set[Key] = set()
         self._failed_before: set[Key] = set()
+        self._short: dict[Key, int] = {}  # attempts left of the last cells, which the budget pays no more of
         self._first = 0  # cells to keep with the host at least
         self._width = width
         if width is None and not seeded:
@@ -153,8 +154,8 @@ class RepeatPurchase:
         self._spent_on_readings = 0.0
         self.cut_off = 0
         """Samples that were under way at a second Ctrl-C, which may be billed."""
-        self.broken_off = 0
-        """Those that were under way when an error ended the run, which are spent."""
+        self.broken_off: int | None = None
+        """Those that were under way when an error ended the run, which are spent; None if none did."""
         if config.budget is None:
             self.purchase.stop("no budget given")
 
@@ -207,11 +208,11 @@ class RepeatPurchase:
 
     def may_run(self, key: Key) -> bool:
         """Whether the budget covers a cell that the host starts by itself, or runs again since it errored."""
-        return key not in self._refused
+        return key not in self._refused and self._short.get(key, 1) > 0
 
     def failed_before(self, key: Key) -> bool:
         """Whether the host runs this cell again since it errored."""
-        return key in self._failed_before
+        return key in self._failed_before or key in self._short
 
     def started(self, key: Key) -> None:
         """The host works on this cell now."""
@@ -220,6 +221,11 @@ class RepeatPurchase:
             flight.started = True
             self._running += 1
             self._peak = max(self._peak, self._running)
+
+    def attempt_failed(self, key: Key) -> None:
+        """The host tries this cell again, if it may run."""
+        if key in self._short:
+            self._short[key] -= 1
 
     def completed(
         self,
@@ -308,11 +314,21 @@ class RepeatPurchase:
         """Cells to run next: as many as the host has hands for and the budget pays for."""
         self._see_bill()
         keys: list[Key] = []
+        left = int(self.purchase.ledger.free + 1e-9)
+        if self._counts_alone and not self._flights and 0 < left < self._attempts:
+            self.purchase.cost = left  # one by one, each tried again as long as that is paid
         for request in self.purchase.buy(max(0, self.width - len(self._flights))):
             key = (self.sampler.design.items[request.cell.item], request.cell.epoch + 1)
-            self._flights[key] = self.purchase.flights[request.id]
+            self._flights[key] = flight = self.purchase.flights[request.id]
+            if flight.promised < self._attempts and self._counts_alone:
+                self._short[key] = int(flight.promised)
             keys.append(key)
         return keys
+
+    @property
+    def _counts_alone(self) -> bool:
+        """The budget is in scores, and no other process spends of it."""
+        return self.bill is None and self.shared is None
 
     # what is known
 

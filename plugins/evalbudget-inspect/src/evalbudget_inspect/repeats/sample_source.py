@@ -13,7 +13,7 @@ import anyio
 import numpy as np
 from inspect_ai import SampleSource, Task, enqueue_sample
 from inspect_ai.dataset import Dataset, Sample
-from inspect_ai.log import EvalSample, EvalSpec, resolve_sample_attachments
+from inspect_ai.log import EvalSample, EvalSpec
 from inspect_ai.model import ChatMessage
 from inspect_ai.scorer import Score
 from inspect_ai.solver import TaskState
@@ -33,6 +33,7 @@ from evalbudget_inspect.host.chosen_samples import chosen_samples, clusters_of_s
 from evalbudget_inspect.host.current_run import Run, at_the_end, current_run, is_cancelled
 from evalbudget_inspect.host.earlier_attempts import samples_of_error
 from evalbudget_inspect.host.interrupts import interrupts
+from evalbudget_inspect.host.media import with_media
 from evalbudget_inspect.host.models_asked import models_asked
 from evalbudget_inspect.host.private import is_cancellation_message
 from evalbudget_inspect.host.questions import digests_to_be
@@ -201,9 +202,12 @@ class BudgetedSource(SampleSource):
         """What is in the log alone: where an error ended the run, the host told of no sample any more."""
         if not book.purchase.outstanding or self.config.store is not None:
             return  # those who share a store count what this process had when it leaves
-        for sample in samples_of_error(run.log_location):
-            key = (str(sample.id), sample.epoch)
-            if not book.has_under_way(key):
+        samples = samples_of_error(run.log_location)
+        if samples is None:
+            return
+        book.broken_off = 0
+        for sample in samples:
+            if not book.has_under_way((str(sample.id), sample.epoch)):
                 continue
             cut_off = sample.error is not None and is_cancellation_message(sample.error.message)
             try:
@@ -212,10 +216,29 @@ class BudgetedSource(SampleSource):
                 value, error, serving.refusal = None, str(ex), None
             if serving.rotation is not None:
                 serving.rotation.observe(sample)
-            attempts = paid_attempts(sample)
-            book.completed(key, value, attempts=attempts, error=error, sample=sample.uuid or "")
-            count_retries(book.purchase.tally, sample)
+            self._take_in(serving, book, sample, value, error)
             book.broken_off += cut_off
+
+    def _take_in(
+        self,
+        serving: _Serving,
+        book: RepeatPurchase,
+        sample: EvalSample,
+        value: float | None,
+        error: str | None,
+    ) -> None:
+        """Count one finished cell; what its calls did not pay for has no score."""
+        account, name = serving.account, sample.uuid or ""
+        if account is not None:
+            account.scored |= value is not None
+            if name in account.gave_up:
+                value, error = None, account.too_dear.get(name, account.reason)
+                if name not in account.too_dear:
+                    book.purchase.stop("budget used up")
+        attempts = paid_attempts(sample)
+        book.completed((str(sample.id), sample.epoch), value, attempts=attempts, error=error, sample=name)
+        count_retries(book.purchase.tally, sample)
+        book.cached += value is not None and is_from_cache(sample)
 
     def _diagnosis(self, serving: _Serving, book: RepeatPurchase) -> Diagnosis:
         return Diagnosis(book, serving.rotation, self._bounds(serving), serving.clusters)
@@ -265,8 +288,6 @@ class BudgetedSource(SampleSource):
         book = _allocation(serving)
         if self.config.repeat is Repeat.JUDGE:
             serving.kept.adopt(sample)
-        if self._has_media(str(sample.id)) and str(sample.id) not in serving.inputs:
-            serving.inputs[str(sample.id)] = resolve_sample_attachments(sample, "full").input
         unused = serving.rotation.observe(sample) if serving.rotation is not None else None
         if unused is not None and not self._told:
             serving.refusal = InvalidInputError(unused)
@@ -285,23 +306,8 @@ class BudgetedSource(SampleSource):
             dropped = serving.rotation.note(*key, scored=value is not None)
             if dropped is not None:
                 logger.warning(dropped)
-        account = serving.account
-        if account is not None:
-            account.scored |= value is not None
-            if sample.uuid in account.gave_up:
-                value, error = None, account.too_dear.get(sample.uuid, account.reason)
-                if sample.uuid not in account.too_dear:
-                    book.purchase.stop("budget used up")
         try:
-            book.completed(
-                key,
-                value,
-                attempts=paid_attempts(sample),
-                error=error,
-                sample=sample.uuid or "",
-            )
-            count_retries(book.purchase.tally, sample)
-            book.cached += value is not None and is_from_cache(sample)
+            self._take_in(serving, book, sample, value, error)
         except StoreError as ex:
             raise self._end(serving, ex) from None
         self._warn_if_identical(serving, book)
@@ -352,8 +358,8 @@ class BudgetedSource(SampleSource):
             return
         await self._in_turn(serving, key)
         _allocation(serving).started(key)
+        await with_media(state)
         if self._has_media(key[0]):
-            # files are read when a sample starts; what completes later may have been stripped for the log
             serving.inputs.setdefault(key[0], deepcopy(state.input))
         if self.config.repeat is Repeat.JUDGE:
             await serving.kept.enter(state)
@@ -382,6 +388,8 @@ class BudgetedSource(SampleSource):
         serving = self._current()
         if serving is not None:
             self._pass_on(serving, (id_, epoch))
+        if serving is not None and serving.book is not None:
+            serving.book.attempt_failed((id_, epoch))
 
     def _seeks_judges(self, serving: _Serving) -> bool:
         return serving.rotation is not None and not self._told and not serving.rotation.asked
