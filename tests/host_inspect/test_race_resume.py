@@ -12,7 +12,14 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from inspect_ai import Task, eval_retry, eval_set
-from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log, write_eval_log
+from inspect_ai.log import (
+    EvalLog,
+    ProvenanceData,
+    invalidate_samples,
+    list_eval_logs,
+    read_eval_log,
+    write_eval_log,
+)
 from tests.claims import is_full, variant
 from tests.host_inspect.race_tasks import QUIET, attempts, board, cells, model, quiz, run, three, written
 from tests.host_inspect.worlds import COMMAND, UNWATCHED
@@ -257,6 +264,15 @@ def test_answers_to_items_that_are_gone_stay_paid_and_are_said(
         assert attempts(again) == 40 - gone
         _unfinished(again, "abc", "cancelled", samples=6)
     assert sum("samples that the task no longer has" in text for text in warnings_of_plugin) in range(1, 4)
+
+
+def test_answers_that_are_marked_as_invalid_stay_paid(tmp_path: Path) -> None:
+    first = _eval_set(tmp_path, three())
+    names = [str(sample.uuid) for sample in first[0].samples or []][:3]
+    write_eval_log(invalidate_samples(first[0], names, ProvenanceData(author="me")), first[0].location)
+    again = _eval_set(tmp_path, three())
+    assert board(again).spent == 60
+    assert _uuids(again) == _uuids(first) - set(names)  # nothing is left to ask them again
 
 
 @pytest.mark.parametrize("unfinished", ["abc", "a"])
