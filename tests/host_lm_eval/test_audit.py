@@ -20,12 +20,13 @@ from click.testing import CliRunner, Result
 from tests.host_lm_eval.judged_worlds import write_judged
 from tests.host_lm_eval.race_worlds import KIND, Racer, fresh_racers, is_right
 from tests.host_lm_eval.test_race_command import EVALBUDGET, environment
-from tests.host_lm_eval.worlds import write_task
+from tests.host_lm_eval.worlds import broken_off, write_task
 
 import warm
 from evalbudget.audits.store import AuditStore, weigh
 from evalbudget.cli.main import cli
 from evalbudget.store import Address
+from evalbudget_lm_eval.audits.arm import AuditArm
 from loopback import Asked, Server, rating
 from postgresql_server import Server as PostgreSQL
 
@@ -345,6 +346,25 @@ def test_killed_it_buys_nothing_twice_and_judges_are_known(server: Server, tmp_p
         assert "judges' judges" in known
         assert "judge" in known
         assert store.draws.tasks()[0].prompt.startswith("Write about topic")
+
+
+def test_what_a_judge_said_in_vain_it_is_not_made_to_say_again(server: Server, tmp_path: Path) -> None:
+    """Of what is judged once more, whether or not the command was stopped before."""
+    judged = rating()
+    server.answer = lambda asked: (
+        said(asked) if asked.model != "judge" else "Hm." if asked.luck < 0.4 else judged(asked)
+    )
+    judge = f"local-chat-completions:{server.chat_args('judge')}"
+    write_judged(tmp_path / "judged", [judge], n=12, rotation="single", gen_kwargs={"temperature": 1})
+    models = [f"--arm={name}=local-chat-completions:{server.chat_args(name)}" for name in ("m", "n")]
+    given = ["--tasks", "essays", "--include_path", "judged", "--apply_chat_template"]
+    command = ["lm-eval", "audit", "c.sqlite", *models, *given, "--score_range", "1.0..5.0"]
+    with broken_off(AuditArm, "_keep", at=15):
+        assert CliRunner().invoke(cli, command).exit_code not in (0, 3)
+    assert CliRunner().invoke(cli, command).exit_code == 3
+    asked = [(one.prompt, one.body["seed"]) for one in server.served if one.model == "judge"]
+    assert len(set(asked)) == len(asked) > len({prompt for prompt, _ in asked}) == 24
+    assert max(Counter(prompt for prompt, _ in asked).values()) == 2
 
 
 def said(asked: Asked) -> str:

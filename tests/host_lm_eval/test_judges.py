@@ -96,6 +96,16 @@ def test_repeats_of_a_document_go_to_the_next_judges(
     assert row["judged,panel"] < row["judged_repeats_upper,panel"] <= row["judged_upper,panel"]
 
 
+def test_a_judge_whose_service_knows_no_seeds_is_sent_none(server: Server, tmp_path: Path) -> None:
+    judge = f"evalbudget-test-seedless:{server.chat_args('a')}"
+    options: dict[str, Any] = {"model": judge, "name": "a", "apply_chat_template": True}
+    folder = write_judged(tmp_path, [options], n=3, rotation="single", gen_kwargs={"temperature": 1})
+    evaluate(folder, server.chat_args("writer"))
+    asked = [one.body for one in server.served if one.model == "a"]
+    assert len(asked) == 3
+    assert not any("seed" in body for body in asked)
+
+
 def test_few_documents_have_no_interval_and_it_says_why(
     server: Server, judges: list[str], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

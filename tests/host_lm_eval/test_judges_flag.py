@@ -215,6 +215,24 @@ def test_a_broken_run_pays_no_judge_twice_and_asks_no_answer_anew(
     assert server.calls() == calls
 
 
+def test_another_run_buys_other_judgements_and_the_same_elsewhere_the_same(
+    server: Server, file: str, tmp_path: Path
+) -> None:
+    tasks, out = plain(tmp_path / "tasks"), tmp_path / "out"
+    evaluate(tasks, server.chat_args("writer"), "numbers", output=out)
+    said = []
+    for journal in ("a/one.jsonl", "a/two.jsonl", "b/one.jsonl"):
+        server.served.clear()
+        given = ["--include_path", str(tasks), "--judges", file, "--journal", str(tmp_path / journal)]
+        told = CliRunner().invoke(cli, ["lm-eval", "score", str(out), *given])
+        assert told.exit_code == 0, told.output
+        said.append({(one.model, prompt_of(one), one.body["seed"]): one.text for one in server.served})
+    one, two, elsewhere = said
+    assert len(one) == len(two) == 6
+    assert one == elsewhere
+    assert {seed for *_, seed in one}.isdisjoint(seed for *_, seed in two)
+
+
 def test_what_cannot_be_judged_again_is_refused(server: Server, judges: list[str], tmp_path: Path) -> None:
     folder = plain(tmp_path / "tasks")
 

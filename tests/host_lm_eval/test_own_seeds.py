@@ -12,7 +12,7 @@ import pytest
 from lm_eval.api.registry import get_model
 from lm_eval.models.openai_completions import LocalChatCompletion
 from tests.host_lm_eval.money_worlds import PaidServer, price_file
-from tests.host_lm_eval.worlds import chat_model, load, numbered, simple_evaluate, write_task
+from tests.host_lm_eval.worlds import Seedless, chat_model, load, numbered, simple_evaluate, write_task
 
 from evalbudget_lm_eval import budgeted
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
@@ -135,14 +135,6 @@ def test_calls_of_several_prompts_leave_it_to_the_server(tmp_path: Path, server:
     ask(get_model("local-completions").create_from_arg_obj(args, {"batch_size": 4}), tmp_path)
     assert [len(one.body["prompt"]) for one in server.served] == [4, 4]
     assert seeds_sent(server) == {1: [None] * 4, 2: [None] * 4}
-
-
-class Seedless(LocalChatCompletion):  # type: ignore[misc]
-    """Of a service that knows no seeds, as Anthropic's."""
-
-    def _create_payload(self, *given: Any, seed: int = 0, **named: Any) -> dict[str, Any]:
-        payload = dict(super()._create_payload(*given, seed=None, **named))
-        return {name: value for name, value in payload.items() if name != "seed" or value is not None}
 
 
 @pytest.mark.parametrize(

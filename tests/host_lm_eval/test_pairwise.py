@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -128,6 +129,22 @@ def test_replies_without_a_verdict_are_failures_that_cost(logs: list[Path], serv
     assert found.reading is not None
     assert found.reading.judgements == 60 - sum(found.failures.values()) < 60
     assert next(iter(found.failures)) == "no verdict in the reply: 'Hm.'"
+
+
+def test_no_call_repeats_another_one_whoever_stopped_in_between(
+    logs: list[Path], tmp_path: Path, server: Server
+) -> None:
+    """A server that honours seeds would say again what was no verdict before."""
+    server.answer = lambda asked: "Hm." if asked.luck < 0.5 else verdict(asked)
+    judge = {"model": server.judge("judge"), "gen_kwargs": {"temperature": 1}}
+    for budget in (20, 40, 60):  # in the last round of each something may be left to ask again
+        pairwise(logs[:2], judge=judge, budget=budget, record=tmp_path / "one.db")
+    before = {(one.prompt, one.body["seed"]) for one in server.served}
+    assert len(before) == server.billed == 60
+    again = [prompt for prompt, n in Counter(prompt for prompt, _ in before).items() if n > 1]
+    assert again
+    pairwise(logs[:2], judge=judge, budget=60, record=tmp_path / "two.db")
+    assert before.isdisjoint((one.prompt, one.body["seed"]) for one in server.served[60:])
 
 
 def test_calls_that_fail_are_paid_and_never_exceed_the_budget(logs: list[Path], server: Server) -> None:

@@ -16,6 +16,7 @@ import lm_eval.models  # noqa: F401  (before @register_model, or the host's own 
 import pytest
 from lm_eval.api.model import LM
 from lm_eval.api.registry import get_model, register_model
+from lm_eval.models.openai_completions import LocalChatCompletion
 
 from evalbudget import Cell, Reading, Request
 from evalbudget.book._notes import unpacked
@@ -117,6 +118,15 @@ class CoinModel(TextModel):
 def chat_model(server: Server, model: str = "m", **more: Any) -> LM:
     """The host's model of a server's."""
     return get_model("local-chat-completions").create_from_arg_obj(server.args_of(model, **more), {})
+
+
+@register_model("evalbudget-test-seedless")
+class Seedless(LocalChatCompletion):  # type: ignore[misc]
+    """Of a service that knows no seeds, as Anthropic's."""
+
+    def _create_payload(self, *given: Any, seed: int = 0, **named: Any) -> dict[str, Any]:
+        payload = dict(super()._create_payload(*given, seed=None, **named))
+        return {name: value for name, value in payload.items() if name != "seed" or value is not None}
 
 
 @contextmanager

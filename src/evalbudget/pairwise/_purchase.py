@@ -24,8 +24,10 @@ from evalbudget.run import Tally
 from evalbudget.statistics._bounds import check_level
 from evalbudget.store import Address
 
-Ask = Callable[[str], Awaitable[str]]
-"""Has the judge reply to a prompt: one call. Whatever it raises is a call that failed."""
+Ask = Callable[[str, int], Awaitable[str]]
+"""Has the judge reply to a prompt: one call, and its number, which no other call of the record has.
+
+Whatever it raises is a call that failed."""
 
 _SHOWN = 80
 """Characters of a reply without a verdict that are kept."""
@@ -209,7 +211,7 @@ async def buy_preferences(
             token=_token(config.seed, answers, item, first, second),
         )
         try:
-            reply = await ask(prompt)
+            reply = await ask(prompt, request.id)
         except Exception:
             told(None)
             raise

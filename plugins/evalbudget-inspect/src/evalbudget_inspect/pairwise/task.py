@@ -126,7 +126,7 @@ def _comparing(config: PairwiseConfig, answers: Answers, record: Path | None, lo
         judge = get_model()
         name = str(judge)
 
-        async def ask(prompt: str) -> str:
+        async def ask(prompt: str, _: int) -> str:
             async with paying(_never):
                 return (await judge.generate(prompt)).completion
 

@@ -39,7 +39,7 @@ class AuditArm:
         task: the host's object.
         metric: the judge's, the host's ``metric,filter``; None if nobody judges.
         scale: of the audit.
-        seed: of the audit.
+        seeds_of: which audit it is: another one draws other answers and judgements.
         money: pays for the calls, where they have a budget.
 
     Raises:
@@ -53,13 +53,13 @@ class AuditArm:
         task: Any,
         metric: str | None,
         scale: Scale,
-        seed: int,
+        seeds_of: str,
         money: AuditMoney | None = None,
     ) -> None:
         self._money = money
         self._stable, self._entrant, self._task = stable, entrant, task
         self._metric, self._scale = metric, scale
-        self._seed = f"{seed} {entrant.arm.name}"
+        self._seeds_of = f"{seeds_of} {entrant.arm.name}"
         self._rounds: Rounds | None = None
         self._answers: dict[int, tuple[Answer, float]] = {}
         self._again: dict[int, Asked] = {}  # answers whose judge failed, to be scored once more
@@ -128,9 +128,10 @@ class AuditArm:
             raise
         except Exception as ex:  # the host's: weights or a package that are not there
             raise self._gone("cannot be loaded", said_by(ex)) from ex
+        primed.seeds_of = self._seeds_of
         if self._rounds is None:
             paid = None if self._money is None else self._money.paid(self.name)
-            self._rounds = Rounds(primed, self._entrant.kept, self, seed=self._seed, paid=paid)
+            self._rounds = Rounds(primed, self._entrant.kept, self, seed=self._seeds_of, paid=paid)
         cells = [
             self._again.get(document) or Asked(self._entrant.task, document, self._in_all[document])
             for document in documents
@@ -208,8 +209,9 @@ class AuditArm:
         score = math.nan if self._metric is None else score_of(answer, self._metric, self._scale)
         unjudged = self._metric is not None and math.isnan(score) and bool(answer.records[0]["metrics"])
         if unjudged and answer.doc_id not in self._again:
-            self._again[answer.doc_id] = answer.asked
-            self._entrant.kept.said[answer.asked] = {0: [response_of(answer)]}
+            again = answer.asked._replace(epoch=answer.epoch + 1)  # so that judges are sent another seed
+            self._again[answer.doc_id] = again
+            self._entrant.kept.lend(again, {0: [response_of(answer)]})
             return
         self._keep(answer, score)
 

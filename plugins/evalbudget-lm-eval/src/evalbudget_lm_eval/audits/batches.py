@@ -152,9 +152,10 @@ def go_on(order: Order, task_manager: TaskManager) -> Ended:
                 *(list(order.arms), name, order.spec, {name: documents_of(name, task, order.host)}),
                 *(host, {}, record, order.keep),
             )
-            seed = int(settings.options.get("seed", 0))
+            seeds_of = f"{settings.store.title} {settings.options.get('seed', 0)}"
             arms = [
-                AuditArm(stable, each, task, metric, settings.scale, seed, money) for each in stable.entrants
+                AuditArm(stable, each, task, metric, settings.scale, seeds_of, money)
+                for each in stable.entrants
             ]
             part = _PART if money is not None and stable.keep >= len(arms) else len(documents)
             lacking = 0

@@ -79,6 +79,7 @@ class RunningTask:
         keep: to be called with everything that a filter pays for, as text.
         bill: who pays for judges' calls that bring nothing; None if nobody counts them.
         judging: entered while the filters run.
+        seeds_of: whose seeds filters send to the servers that they ask: others than those of another run.
     """
 
     docs: Mapping[int, Any]
@@ -87,6 +88,7 @@ class RunningTask:
     keep: Callable[[Asked, str], object] = lambda asked, text: None
     bill: JudgesBill | None = None
     judging: Callable[[], AbstractContextManager[None]] = nullcontext
+    seeds_of: str = ""
 
 
 task_now: ContextVar[RunningTask | None] = ContextVar("task_now", default=None)

@@ -343,6 +343,7 @@ class PrimedTasks:
             running.known = {one: tuple(said.get(one, {}).get(SCORED, ())) for one in own}
             running.keep = lambda one, text: received(one, SCORED, text)
             running.bill, running.judging = bill, self.judging
+            running.seeds_of = f"{self.seeds_of} {name} "
         try:
             sent: list[Sent] = []
             seeds = OwnSeeds(self.lm, self.seeds_of)

@@ -71,7 +71,7 @@ class OwnSeeds:
     def __init__(self, lm: Any, run: str = "") -> None:
         self._lm = getattr(lm, "lm", lm)  # behind the host's cache
         self._run = run
-        self._first = _seed_sent(self._lm)
+        self._first = seed_sent(self._lm)
 
     def in_request(self, request: Instance) -> dict[str, None]:
         """What the gen_kwargs of a request must have besides."""
@@ -121,7 +121,7 @@ def seed_of(*about: object) -> int:
     return int.from_bytes(digest[:4], "big") % _LARGEST
 
 
-def _seed_sent(lm: Any) -> int | None:
+def seed_sent(lm: Any) -> int | None:
     """What the host's class sends as the seed; None where it sends none."""
     asked = [{"role": "user", "content": ""}]
     try:

@@ -14,7 +14,6 @@ from threading import Lock
 from typing import Any
 
 from lm_eval.api.instance import Instance
-from lm_eval.models.openai_completions import LocalCompletionsAPI
 from tqdm import tqdm  # type: ignore[import-untyped]
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError
@@ -24,7 +23,7 @@ from evalbudget.shown import shown_logger
 from evalbudget_lm_eval.host.halt import halt_of_all
 from evalbudget_lm_eval.host.identity import is_api
 from evalbudget_lm_eval.host.judge_calls import counted
-from evalbudget_lm_eval.host.seeds import seed_of
+from evalbudget_lm_eval.host.seeds import seed_of, seed_sent
 from evalbudget_lm_eval.host.used_up import UsedUpError
 from evalbudget_lm_eval.host.wire import Final, signals
 from evalbudget_lm_eval.judges.judge_models import JudgeSpec
@@ -91,6 +90,8 @@ class Asking:
         """Pays for calls that may be billed and brought no reply; False if nothing is left for them."""
         self.ill: set[int] | None = None
         """Judges whose failures were told in earlier rounds of the run; None if this is the only one."""
+        self.seeds_of = ""
+        """Whose seeds are sent: those of another run are others."""
         self._failed: Counter[int] = Counter()
         self._asked: Counter[int] = Counter()
         self._interrupt: BaseException | None = None
@@ -202,7 +203,8 @@ class Asking:
                     for position in job.answers:
                         self.begins(position, spec.name)
             first = answers[0]
-            options = options_of_call(spec, lm, spec.name, first.prompt, first.item, first.epoch)
+            about = self.seeds_of + spec.name, first.prompt, first.item, first.epoch
+            options = options_of_call(spec, lm, *about)
             contexts = [context_for(spec, lm, answer.prompt) for answer in answers]
             return self._keep(job, replies_to(lm, contexts, options))
         except BaseException:
@@ -312,7 +314,7 @@ def _jobs(lm: Any, judge: int, positions: Sequence[int], answers: Sequence[Answe
 
 
 def options_of_call(spec: JudgeSpec, lm: Any, *about: object) -> dict[str, Any]:
-    """Options of one call; each has a seed of its own, or servers that honour seeds repeat themselves.
+    """Options of one call; where the host sends a seed, each has its own, or servers repeat themselves.
 
     Args:
         spec: of the judge.
@@ -320,8 +322,8 @@ def options_of_call(spec: JudgeSpec, lm: Any, *about: object) -> dict[str, Any]:
         about: what the call is about, and no other of this judge.
     """
     options = dict(spec.gen_kwargs)
-    if isinstance(lm, LocalCompletionsAPI) and spec.temperature > 0:
-        options["seed"] = seed_of(int(options.get("seed", lm._seed)), *about)
+    if spec.temperature > 0 and (sent := seed_sent(lm)) is not None:
+        options["seed"] = seed_of(int(options.get("seed", sent)), *about)
     return options
 
 

@@ -165,6 +165,7 @@ def _judge(
             owners.append(number)
     asking = Asking(panel, dealer, answers)
     if asked is not None and task is not None:
+        asking.seeds_of = task.seeds_of
         asking.ill = task.memory.setdefault(f"{panel.key} ill", set())
         places = {
             (owner, answer.epoch): i for i, (owner, answer) in enumerate(zip(owners, answers, strict=True))

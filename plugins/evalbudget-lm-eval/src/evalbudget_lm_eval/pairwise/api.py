@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -107,19 +106,17 @@ def buy(
     """
     lm = spec.load()
     api = is_api(lm)
+    kept = record or record_beside(logs[0], config, answers, spec.name)
 
-    times = Counter[str]()
-
-    def reply(prompt: str) -> str:
-        times[prompt] += 1  # what brought no verdict is asked again, with another seed
-        options = options_of_call(spec, lm, prompt, times[prompt])
+    def reply(prompt: str, number: int) -> str:
+        options = options_of_call(spec, lm, kept.name, prompt, number)
         (said,) = replies_to(lm, [context_for(spec, lm, prompt)], options)
         if isinstance(said, Exception):
             raise said
         return said
 
-    async def ask(prompt: str) -> str:
-        return await anyio.to_thread.run_sync(reply, prompt)
+    async def ask(prompt: str, number: int) -> str:
+        return await anyio.to_thread.run_sync(reply, prompt, number)
 
     async def bought() -> PairwisePurchase:
         return await buy_preferences(
@@ -127,7 +124,7 @@ def buy(
             answers,
             spec.name,
             ask,
-            record=record or record_beside(logs[0], config, answers, spec.name),
+            record=kept,
             concurrency=max(int(lm._concurrent), 1) if api else 1,
         )
 
