@@ -56,6 +56,8 @@ def test_csv_with_costs(tmp_path: Path) -> None:
         ("item,score,score\na,1,2\n", "2 columns named score"),
         ("item,score\n", "a header but no rows"),
         ("item,score\na,1\nb,good\n", "line 3: score 'good' is not a number"),
+        ("item,score\na,1%\n", "line 2: score '1%' is not a number; write numbers without a sign"),
+        ('item,score\na,"0,5"\n', "line 2: score '0,5' is not a number; write a point before decimals"),
         ("item,score\na,1\nb,inf\n", "line 3: score 'inf' is infinite"),
         ("item,score\na,1\nb,-1e31\n", "line 3: score '-1e31' is infinite or beyond 1e.30"),
         (f"item,score\na,1\nb,{'9' * 5000}\n", "line 3: score '9{40}' is infinite or beyond 1e.30;"),

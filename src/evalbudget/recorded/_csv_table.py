@@ -102,8 +102,13 @@ def _number(path: Path, line: int, name: str, text: str) -> float:
     try:
         value = FLAGS[text.lower()] if name in TRUTHS and text.lower() in FLAGS else float(text)
     except ValueError:
+        remedy = "leave it empty if it is missing"
+        if text.endswith("%"):
+            remedy = "write numbers without a sign, in one unit throughout: all as 0.5, or all as 50"
+        elif "," in text:
+            remedy = "write a point before decimals (0.5), and nothing between thousands"
         raise InvalidInputError(
-            f"{path}, line {line}: {name} {text[:40]!r} is not a number; leave it empty if it is missing"
+            f"{path}, line {line}: {name} {text[:40]!r} is not a number; {remedy}"
         ) from None
     if abs(value) > LARGEST:
         raise InvalidInputError(
