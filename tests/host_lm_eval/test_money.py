@@ -86,7 +86,8 @@ def test_calls_that_fail_are_billed_at_most(
         server.fail(status, after=after)
     block = run(folder, server, "$1", concurrent=concurrent, prices="prices.yaml")["evalbudget"]
     lost = sum(row["unknown"] for row in block["costs"])
-    assert lost == (0 if status == 500 else 3)
+    assert lost == block["failed"] == (0 if status == 500 else 3)
+    assert ("Failed    3 calls" in block["summary"]["text"]) is (lost > 0)
     assert server.bill <= block["spent"] + 1e-9 <= 1 + 1e-9
     if status == 500:
         assert server.bill == pytest.approx(block["spent"])

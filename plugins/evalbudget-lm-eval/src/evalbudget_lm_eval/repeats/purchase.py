@@ -329,7 +329,10 @@ class RepeatPurchase:
 
     def account(self) -> Account:
         """What was bought in all."""
-        return Account(self.book.calls(), self.book.beside(), self.documents, in_scores=self.money is None)
+        beside = self.book.beside()
+        if self.money is not None and self.kept.unanswered:  # what they cost is on the bill
+            beside = {UNANSWERED: float(self.kept.unanswered)}
+        return Account(self.book.calls(), beside, self.documents, in_scores=self.money is None)
 
 
 def questions_of(primed: PrimedTasks) -> dict[str, str]:
