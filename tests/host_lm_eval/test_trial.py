@@ -12,6 +12,7 @@ from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget_lm_eval import budgeted
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 from evalbudget_lm_eval.host.trial import names_in_trial, names_its_own
+from evalbudget_lm_eval.repeats.forecast import Foreseen
 
 RATES = """
 def rates(references, predictions, k=(1,)):
@@ -33,6 +34,22 @@ def late(references, predictions, **more):
 
 def broken(references, predictions, **more):
     raise ValueError("never")
+
+def word(references, predictions, **more):
+    return "good"
+
+def lost(references, predictions, **more):
+    return float("nan")
+
+def seldom(references, predictions, **more):
+    return 1.0 if int(references[0]) % 4 == 2 else None
+
+def told(doc, results):
+    right = float(results[0].strip() == str(doc["number"]))
+    return {"right": right, "length": len(results[0])}
+
+def failing(values):
+    raise RuntimeError("no such thing")
 """
 
 
@@ -116,6 +133,70 @@ def test_where_a_trial_tells_nothing_the_first_answers_do(tmp_path: Path) -> Non
         assert primed.answered("rated") == ()
     with pytest.raises(ValueError, match="never"):
         bought(folder)
+
+
+@pytest.mark.parametrize("function", ["broken", "word", "lost"])
+def test_what_no_score_can_be_made_of_costs_one_answer(tmp_path: Path, function: str) -> None:
+    folder, lm = written(tmp_path, function), CoinModel()
+    with pytest.raises(InvalidInputError, match="its own target"), budgeted(budget=60):
+        simple_evaluate(folder, lm, "rated")
+    assert len(lm.calls) == 1
+    with pytest.raises(ValueError, match=r"its own target|never"), budgeted(budget=60):
+        simple_evaluate(folder, lm, "rated")
+    assert len(lm.calls) == 1 + (function != "broken")  # whose answer waits for a task that can score it
+
+
+def test_a_task_with_few_scores_is_not_one_without(tmp_path: Path) -> None:
+    lm, results = bought(written(tmp_path, "seldom"))
+    assert len(lm.calls) == 60
+    assert results["results"]["rated"]["seldom,none"] == 1.0
+
+
+def declared(folder: Path, metrics: str) -> Path:
+    """A task whose own code scores, and gives what it likes."""
+    path = written(folder, "rates")
+    text = (path / "rated.yaml").read_text()
+    begin, end = text.index("metric_list:"), text.index("num_fewshot:")
+    own = f"process_results: !function rates.told\nmetric_list:\n{metrics}\n"
+    (path / "rated.yaml").write_text(text[:begin] + own + text[end:])
+    return path
+
+
+def test_a_score_that_is_suggested_may_be_named(tmp_path: Path) -> None:
+    folder = declared(tmp_path, "  - {metric: acc, aggregation: mean}")
+    with pytest.raises(InvalidInputError, match="use --score length,none or right,none"):
+        bought(folder)
+    lm, results = bought(folder, score="right,none")
+    assert len(lm.calls) == 60
+    assert 0.0 < results["results"]["rated"]["right,none"] < 1.0
+    with pytest.raises(UnknownNameError, match="Did you mean 'right'"):
+        bought(folder, score="rihgt")
+
+
+def test_what_cannot_be_aggregated_costs_its_own_row_alone(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    more = "  - {metric: length, aggregation: !function rates.failing, higher_is_better: true}"
+    _, results = bought(declared(tmp_path, f"  - {{metric: right, aggregation: mean}}\n{more}"))
+    assert 0.0 < results["results"]["rated"]["right,none"] < 1.0
+    assert "length,none" not in results["results"]["rated"]
+    assert "metric length of task rated has no row" in caplog.text
+
+
+@pytest.mark.parametrize("score", [None, "rates", "pass@1"])
+def test_a_dry_run_runs_no_code_of_the_task(
+    tmp_path: Path, score: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = written(tmp_path, "rates", k="[1]")
+    with budgeted(budget=60, sampler="uniform", score=score and score.replace("rates", "pass@1")):
+        simple_evaluate(folder, CoinModel(), "rated")
+    code = folder / "rates.py"
+    code.write_text(code.read_text().replace("    right =", "    open('ran', 'w').close()\n    right ="))
+    with pytest.raises(Foreseen) as told, budgeted(budget=60, score=score, dry_run=True):
+        simple_evaluate(folder, CoinModel(), "rated")
+    assert told.value.forecast.seconds is not None, "of the earlier run"
+    assert not Path("ran").exists()
 
 
 def test_a_metric_that_is_no_mean_does_not_drive_in_place_of_a_function(tmp_path: Path) -> None:

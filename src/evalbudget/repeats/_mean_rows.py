@@ -103,7 +103,7 @@ def describe_mean(
     """The benchmark mean and how sure it is; only what is defined. See :func:`mean_rows` for the rules.
 
     Args:
-        readings: of the items that were scored; None if none was.
+        readings: of the items; None if none was scored.
         allocation: how the sampler's counts depend on scores.
         fixed_repeats: readings every item got whatever its scores were.
         bounds: the smallest and the largest possible score, declared or known from the scorer.
@@ -115,7 +115,7 @@ def describe_mean(
         given_up: items that are never asked again, with or without a score.
         in_vain: of a sample's items, those that were asked and have no score.
     """
-    if readings is None:
+    if readings is None or not readings.value.size:
         return NOTHING_SCORED
     repeats = mean_over_fixed_items(
         readings, allocation=allocation, fixed_repeats=fixed_repeats, bounds=bounds

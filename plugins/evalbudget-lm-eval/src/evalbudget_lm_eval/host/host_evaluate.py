@@ -24,7 +24,8 @@ from lm_eval.utils import handle_non_serializable, hash_string
 
 from evalbudget.backtest import digest_of
 from evalbudget.errors import InvalidInputError, UnknownNameError
-from evalbudget.secrets import keep_out
+from evalbudget.secrets import keep_out, said_by
+from evalbudget.shown import shown_logger
 from evalbudget_lm_eval.host.answers import (
     SCORED,
     Answered,
@@ -51,6 +52,8 @@ from evalbudget_lm_eval.host.seeds import OwnSeeds
 from evalbudget_lm_eval.host.task_requests import Sent, ServedTask
 
 __all__ = ["Answered", "Asked", "PrimedTasks", "asked_now"]
+
+log = shown_logger(__name__)
 
 _HOST_LOGS = tuple(logging.getLogger(f"lm_eval.{name}") for name in ("evaluator", "models"))
 
@@ -401,14 +404,23 @@ class PrimedTasks:
 
 
 def _aggregated(served: ServedTask) -> dict[tuple[str, str], list[Any]]:
-    """What the host aggregates; its mean takes None for no number, and ends what was paid for."""
-    aggregations = served.task.aggregation()
-    return {
-        (metric, chosen): [math.nan if value is None else value for value in values]
-        if is_mean(aggregations.get(metric))
-        else values
-        for (metric, chosen), values in raw_metrics(served.answers).items()
-    }
+    """What the host aggregates, but for what would end a run that was paid for: its mean takes no None."""
+    aggregations, found = served.task.aggregation(), {}
+    for (metric, chosen), values in raw_metrics(served.answers).items():
+        how = aggregations.get(metric)
+        if is_mean(how):
+            values = [math.nan if value is None else value for value in values]
+        elif how is not None:
+            try:
+                how(values)
+            except Exception as ex:  # the task's own
+                log.warning(
+                    "evalbudget: metric %s of task %s has no row, since what aggregates it failed (%s)",
+                    *(metric, served.task.config.task, said_by(ex)),
+                )
+                continue
+        found[metric, chosen] = values
+    return found
 
 
 def _nobody(asked: Asked, number: int, response: Any) -> None:

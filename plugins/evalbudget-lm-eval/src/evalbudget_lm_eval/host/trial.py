@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.shown import shown_logger
 from evalbudget_lm_eval.host.answers import Asked
-from evalbudget_lm_eval.host.driving_metric import driving_score, filters_of, is_mean
+from evalbudget_lm_eval.host.driving_metric import applies_to_some, driving_score, filters_of, is_mean
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 
 log = shown_logger(__name__)
 
 _SURE, _UNLIKELY = (-0.1, True), (-1.0, False)
 """What a model says of a text that was given to it."""
+_DOCUMENTS = 8
 
 
-def names_its_own(task: Any) -> bool:
-    """Whether only a score tells what scores there are: functions may return several, under other names."""
-    return bool(_functions(task))
+def names_its_own(task: Any, wanted: str | None = None) -> bool:
+    """Whether only a score tells what scores there are: functions may return several, under other names.
+
+    Args:
+        task: the host's.
+        wanted: a score that the user named, which the task's own code may give without declaring it.
+    """
+    declared = wanted is None or wanted.partition(",")[0].strip() in task.aggregation()
+    return bool(_functions(task)) or not (declared or task.config.process_results is None)
 
 
 def names_in_trial(primed: PrimedTasks, name: str) -> tuple[str, ...]:
@@ -35,8 +43,7 @@ def names_in_trial(primed: PrimedTasks, name: str) -> tuple[str, ...]:
     """
     asked = Asked(name, primed.documents(name)[0], 0)
     try:
-        target = str(primed.task(name).doc_to_target(primed.doc(name, asked.doc_id)))
-        found = dict.fromkeys(_tried(primed, asked, target, _SURE))
+        found = dict.fromkeys(_of_target(primed, asked))
     except Exception as ex:  # the task's own
         log.info("task %s could not score its own target: %s", name, ex)
         return ()
@@ -45,7 +52,24 @@ def names_in_trial(primed: PrimedTasks, name: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _tried(primed: PrimedTasks, asked: Asked, text: str, likely: tuple[float, bool]) -> Iterable[str]:
+def scores_targets(primed: PrimedTasks, name: str, key: str) -> bool:
+    """Whether a task has this score for the target of one of its first documents, as an answer; for no call.
+
+    True where the metric need not apply to a document.
+    """
+    for document in primed.documents(name)[:_DOCUMENTS]:
+        with suppress(Exception):  # the task's own
+            if not math.isnan(_of_target(primed, Asked(name, document, 0)).get(key, math.nan)):
+                return True
+    return applies_to_some(primed.task(name), key.partition(",")[0])
+
+
+def _of_target(primed: PrimedTasks, asked: Asked) -> Mapping[str, float]:
+    target = str(primed.task(asked.task).doc_to_target(primed.doc(asked.task, asked.doc_id)))
+    return _tried(primed, asked, target, _SURE)
+
+
+def _tried(primed: PrimedTasks, asked: Asked, text: str, likely: tuple[float, bool]) -> Mapping[str, float]:
     said: dict[int, list[Any]] = {}
     for number, instance in enumerate(primed.instances(asked.task, asked.doc_id)):
         given = {"generate_until": text, "loglikelihood_rolling": likely[0]}

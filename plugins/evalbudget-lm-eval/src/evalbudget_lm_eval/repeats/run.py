@@ -7,12 +7,12 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from math import isfinite, nan
+from math import isfinite, isnan, nan
 from pathlib import Path
 from typing import Any
 
 from evalbudget import Allocation
-from evalbudget.errors import InvalidInputError
+from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.repeats import Repeat, Summary
 from evalbudget.secrets import said_by
 from evalbudget.shown import shown_logger
@@ -21,8 +21,8 @@ from evalbudget_lm_eval.host.driving_metric import applies_to_some, driving_scor
 from evalbudget_lm_eval.host.fingerprint import fingerprint_of
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks, tasks_of
 from evalbudget_lm_eval.host.identity import is_api, model_name
-from evalbudget_lm_eval.host.trial import names_its_own, score_in_trial
-from evalbudget_lm_eval.judges.filter import check_judges, judges_of, panel_of
+from evalbudget_lm_eval.host.trial import names_its_own, score_in_trial, scores_targets
+from evalbudget_lm_eval.judges.filter import check_judges, judged_at_random, judges_of, panel_of
 from evalbudget_lm_eval.repeats.config import NO_JOURNAL, Config
 from evalbudget_lm_eval.repeats.forecast import Earlier, Foreseen, foreseen, records_in
 from evalbudget_lm_eval.repeats.kept_answers import Answers, KeptAnswers
@@ -85,7 +85,7 @@ def run_budgeted(
     scores = {
         name: driving_score(name, task, config.score)
         for name, task in found.items()
-        if not names_its_own(task) or panel_of(task) is not None  # whose judges would be asked
+        if not names_its_own(task, config.score) or panel_of(task) is not None  # whose judges would be asked
     }
     for task in found.values():
         if check_judges(task) is not None and config.estimators:
@@ -94,7 +94,8 @@ def run_budgeted(
                 "differ by judge too; drop it"
             )
     with PrimedTasks(lm, tasks, **host) as primed:
-        scores = {name: scores.get(name) or score_in_trial(primed, name, config.score) for name in found}
+        if not config.dry_run:  # which runs no code of a task's
+            scores = {name: scores.get(name) or score_in_trial(primed, name, config.score) for name in found}
         for name, key in scores.items():
             if applies_to_some(found[name], metric := key.partition(",")[0]):
                 log.warning(
@@ -212,6 +213,10 @@ class _Run:
         """Nothing was answered since these failed: it is the server, or they cannot be answered."""
         self._continues = False
         self._checked = False
+        self._doubted: set[str] = set()
+        """Tasks without a score for their own target: the first answer tells whether they have any."""
+        self._tries = 0
+        self._trying = False
         self.scored_again = 0
         self._judged = {name for name in book.primed.names if panel_of(book.primed.task(name)) is not None}
         self._progress: Progress | MoneyProgress
@@ -230,6 +235,8 @@ class _Run:
         error: BaseException | None = None
         took_over = False
         try:
+            if not before:
+                self._doubted = self._doubtful_tasks()
             self._take_over()
             took_over = True
             self._continues = book.readings > 0
@@ -357,7 +364,35 @@ class _Run:
             time.sleep(_LOOK)
         return cells
 
+    def _doubtful_tasks(self) -> set[str]:
+        scores, primed = self.book.scores, self.book.primed
+        unasked = scores.keys() - self._judged  # a trial would ask judges
+        own = [name for name in unasked if not judged_at_random(primed.task(name))]
+        return {name for name in own if not scores_targets(primed, name, scores[name])}
+
+    def _try(self, asked: Asked) -> None:
+        """Ask one alone, and refuse its task if that has no score."""
+        self._doubted.discard(asked.task)
+        self._tries += 1
+        self._trying = True
+        try:
+            self.rounds.ask([asked])
+        except EvalbudgetError:
+            raise
+        except Exception as ex:  # the task's own
+            raise InvalidInputError(
+                f"task {asked.task!r} can score neither what the model said to document {asked.doc_id} "
+                f"({said_by(ex)}) nor its own target; mend it, and run the same command again: what was "
+                "said is kept"
+            ) from ex
+        finally:
+            self._trying = False
+
     def _ask(self, cells: Sequence[Asked]) -> None:
+        for name in sorted(self._doubted):
+            if (first := next((asked for asked in cells if asked.task == name), None)) is not None:
+                self._try(first)
+                cells = [asked for asked in cells if asked != first]
         if self._answers is None:
             self.rounds.ask(cells)
             return
@@ -390,16 +425,18 @@ class _Run:
             self._progress.heard()
 
     def answered(self, answers: Sequence[Answered]) -> None:
-        first = self.rounds.count <= 1 and not self._continues and not self._checked
-        if first:
+        first = self.rounds.count <= 1 + self._tries and not self._continues and not self._checked
+        if first and not self._trying:
             self._check_range(answers)
         self.book.tell(answers)
         if first:
             self._check_scores(answers)
-            self._checked = True
+            self._checked = not self._trying
         self._give_up_suspects()
 
     def failed(self, asked: Asked, error: Exception, *, paid: bool) -> None:
+        if self._trying and asked in self.book.kept.said:
+            raise error
         if paid:
             self.book.fail(asked, f"its round failed: {said_by(error)}")
         else:
@@ -445,10 +482,17 @@ class _Run:
         for task in {a.task for a in answered}:
             wanted = self.book.scores[task]
             own = [a.metrics for a in answered if a.task == task]
+            if self._trying:
+                own = [{key: n for key, n in metrics.items() if not isnan(n)} for metrics in own]
             if not any(wanted in metrics for metrics in own):
                 numbers = sorted({key for metrics in own for key in metrics})
                 raise InvalidInputError(
-                    f"task {task!r} gave no number as {wanted!r} for any of {len(own)} documents; "
+                    f"task {task!r} gave no number as {wanted!r} for "
+                    + (
+                        "its first answer nor its own target; "
+                        if self._trying
+                        else f"any of {len(own)} documents; "
+                    )
                     + (f"use --score {' or '.join(numbers)}" if numbers else "no metric of it is a number")
                     + " (what was spent is in the journal)"
                 )
