@@ -1,32 +1,34 @@
 """Processes that start warm: each is forked from one that has imported a host, which takes seconds of CPU.
 
 For tests and campaigns that need a process of their own, to send it a signal say. Nothing but what was
-imported is shared: such a process is a child of whoever starts it, has its own arguments, environment, folder
-and files, and ends as the interpreter ends. For each host and way in at least one test starts a fresh
+imported is shared: such a process has its own arguments, environment, folder and files, and ends as the
+interpreter ends. For each host and way in at least one test starts a fresh
 interpreter instead.
 """
 
 from __future__ import annotations
 
-import atexit
 import copy
-import ctypes
 import gc
 import json
 import os
+import select
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import nullcontext, suppress
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from importlib.metadata import packages_distributions
 from pathlib import Path
-from threading import Lock
+from secrets import token_hex
 from types import ModuleType
 from typing import Any
+
+from filelock import FileLock
 
 FOLDER = Path(__file__).parent
 IMPORTED = {  # what a command would import bit by bit
@@ -61,12 +63,12 @@ IMPORTED = {  # what a command would import bit by bit
 }
 _LARGEST = 1 << 20  # bytes of a request
 _LONGEST = 120.0  # seconds to import a host, under load
-_FOSTERS_ORPHANS = 36  # PR_SET_CHILD_SUBREAPER
-_one_at_a_time = Lock()
 
 
 class Popen(subprocess.Popen[Any]):
     """As subprocess.Popen, for a command of this interpreter: ``-c CODE``, ``-m MODULE`` or a script."""
+
+    _ended: int | None = None  # a pipe in which stands how it ended
 
     def __init__(self, command: list[str], *, host: str, **options: Any) -> None:
         self._host = host
@@ -76,30 +78,35 @@ class Popen(subprocess.Popen[Any]):
         if sys.platform != "linux":
             return super()._execute_child(*given)  # type: ignore[misc, no-any-return]
         args, cwd, env, pipes, new_session = given[0], given[5], given[6], given[10:16], given[21]
-        request = json.dumps(
-            [
-                args[1:],
-                str(Path(cwd or ".").absolute()),
-                dict(os.environ if env is None else env),
-                new_session,
-            ]
-        )
+        where = str(Path(cwd or ".").absolute())
+        request = json.dumps([args[1:], where, dict(os.environ if env is None else env), new_session])
         files = [given if given != -1 else own for own, given in enumerate((pipes[0], pipes[3], pipes[5]))]
-        fosters = ctypes.CDLL(None).prctl
-        with _one_at_a_time:  # who fosters orphans is a matter of the whole process
-            channel = _starter(self._host)
-            fosters(_FOSTERS_ORPHANS, 1)
-            try:
-                socket.send_fds(channel, [request.encode()], files)
-                self.pid = int(channel.recv(_LARGEST))
-            except BaseException:
-                _starter.cache_clear()  # the next one would be told this one's number
-                raise
-            finally:
-                fosters(_FOSTERS_ORPHANS, 0)
+        self._ended, end = os.pipe()
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as channel:
+            channel.settimeout(_LONGEST)
+            channel.connect(_starter(self._host))
+            socket.send_fds(channel, [request.encode()], [*files, end])
+            os.close(end)
+            self.pid = int(channel.recv(_LARGEST))
         self._child_created = True
         self._close_pipe_fds(*pipes)  # type: ignore[attr-defined]
         return None
+
+    def _try_wait(self, flags: int) -> tuple[int, int]:
+        if self._ended is None:
+            return super()._try_wait(flags)  # type: ignore[misc, no-any-return]
+        if flags and not select.select([self._ended], [], [], 0)[0]:
+            return 0, 0
+        status = int(os.read(self._ended, _LARGEST))
+        os.close(self._ended)
+        return self.pid, status
+
+    def _internal_poll(self, *given: Any, **named: Any) -> int | None:
+        if self._ended is None:
+            return super()._internal_poll(*given, **named)  # type: ignore[misc, no-any-return]
+        with suppress(subprocess.TimeoutExpired):
+            self._wait(timeout=0)  # type: ignore[attr-defined]
+        return self.returncode
 
 
 def run(command: list[str], *, timeout: float = 300.0, **options: Any) -> subprocess.CompletedProcess[str]:
@@ -118,31 +125,31 @@ _packages_distributions = cache(packages_distributions)
 
 
 @cache
-def _starter(host: str) -> socket.socket:
-    """One that has imported the host, until this process ends."""
-    ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    code = f"from warm import begin; exec(begin({its.fileno()}, {host!r}))"
-    path = os.pathsep.join([str(FOLDER), *filter(None, [os.environ.get("PYTHONPATH")])])
-    process = subprocess.Popen(
-        [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": path},
-        pass_fds=[its.fileno()],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    its.close()
-    ours.settimeout(_LONGEST)
-
-    def end() -> None:
-        ours.close()
-        try:
-            process.wait(_LONGEST)
-        except subprocess.TimeoutExpired:
-            process.kill()
-
-    atexit.register(end)
-    return ours
+def _starter(host: str) -> str:
+    """Where one listens that has imported the host; all workers of a run of tests have the same."""
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID")
+    folder = Path(tempfile.gettempdir()) / f"warm-{run or os.getpid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    where = folder / host
+    with FileLock(f"{where}.lock"):
+        if not where.exists():
+            of = os.getppid() if run else os.getpid()
+            code = f"from warm import begin; exec(begin({str(where)!r}, {host!r}, {of}))"
+            path = os.pathsep.join([str(FOLDER), *filter(None, [os.environ.get("PYTHONPATH")])])
+            started = subprocess.Popen(
+                [sys.executable, "-c", code],
+                env={**os.environ, "PYTHONPATH": path},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+            until = time.monotonic() + _LONGEST
+            while not where.exists():
+                if started.poll() is not None or time.monotonic() > until:
+                    raise RuntimeError(f"nothing starts warm for {host}")
+                time.sleep(0.01)
+            started.returncode = 0  # it ends by itself
+    return str(where)
 
 
 def done_for_nobody() -> Iterator[tuple[ModuleType, str, Any]]:
@@ -151,8 +158,8 @@ def done_for_nobody() -> Iterator[tuple[ModuleType, str, Any]]:
     For every task of an installed package it lists the files of all installed packages (half a second), it
     turns every event of a sample into a message for clients, looks whether one of its values is nested a
     hundredfold and which ones name an attachment, compares the state and the store before and after each
-    step, starts twelve threads to compress it, writes each number of 128 bits digit by digit, and copies what
-    cannot change, value by value.
+    step, marks where each begins, starts twelve threads to compress it, writes each number of 128
+    bits digit by digit, and copies what cannot change, value by value.
     """
     for path, name, instead in (
         ("inspect_ai._util.package", "packages_distributions", _packages_distributions),
@@ -161,6 +168,9 @@ def done_for_nobody() -> Iterator[tuple[ModuleType, str, Any]]:
         ("inspect_ai.log._condense", "attachment_refs_from_value", _attachments_in),
         ("inspect_ai.solver._transcript", "state_jsonable", lambda state: {}),
         ("inspect_ai.log._transcript", "track_store_changes", nullcontext),
+        *((f"inspect_ai.{name}", "span", _marked) for name in ("_eval.task.run", "_eval.score")),
+        *((f"inspect_ai.{name}", "span", _marked) for name in ("_sentinel._dispatch", "solver._transcript")),
+        ("inspect_ai.event._base", "uuid", partial(token_hex, 11)),
         ("shortuuid.main", "int_to_string", lambda number, alphabet, padding=None: f"{number:032x}"[:22]),
         ("inspect_ai._util.zipfile", "_ZSTD_THREADS", 0),
         ("copy", "_deepcopy_dispatch", {**getattr(copy, "_deepcopy_dispatch", {}), dict: _copied}),
@@ -169,6 +179,11 @@ def done_for_nobody() -> Iterator[tuple[ModuleType, str, Any]]:
             module = import_module(path)
             if hasattr(module, name):
                 yield module, name, instead
+
+
+def _marked(name: str, **more: Any) -> Any:
+    """A step of a sample: where scorers begin is read from logs, of the others nobody asks."""
+    return sys.modules["inspect_ai.util"].span(name, **more) if name == "scorers" else nullcontext()
 
 
 def _copied(x: dict[Any, Any], memo: dict[int, Any]) -> dict[Any, Any]:
@@ -189,6 +204,7 @@ def _attachments_in(value: Any) -> set[str]:
     return found
 
 
+_MARKING = ("_eval.task.run", "_eval.score", "_sentinel._dispatch", "solver._transcript")
 _UNCHANGING = {type(None), bool, int, float, str, bytes}
 
 
@@ -203,8 +219,8 @@ class _NoRouter:
         pass
 
 
-def begin(number: int, host: str) -> str:
-    """Start what is asked for until nobody is left who asks; returns in each of those, with what to run."""
+def begin(where: str, host: str, of: int) -> str:
+    """Start what is asked for until the process ``of`` ended; returns in each of those, with what to run."""
     for name in IMPORTED[host]:
         with suppress(ImportError):  # another version has it elsewhere, or not at all
             import_module(name)
@@ -213,32 +229,48 @@ def begin(number: int, host: str) -> str:
         for module, name, instead in done_for_nobody():
             setattr(module, name, instead)
         _packages_distributions()
+    if host == "lm-eval":
+        evaluator: Any = sys.modules["lm_eval.evaluator"]  # which asks git of every run
+        evaluator.get_git_commit_hash = cache(evaluator.get_git_commit_hash)
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 100)  # the default takes a tenth of a host's time
-    channel = socket.socket(fileno=number)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    listener.bind(f"{where}.new")
+    listener.listen(99)
+    listener.settimeout(1.0)
+    Path(f"{where}.new").rename(where)
     while True:
-        request, files, *_ = socket.recv_fds(channel, _LARGEST, 3)
-        if not request:
-            os._exit(0)
-        there, here = os.pipe()
-        between = os.fork()
-        if not between:
-            mother = os.getpid()
+        with suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        try:
+            channel, _ = listener.accept()
+        except TimeoutError:
+            if not Path(f"/proc/{of}").exists():
+                for mine in (where, f"{where}.lock"):
+                    Path(mine).unlink(missing_ok=True)
+                with suppress(OSError):  # another host's is there
+                    Path(where).parent.rmdir()
+                os._exit(0)
+            continue
+        request, files, *_ = socket.recv_fds(channel, _LARGEST, 4)
+        if not os.fork():
+            listener.close()
             pid = os.fork()
             if not pid:
-                while os.getppid() == mother:  # about to leave it to the one who asked
-                    time.sleep(0.001)
-                os.close(there)
-                os.close(here)
                 channel.close()
+                os.close(files.pop())
                 return _become(files, *json.loads(request))
-            os.write(here, str(pid).encode())
-            os._exit(0)  # so that the one who asked becomes its parent
-        os.close(here)
-        os.waitpid(between, 0)
-        channel.send(os.read(there, 99))
-        for file in (there, *files):
+            channel.send(str(pid).encode())
+            channel.close()
+            end = files.pop()
+            for file in files:
+                os.close(file)
+            os.write(end, str(os.waitpid(pid, 0)[1]).encode())
+            os._exit(0)
+        channel.close()
+        for file in files:
             os.close(file)
 
 

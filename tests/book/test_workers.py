@@ -174,10 +174,8 @@ def test_two_in_one_process(store: str) -> None:
 def test_a_full_disk_ends_the_run_and_loses_only_what_was_under_way(tmp_path: Path) -> None:
     where, paid, told = tmp_path / "run.db", 0, []
     for limit in (150_000, 300_000, 0):
-        done = subprocess.run(
-            [sys.executable, "-c", FULL, str(where), str(limit)],
-            capture_output=True, text=True, timeout=300, check=True,
-        )  # fmt: skip
+        done = warm.run([sys.executable, "-c", FULL, str(where), str(limit)], host="core")
+        assert done.returncode == 0, done.stderr
         paid += int(done.stdout)
         told.append(done.stderr)
         if limit:

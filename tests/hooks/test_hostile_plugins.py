@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Callable
 from importlib.metadata import EntryPoint
@@ -14,6 +13,7 @@ from typing import Any
 import click
 import pytest
 
+import warm
 from evalbudget import hookimpl
 from evalbudget.backtest import RecordedScores
 from evalbudget.doctor import Check, diagnose
@@ -203,11 +203,11 @@ def test_commands_of_both_hosts_go_on(words: list[str], tmp_path: Path) -> None:
     metadata.mkdir()
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: leaving\nVersion: 1\n")
     (metadata / "entry_points.txt").write_text("[evalbudget]\nleaving = leaving\n")
-    done = subprocess.run(
+    done = warm.run(
         [sys.executable, "-m", "evalbudget", *words, "--help"],
+        host=words[0],
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
-        capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
+    )
     assert done.returncode == 0
     assert "--budget" in done.stdout
     told = f"plugin 'leaving' is left out: SystemExit: gone. To leave it out from now on: {DISABLE}=leaving"

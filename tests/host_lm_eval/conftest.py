@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import datasets
+import lm_eval.evaluator
+import lm_eval.loggers.utils
 import lm_eval.models.api_models
 import lm_eval.utils
 import pytest
@@ -37,19 +39,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(autouse=True, scope="session")
 def _nothing_is_found_out_again_or_waited_for() -> Iterator[None]:
     # the host compiles a task's templates for every document, which takes a sixth of its time here, reads the
-    # whole environment for proxies before every call, and a task's documents for every arm and run; and it
-    # waits a second before it sends one again
+    # whole environment for proxies before every call, and a task's documents for every arm and run, looks
+    # up its own version after each run, and waits a second before it sends a call again
     load, loaded = datasets.load_dataset, dict[str, Any]()
 
     def load_once(**given: Any) -> Any:
-        files = [file for file in _texts(given) if Path(file).is_file()]
-        of = repr((sorted(given.items()), [(Path(file).stat().st_mtime_ns, file) for file in files]))
+        of, files = repr(sorted(given.items())), [file for file in _texts(given) if Path(file).is_file()]
+        for file in files:
+            of = of.replace(file, Path(file).read_text(encoding="utf-8"))
         if not files or of not in loaded:
             loaded[of] = load(**given)
         return copy.copy(loaded[of])
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(datasets, "load_dataset", load_once)
+        patch.setattr(lm_eval.evaluator, "get_git_commit_hash", cache(lm_eval.evaluator.get_git_commit_hash))
+        patch.setattr(lm_eval.loggers.utils, "version", cache(lm_eval.loggers.utils.version))
         patch.setattr(lm_eval.utils.env, "from_string", cache(lm_eval.utils.env.from_string))
         patch.setattr(requests.sessions, "get_environ_proxies", lambda url, no_proxy=None: {})
         patch.setattr(lm_eval.models.api_models, "wait_exponential", lambda **_: tenacity.wait_none())

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from tests.audits.store.audits import audit, design, drawn
 
+import warm
 from evalbudget.audits.store import AuditStore
 from evalbudget.store import Address
 
@@ -42,9 +43,8 @@ def test_nothing_acknowledged_is_lost_when_the_process_is_killed(place: Callable
     root = Path(__file__).resolve().parents[3]
     killed = 0
     for round_ in range(2):
-        process = subprocess.Popen(
-            [sys.executable, "-c", _WORK, str(address)], stdout=subprocess.PIPE, text=True, cwd=root
-        )
+        command = [sys.executable, "-c", _WORK, str(address)]
+        process = warm.Popen(command, host="core", stdout=subprocess.PIPE, text=True, cwd=root)
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         time.sleep(0.004 + 0.008 * round_)

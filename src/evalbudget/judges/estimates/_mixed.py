@@ -21,7 +21,7 @@ References:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -70,6 +70,7 @@ class MixedFit:
     variance: float
 
     @classmethod
+    @lru_cache(maxsize=1)  # all that is said of a panel asks for the fit of the same scores
     def of(cls, panel: JudgeScores, *, rho: float | None = None) -> MixedFit:
         """Fit by REML, with a weak Beta(1.5, 1.5) prior on rho.
 
