@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from evalbudget._asked import AskedSampler
 from evalbudget.design import Cell, Reading, Request
-from evalbudget.sampler import Sampler
 
 Floats = NDArray[np.float64]
 
@@ -69,7 +69,7 @@ class Bought:
     cut: int = 0
 
 
-def one_at_a_time(sampler: Sampler, priced: Priced, budgets: Sequence[float]) -> list[Bought]:
+def one_at_a_time(sampler: AskedSampler, priced: Priced, budgets: Sequence[float]) -> list[Bought]:
     """Begin a reading while the largest cost so far fits; look at each budget where it would have ended.
 
     Args:
@@ -94,7 +94,7 @@ def one_at_a_time(sampler: Sampler, priced: Priced, budgets: Sequence[float]) ->
 
 
 def at_once(
-    sampler: Sampler, priced: Priced, budget: float, in_flight: int, rule: Rule | None = largest_seen
+    sampler: AskedSampler, priced: Priced, budget: float, in_flight: int, rule: Rule | None = largest_seen
 ) -> Bought:
     """Several readings under way at once, each for as long as it costs; what is begun comes back.
 

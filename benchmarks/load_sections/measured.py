@@ -71,16 +71,13 @@ def decisions(sampler: Sampler, calls: int, score: Callable[[Request], float]) -
     """One score after the other, as a host asks for them when an answer comes in."""
     seconds = array("d")
     begun = perf_counter()
-    for _ in range(calls):
+    book = Book(sampler, Budget(calls))
+    came: list[Reading] = []
+    while not book.finished or came:
         start = perf_counter()
-        asked = sampler.ask()
-        spent = perf_counter() - start
-        if not asked:
-            break
-        reading = Reading(asked[0], score(asked[0]))
-        start = perf_counter()
-        sampler.tell((reading,))
-        seconds.append(spent + perf_counter() - start)
+        requests = book.trade(came, 1)
+        seconds.append(perf_counter() - start)
+        came = [Reading(request, score(request)) for request in requests]
     return told(seconds, perf_counter() - begun)
 
 

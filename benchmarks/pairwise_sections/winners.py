@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from scipy.stats import binomtest
 
+from evalbudget import Budget
+from evalbudget.book import Book
 from evalbudget.design import Reading
 from evalbudget.pairwise.samplers import Duel, PairSampler, UniformPairs, duels
 from judges_sections.found import Found, Target
@@ -54,12 +56,15 @@ def play(world: World, name: str, seed: int, *, n_items: int, cap: int) -> Ended
     cls, options = _SAMPLERS[name]
     design = duels([str(i) for i in range(n_items)], [f"m{m}" for m in range(k)], "judge")
     sampler = cls(design, seed=seed, until_proved=True, delta=DELTA, **options)
-    while sampler.asked < cap and (requests := sampler.ask(min(_STEP, cap - sampler.asked))):
-        sampler.tell(Reading(r, float(value[(*sampler.shown(r.cell), r.cell.item)])) for r in requests)
+    book = Book(sampler, Budget(cap))
+    came: list[Reading] = []
+    while requests := book.trade(came, _STEP):
+        came = [Reading(r, float(value[(*sampler.shown(r.cell), r.cell.item)])) for r in requests]
+    book.look()
     strength = np.array(world.strength)
     false = strength[:, None] <= strength[None]
     proved = sampler.proved
-    return Ended(sampler.winner, sampler.asked, bool((proved * false).any()))
+    return Ended(sampler.winner, int(book.spent), bool((proved * false).any()))
 
 
 def winners(quick: bool, seeds: int | None = None) -> Found:

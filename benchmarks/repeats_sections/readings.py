@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from evalbudget._asked import AskedSampler
 from evalbudget.design import Reading
 from evalbudget.repeats.backtest._pool import Draws, Pool
 from evalbudget.repeats.estimates import ItemReadings
-from evalbudget.sampler import Sampler
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Run:
         )
 
 
-def run_sampler(pool: Pool, sampler: Sampler, budget: int, seed: int, failures: float = 0.0) -> Run:
+def run_sampler(pool: Pool, sampler: AskedSampler, budget: int, seed: int, failures: float = 0.0) -> Run:
     """Ask and tell one by one; reading j of an item is the same for every sampler.
 
     Args:

@@ -10,13 +10,13 @@ from functools import partial
 from time import perf_counter, process_time
 from typing import Any
 
+from evalbudget._asked import AskedSampler
 from evalbudget.design import Design, Reading
 from evalbudget.hooks._plugins import plugins
 from evalbudget.repeats.backtest._compare_samplers import ReplayStage
 from evalbudget.repeats.samplers import EBBernstein, Robin, RobinHood, Uniform
 from evalbudget.replay._contestant import contestants
 from evalbudget.replay._workers import Job, run_all
-from evalbudget.sampler import Sampler
 from papers_sections.ratings_pool import ratings_pool
 from repeats_sections.replays import recommended
 from repeats_sections.section import Section, Setting, Table, Target
@@ -26,7 +26,7 @@ BLOCKS = 5
 LEAST = {1_000: 100_000, 1_000_000: 30_000}
 SCORES = [float(score) for score in random.Random(0).choices(range(5), (1, 2, 3, 6, 8), k=4096)]
 
-Build = Callable[[Design], Sampler]
+Build = Callable[[Design], AskedSampler]
 
 
 def run(setting: Setting) -> Section:
@@ -88,7 +88,7 @@ def _builders(setting: Setting) -> dict[str, Build]:
     return found
 
 
-def _rates(sampler: Sampler, size: int, decisions: int) -> tuple[float, float]:
+def _rates(sampler: AskedSampler, size: int, decisions: int) -> tuple[float, float]:
     """(in the warm-up, after it), per second."""
     warm_up: int = getattr(sampler, "minimum_readings", size)
     gc.collect()
@@ -103,7 +103,7 @@ def _fastest(seconds: Callable[[int], float], decisions: int) -> float:
     return block / min(seconds(block) for _ in range(BLOCKS))
 
 
-def _time(sampler: Sampler, n: int) -> float:
+def _time(sampler: AskedSampler, n: int) -> float:
     ask, tell = sampler.ask, sampler.tell
     started = process_time()
     for i in range(n):

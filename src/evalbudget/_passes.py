@@ -48,15 +48,16 @@ def next_pass(cells: Cells, n_items: int, *, breaks: bool) -> Pass:
             until one is answered, or each has failed three times and the model is given up.
     """
     in_round = np.flatnonzero(cells.round == cells.n_rounds - 1)
+    is_open = (cells.state == OPEN) & (cells.withdrawn[cells.model] < 0)
     shut = _hopeless(cells, n_items)
     if not breaks:
-        waiting = in_round[(cells.state[in_round] == OPEN) & ~shut[in_round]]
+        waiting = in_round[is_open[in_round] & ~shut[in_round]]
         failed = waiting[cells.failures[waiting] > 0]
         return Pass(np.flatnonzero(shut), failed if failed.size else waiting)
     model, tried = cells.model[in_round], cells.tries[in_round] > cells.lost[in_round]
     tried |= cells.state[in_round] > OPEN
-    suspects = _Suspects(cells, in_round, tried, shut, n_items)
-    waiting = (cells.state[in_round] == OPEN) & ~shut[in_round]
+    suspects = _Suspects(cells, in_round, is_open, tried, shut, n_items)
+    waiting = is_open[in_round] & ~shut[in_round]
     trusted = ~np.isin(model, suspects.models)
     failed, fresh = waiting & tried & (trusted | suspects.last), waiting & ~tried & trusted
     if failed.any():
@@ -76,12 +77,18 @@ class _Suspects:
     """Models whose last cells of the round failed; marks what is given up because of that."""
 
     def __init__(
-        self, cells: Cells, in_round: IntArray, tried: BoolArray, shut: BoolArray, n_items: int
+        self,
+        cells: Cells,
+        in_round: IntArray,
+        is_open: BoolArray,
+        tried: BoolArray,
+        shut: BoolArray,
+        n_items: int,
     ) -> None:
         self.models: list[int] = []
         self.last: BoolArray = np.zeros(in_round.size, dtype=bool)
         model, fails = cells.model[in_round], cells.failures[in_round]
-        waiting = (cells.state[in_round] == OPEN) & ~shut[in_round]
+        waiting = is_open[in_round] & ~shut[in_round]
         for one in np.unique(model[waiting]).tolist():
             own = np.flatnonzero(model == one)
             last = own[tried[own]][-DOWN_AFTER:]

@@ -31,6 +31,8 @@ class Cells:
         tries: how often it was handed out, same shape.
         lost: how many of these were lost, with whoever made the call, same shape: that is no failure.
         cost: of its tries that came back, with or without a score, in units of the budget, same shape.
+        withdrawn: how often cells had been handed out in all when each model was withdrawn, shape
+            (n_models,); -1 where it was not. What is open of one that was is not asked any more.
         given_up: what is not asked for now, since it fails, where rounds do not wait for all; as
             :meth:`~evalbudget.sampler.Sampler.closes_as` names it.
         n_rounds: how many rounds there were.
@@ -47,8 +49,14 @@ class Cells:
     tries: IntArray
     lost: IntArray
     cost: FloatArray
+    withdrawn: IntArray
     given_up: frozenset[Cell]
     n_rounds: int
+
+    @property
+    def wanted(self) -> BoolArray:
+        """Which cells have yet to come, or to come back, shape (k,)."""
+        return np.asarray((self.state == TAKEN) | ((self.state == OPEN) & (self.withdrawn[self.model] < 0)))
 
     @property
     def asked(self) -> int:

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any
 
+from evalbudget._asked import AskedSampler
 from evalbudget.design import Cell, Design, Reading, Request
 from evalbudget.errors import InvalidInputError, JournalError, ReplayError, SamplerError, differences
-from evalbudget.sampler import Allocation, Sampler
+from evalbudget.sampler import Allocation
 
 FORMAT = 1
 """Version of the journal's own format; another major number cannot be read."""
@@ -32,11 +33,11 @@ class Header:
     format: int = FORMAT
 
     @classmethod
-    def of(cls, sampler: Sampler, version: str) -> Header:
+    def of(cls, sampler: AskedSampler, version: str) -> Header:
         """The header of a journal that ``sampler`` begins."""
         return cls(dict(sampler.config), sampler.design.fingerprint, version)
 
-    def check(self, sampler: Sampler) -> None:
+    def check(self, sampler: AskedSampler) -> None:
         """Raise JournalError unless ``sampler`` is the one that wrote the journal."""
         if self.format != FORMAT:
             raise JournalError(
@@ -63,7 +64,7 @@ class Event:
     Attributes:
         request: what was asked, or what the reading answers.
         reading: None for a request handed out.
-        adopted: somebody else chose the request, see :meth:`~evalbudget.sampler.Sampler.adopt`.
+        adopted: somebody else chose the request, see :meth:`~evalbudget._asked.AskedSampler.adopt`.
         restricted: chosen among eligible cells only.
     """
 
@@ -122,7 +123,7 @@ class Journal:
 
 
 def resume(
-    sampler: Sampler, journal: Journal | Iterable[Event], *, path: str | PathLike[str] | None = None
+    sampler: AskedSampler, journal: Journal | Iterable[Event], *, path: str | PathLike[str] | None = None
 ) -> None:
     """Feed a journal to a fresh sampler; requests without a reading are pending afterwards.
 
@@ -141,7 +142,7 @@ def resume(
         raise ex if path is None else type(ex)(f"{path}: {ex}") from ex
 
 
-def _repeat(sampler: Sampler, journal: Journal | Iterable[Event]) -> None:
+def _repeat(sampler: AskedSampler, journal: Journal | Iterable[Event]) -> None:
     if sampler.asked:
         raise JournalError("resume needs a fresh sampler; this one was asked already")
     if isinstance(journal, Journal) and journal.header is not None:
@@ -159,7 +160,7 @@ def _repeat(sampler: Sampler, journal: Journal | Iterable[Event]) -> None:
             )
 
 
-def repeat(sampler: Sampler, event: Event) -> tuple[Request, ...]:
+def repeat(sampler: AskedSampler, event: Event) -> tuple[Request, ...]:
     """Have a sampler go through an event again.
 
     Returns:

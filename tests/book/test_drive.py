@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
@@ -14,13 +13,13 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from evalbudget import Cell, Design, Reading, Request, Sampler
+import warm
+from evalbudget import Cell, Design, Reading, Request
 from evalbudget.book import LOST, Bought, drive
 from evalbudget.errors import BudgetError, InvalidInputError, SamplerError, StoreError
 from evalbudget.pairwise.samplers import UniformPairs, duels
 from evalbudget.repeats.estimates import ItemReadings
 from evalbudget.repeats.samplers import Auto, EBBernstein, Uniform
-from evalbudget.sampler import Eligible
 from evalbudget.testing import gaussian, play
 
 T = TypeVar("T")
@@ -199,22 +198,13 @@ def test_a_highest_cost_that_is_none_is_refused(run: Run[Bought], cost: float) -
             run(lambda most=most: drive(Uniform(DESIGN), Host(), budget="$12", cost=most))
 
 
-class Asks(Sampler):
-    name = "asks"
-
-    def _next(self, eligible: Eligible | None) -> Cell | None:
-        return None
-
-
 class Empty(Uniform):
     def plan(self, table: Any, last: Any) -> Any:
         planned = super().plan(table, last)
         return planned if last is None else planned._replace(item=planned.item[:0], note=last)
 
 
-def test_a_sampler_that_does_not_plan_is_refused(run: Run[Bought]) -> None:
-    with pytest.raises(SamplerError, match="'asks' plans no rounds"):
-        run(lambda: drive(Asks(DESIGN), Host(), budget=10))
+def test_a_sampler_that_neither_plans_nor_stops_is_refused(run: Run[Bought]) -> None:
     with pytest.raises(SamplerError, match="empty round twice"):
         run(lambda: drive(Empty(DESIGN), Host(), budget=10))
 
@@ -314,7 +304,7 @@ def test_what_cannot_be_driven_is_refused() -> None:
     with pytest.raises(InvalidInputError, match="concurrency is 0"):
         anyio.run(lambda: drive(Uniform(DESIGN), Host(), budget=10, concurrency=0))
     used = EBBernstein(DESIGN)
-    play(used, 3)
+    used.ask(3)
     with pytest.raises(InvalidInputError, match="fresh sampler"):
         anyio.run(lambda: drive(used, Host(), budget=20))
     with pytest.raises(BudgetError, match="give 5 or more"):
@@ -345,9 +335,7 @@ def test_a_run_ends_once_every_item_is_known() -> None:
 def test_the_example_runs_and_runs_again_for_nothing(tmp_path: Path) -> None:
     outputs = []
     for _ in range(2):
-        done = subprocess.run(
-            [sys.executable, str(EXAMPLE)], cwd=tmp_path, capture_output=True, text=True, check=False
-        )
+        done = warm.run([sys.executable, str(EXAMPLE)], host="core", cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         outputs.append(done.stdout)
     assert outputs[0].startswith("spent 600; estimate ")

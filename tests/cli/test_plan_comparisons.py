@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -139,7 +140,10 @@ def run(*arguments: Any) -> tuple[int, str]:
     return result.exit_code, " ".join((result.output + str(result.exception or "")).split())
 
 
-def test_the_commands(tmp_path: Path) -> None:
+def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for planned in (plan_race, plan_audit):
+        few = partial(planned, n_worlds=4)
+        monkeypatch.setattr(f"evalbudget.plans._contests.{planned.__name__}", few)
     pilot, audited = tmp_path / "pilot.npz", tmp_path / "labelled.npz"
     answers([0.9, 0.4], 60, 1).save(pilot)
     labelled(80, 2).save(audited)

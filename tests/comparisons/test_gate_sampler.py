@@ -25,7 +25,6 @@ ROOT = Path(__file__).resolve().parents[2]
 class GateContract(SamplerContract):
     n_models = 2
     n_items = 20
-    repeats = False
     asks_everything = False
     score_range = (0.0, 1.0)
     options: ClassVar[dict[str, Any]] = {"batch": 3}

@@ -7,22 +7,12 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from tests.asked.playing import play
 from tests.claims import binomial_claim, pinned, replications
 
-from evalbudget import Cell, Design, Reading, Sampler
+from evalbudget import Cell, Design, Reading
 from evalbudget.closing import closed, fewest_failures
 from evalbudget.repeats.samplers import Uniform
-from evalbudget.sampler import Eligible
-from evalbudget.testing import play
-
-
-class FirstItem(Sampler):
-    """Writes the one method that must be written."""
-
-    name = "first-item"
-
-    def _next(self, eligible: Eligible | None) -> Cell | None:
-        return Cell(epoch=self.asked)
 
 
 def e_value(fails: int, calls: int, others_fail: int, others: int) -> float:
@@ -127,12 +117,12 @@ def test_where_nothing_comes_back_any_more_a_run_ends_and_says_so(n_items: int, 
 def test_closing_does_not_depend_on_the_order_of_completion() -> None:
     values = [1.0, None, None, None, None, None]
     for order in set(permutations(range(6))):
-        sampler = FirstItem(Design.of_items(1))
+        sampler = Uniform(Design.of_items(1))
         requests = sampler.ask(6)
         for i in order:
             sampler.tell([Reading(requests[i], values[i])])
         assert sampler.closed == ()
-    sampler = FirstItem(Design.of_items(1))
+    sampler = Uniform(Design.of_items(1))
     sampler.tell(Reading(request, None) for request in sampler.ask(5))
     assert sampler.closed == (Cell(),)
 

@@ -3,12 +3,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from tests.asked.playing import play
 
 from evalbudget import Cell, Design, Journal, Reading, Request, resume
 from evalbudget.errors import JournalError, ReplayError
 from evalbudget.journal import FORMAT, Header
 from evalbudget.repeats.samplers import EBBernstein, Uniform
-from evalbudget.testing import gaussian, play
+from evalbudget.testing import gaussian
 
 DESIGN = Design.of_items(5)
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from evalbudget.budget import Budget, Unit
+from evalbudget.prices import Tariff, Usage
 from evalbudget.races._config import RaceConfig
-from evalbudget.races._purchase import Asked, KnownCell, RacePurchase
-from evalbudget.run import LOST
+from evalbudget.races._lanes import Asked, KnownCell
+from evalbudget.races._purchase import RacePurchase
+from evalbudget.run import LOST, UNANSWERED, Bill
 
 ITEMS = [f"i{k}" for k in range(20)]
 ARMS = ["a", "b", "c"]
@@ -30,7 +33,7 @@ def _play(race: RacePurchase, seed: int, *, fail: float = 0.0) -> list[Asked]:
     done: list[Asked] = []
     open_cells = race.wanted()
     while open_cells:
-        assert race.purchase.ledger.spent + race.purchase.ledger.promised <= race.budget.amount + 1e-9
+        assert race.free >= -1e-9
         asked = open_cells.pop(int(rng.integers(len(open_cells))))
         attempts = int(rng.integers(1, race.attempts + 1))
         value = None if rng.random() < fail else _score(asked)
@@ -48,8 +51,8 @@ def test_the_budget_is_used_up_and_not_exceeded(attempts: int, fail: float) -> N
         race = _race(40, attempts=attempts)
         _play(race, seed, fail=fail)
         assert race.finished
-        assert 40 - attempts < race.purchase.ledger.spent <= 40
-        assert race.purchase.ledger.spent == sum(lane.tally.spent for lane in race.lanes)
+        assert 40 - attempts < race.spent <= 40
+        assert race.spent == sum(lane.tally.spent for lane in race.lanes)
 
 
 def test_what_is_bought_does_not_depend_on_the_order_of_completion() -> None:
@@ -71,7 +74,7 @@ def test_an_arm_that_leaves_does_not_hold_up_the_others() -> None:
     rest = _play(race, 0)
     assert rest
     assert {asked.arm for asked in rest} == {0, 2}
-    assert race.purchase.ledger.spent == 40 or race.sampler.stop_reason
+    assert race.spent == 40 or race.sampler.stop_reason
     race.leave(0, "gone")
     race.leave(2, "gone")
     assert race.finished
@@ -87,24 +90,24 @@ def test_known_cells_lead_to_the_same_race() -> None:
     resumed = _race(40)
     known = {arm: [KnownCell(a.key, _score(a), 1) for a in half if a.arm == arm] for arm in range(len(ARMS))}
     resumed.replay(known)
-    assert resumed.purchase.ledger.spent == 17
+    assert resumed.spent == 17
     rest = _play(resumed, 2)
     assert sorted(map(_of, half + rest)) == sorted(map(_of, whole))
 
 
 def test_known_failures_cost_and_cancelled_cells_run_again() -> None:
     first, second = (a.key[0] for a in _race(30, sampler="uniform").wanted()[:6] if a.arm == 0)
-    race = _race(30, sampler="uniform")
+    race = _race(60, sampler="uniform")
     failed = KnownCell((first, 1), None, 2, error="TimeoutError")
     race.replay({0: [failed, KnownCell((second, 1), None, 1, again=True)]})
-    assert race.purchase.ledger.spent == 2
-    assert race.purchase.ledger.promised == 2
+    assert race.spent == 2
+    assert race.free == 60 - 2 - 2
     assert race.lanes[0].tally.errors == {"TimeoutError": 1}
-    asked = race.wanted()
-    assert (0, (first, 2)) in [_of(a) for a in asked]  # asked again as the next epoch
+    asked = _play(race, 0)
     assert (second, 1) not in [a.key for a in asked if a.arm == 0]  # the host has it already
     race.completed(0, (second, 1), 1.0, attempts=2)
-    assert race.purchase.ledger.spent == 4
+    assert race.spent == 4 + len(asked)
+    assert (0, (first, 2)) in [_of(a) for a in _play(race, 0)]  # asked again as the next epoch
 
 
 def test_what_was_cut_off_runs_again_only_if_the_budget_pays_for_both() -> None:
@@ -118,8 +121,8 @@ def test_what_was_cut_off_runs_again_only_if_the_budget_pays_for_both() -> None:
     begun = {arm: float(sum(a.arm == arm for a in cut)) for arm in range(len(ARMS))}
     race = _race(30, sampler="uniform")
     left_out = race.replay(known, begun)
-    assert race.purchase.ledger.spent == 10 + 15
-    assert race.purchase.ledger.promised == 5
+    assert race.spent == 10 + 15
+    assert race.free == 0
     assert len(left_out) == 15 - 5
     assert left_out < {(a.arm, a.key) for a in cut}
 
@@ -143,5 +146,58 @@ def test_answers_to_items_that_are_gone_are_paid_for() -> None:
     race = _race(40)
     race.replay({0: [KnownCell((f"gone-{k}", 1), 0.5, 2) for k in range(5)]})
     done = _play(race, 0)
-    assert (len(done), race.purchase.ledger.spent) == (30, 40)
+    assert (len(done), race.spent) == (30, 40)
     assert race.lanes[0].tally.failures == {LOST: 10}
+
+
+def test_what_is_lost_and_unread_leaves_less_for_what_was_cut_off() -> None:
+    race = _race(30, sampler="uniform")
+    gone = [KnownCell((f"gone-{k}", 1), 0.5, 1) for k in range(6)]
+    cut = [KnownCell((item, 1), None, 0, again=True) for item in ITEMS]
+    left_out = race.replay({0: [*gone, *cut]}, {0: 4.0})
+    assert len(left_out) == 0  # 30 - 6 - 4 pay for all 20
+    less = _race(30, sampler="uniform")
+    assert len(less.replay({0: [*gone, *cut]}, {0: 9.0})) == 5
+    assert less.free == 0
+    assert less.lanes[0].tally.failures == {LOST: 6, UNANSWERED: 9}
+
+
+def test_a_cell_that_the_host_gives_up_before_it_ran_costs_nothing_and_is_asked_again() -> None:
+    race = _race(40, sampler="uniform")
+    first = race.wanted()
+    for asked in first:
+        race.abandoned(asked.arm, asked.key)
+    assert race.spent == 0
+    assert race.free == 40
+    assert not race.lanes[0].tally.failures
+    done = _play(race, 0)
+    assert len(done) == 40
+    assert race.spent == 40
+
+
+def test_a_cell_run_again_that_is_given_up_is_paid_no_more() -> None:
+    race = _race(30, sampler="uniform")
+    race.replay({0: [KnownCell((ITEMS[3], 1), None, 1, again=True)]})
+    assert race.free == 28
+    race.abandoned(0, (ITEMS[3], 1))
+    assert race.free == 29  # what it had cost before is paid
+    assert race.stop_reason == "not finished"
+    assert len(_play(race, 0)) == 29
+    assert race.evaluations == 30
+
+
+def test_in_money_a_cell_begins_where_the_dearest_so_far_fits_beside_those_under_way() -> None:
+    bill = Bill(Budget(100.0, Unit.TOKENS), Tariff(Unit.TOKENS))
+    config = RaceConfig.of(budget="100tok", sampler="uniform")
+    race = RacePurchase(config, ARMS, ITEMS, widths=[3, 3, 3], cost_of=bill.of_sample, bill=bill)
+    assert len(race.wanted()) == 9
+    one, *others = [(arm, key) for arm, lane in enumerate(race.lanes) for key in lane.flights]
+    race.started(*one)
+    hold = bill.reserve("m", 10, 10, sample="a")
+    assert hold is not None
+    bill.settle(hold, Usage(input=20))
+    race.completed(*one, 1.0, sample="a")
+    assert race.wanted() == []  # 8 under way may cost 20 each
+    for arm, key in others[:6]:
+        race.abandoned(arm, key)
+    assert len(race.wanted()) == 2  # 20 spent; 4 x 20 fit

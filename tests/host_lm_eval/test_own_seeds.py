@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 from lm_eval.api.registry import get_model
 from lm_eval.models.openai_completions import LocalChatCompletion
+from lm_eval.tasks import TaskManager
 from tests.host_lm_eval.money_worlds import PaidServer, price_file
 from tests.host_lm_eval.worlds import Seedless, chat_model, load, numbered, simple_evaluate, write_task
 
-from evalbudget_lm_eval import budgeted
+from evalbudget_lm_eval import budgeted, race
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 from evalbudget_lm_eval.host.seeds import seed_of
 from loopback import Fault, Server
@@ -66,6 +67,18 @@ def test_no_two_calls_share_one(tmp_path: Path, server: Server) -> None:
         simple_evaluate(folder, chat_model(server), apply_chat_template=True)
     sent = [seed for seeds in seeds_sent(server).values() for seed in seeds]
     assert len(set(sent)) == len(sent) > 6 * 3
+
+
+def test_arms_of_a_race_share_none_and_another_race_has_others(tmp_path: Path, server: Server) -> None:
+    folder = write_task(tmp_path / "tasks", n=6)
+    options: dict[str, Any] = {"sampler": "uniform", "budget": 12, "apply_chat_template": True}
+    options |= {"task_manager": TaskManager(include_path=str(folder), include_defaults=False)}
+    options |= {"score": "exact_match"}
+    arms = {name: ("local-chat-completions", server.args_of(name)) for name in "ab"}
+    for journal in ("one", "two"):
+        race(arms, "numbers", journal=str(tmp_path / journal), **options)
+    sent = [seed for seeds in seeds_sent(server).values() for seed in seeds]
+    assert len(set(sent)) == len(sent) == 24
 
 
 def test_documents_do_not_draw_the_same_numbers(tmp_path: Path) -> None:

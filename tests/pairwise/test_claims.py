@@ -10,7 +10,7 @@ import pytest
 from scipy.special import expit
 from tests.claims import binomial_claim, pinned, replications, variant
 
-from evalbudget.design import Cell, Reading
+from evalbudget.design import Cell
 from evalbudget.pairwise import (
     PairEvidence,
     Preference,
@@ -22,6 +22,7 @@ from evalbudget.pairwise import (
     win_rate,
 )
 from evalbudget.pairwise.samplers import Duel, duels
+from evalbudget.testing import play
 from pairwise_sections.worlds import WORLDS, World
 
 pytestmark = pytest.mark.claim
@@ -99,15 +100,14 @@ def test_nobody_is_proved_better_among_equals_at_any_moment(name: str, wrong: in
     binomial_claim(failures, runs, at_most=delta)
 
 
-def raced(world: World, n_items: int, seed: int, **options: Any) -> Duel:
-    """A duel that is looked at after every round, until it stops."""
+def raced(world: World, n_items: int, seed: int, **options: Any) -> tuple[Duel, int]:
+    """A duel that is looked at after every round, until it stops, and how much it asked."""
     k = len(world.strength)
     value = world.values(n_items, [seed, 11])
     design = duels([str(i) for i in range(n_items)], [f"m{m}" for m in range(k)], "judge")
     sampler = Duel(design, seed=seed, until_proved=True, **options)
-    while requests := sampler.ask(16):
-        sampler.tell(Reading(r, _of(sampler, r.cell, value)) for r in requests)
-    return sampler
+    found = play(sampler, 2 * n_items * k * k, score=lambda cell: _of(sampler, cell, value), concurrency=16)
+    return sampler, len(found.readings)
 
 
 def _of(sampler: Duel, cell: Cell, value: Any) -> float:
@@ -121,13 +121,13 @@ def test_an_adaptive_sampler_that_stops_when_it_likes_names_no_wrong_winner(
     """Of exactly tied models nobody beats another: any statement between them is wrong."""
     world, runs, delta = World(strength, 0.6, 0.2), replications(16, 1000), 0.2
     ties = np.array(strength)[:, None] == np.array(strength)[None]
-    failures = sum(bool((raced(world, 80, seed, delta=delta).proved * ties).any()) for seed in range(runs))
+    failures = sum(bool((raced(world, 80, seed, delta=delta)[0].proved * ties).any()) for seed in range(runs))
     pinned(failures, wrong)
     binomial_claim(failures, runs, at_most=delta)
 
 
 def test_a_difference_is_proved_sooner_than_all_comparisons_would_take() -> None:
-    asked = [raced(World((0.7, -0.7), 0.6, 0.2), 400, seed).asked for seed in range(20)]
+    asked = [raced(World((0.7, -0.7), 0.6, 0.2), 400, seed)[1] for seed in range(20)]
     assert float(np.mean(asked)) < 0.25 * 800
 
 

@@ -170,7 +170,7 @@ def test_they_take_the_decisions_of_one_process_with_one_bill(store: str, risk: 
         for worker in workers:
             worker.turn()
             assert worker.finished
-            assert worker.purchase.journal.events == one.purchase.journal.events
+            assert worker.book.readings() == one.book.readings()
             assert worker.bill is not None
             assert worker.bill.text == bill.text
             found = leaderboard_of(worker, bill=worker.bill)

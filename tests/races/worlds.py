@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
-from evalbudget import Design
+from evalbudget import Cell, Design, Reading, Request
+from evalbudget.book import Book
 from evalbudget.races._config import RaceConfig
-from evalbudget.races._purchase import Asked, RacePurchase
+from evalbudget.races._lanes import Asked
+from evalbudget.races._purchase import RacePurchase
 from evalbudget.races.prediction import FactorModel
 from evalbudget.statistics._bounds import FloatArray
 
@@ -85,6 +87,27 @@ def finish(sampler: Any, scores: FloatArray, budget: int | None = None) -> Any:
             break
         sampler.learn(cells, scores[cells.model, cells.item])
     return sampler
+
+
+def buy(
+    book: Book, scores: FloatArray, n: float = np.inf, *, cost: Callable[[Cell], float] = lambda cell: 1.0
+) -> list[Reading]:
+    """Have up to n cells asked, each answered before the next one, then look; what was answered."""
+    told: list[Reading] = []
+    while len(told) < n and (requests := book.trade((), 1)):
+        came = answered(requests, scores, cost=cost)
+        book.trade(came, 0)
+        told += came
+    book.look()
+    return told
+
+
+def answered(
+    requests: Iterable[Request], scores: FloatArray, *, cost: Callable[[Cell], float] = lambda cell: 1.0
+) -> list[Reading]:
+    """By scores[model, item]; nan is a failure."""
+    values = ((each, float(scores[each.cell.model, each.cell.item])) for each in requests)
+    return [Reading(each, None if np.isnan(value) else value, cost(each.cell)) for each, value in values]
 
 
 def played(race: RacePurchase, scores: FloatArray) -> RacePurchase:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.asked.playing import play
 
 from evalbudget import Allocation, Design
 from evalbudget.backtest import RecordedScores
@@ -15,7 +16,6 @@ from evalbudget.repeats import RepeatConfig
 from evalbudget.repeats._variances import read_variances
 from evalbudget.repeats.samplers import Robin
 from evalbudget.statistics._shrinkage import VariancePrior
-from evalbudget.testing import play
 
 ITEMS = ("a", "b", "c", "task:7")
 FILE = "a: 4\nb: 1\nc: 0\ntask:7: .5\nz: 9\n"

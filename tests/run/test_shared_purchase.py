@@ -12,7 +12,6 @@ import pytest
 
 from evalbudget import Budget, Cell, Design, Reading, Request, Sampler
 from evalbudget.errors import InvalidInputError, ReplayError, SamplerError, StoreDownError, StoreError
-from evalbudget.races.samplers import LUCB
 from evalbudget.repeats.samplers import EBBernstein, RobinHood, Uniform
 from evalbudget.run import Purchase
 from evalbudget.run._shared_purchase import SharedPurchase
@@ -24,7 +23,6 @@ SAMPLERS: dict[str, Callable[[], Sampler]] = {
     "uniform": lambda: Uniform(DESIGN, seed=3),
     "eb-bernstein": lambda: EBBernstein(DESIGN, seed=3),
     "robin-hood": lambda: RobinHood(DESIGN, seed=3),
-    "lucb": lambda: LUCB(Design(models=("a", "b", "c"), items=tuple("ijklmnop")), seed=3),
 }
 
 

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+from tests.asked.contract import AskedContract
 from tests.claims import variant
 
 from evalbudget import Cell, Design, Sampler
@@ -79,7 +80,7 @@ OTHER_WAYS = {
 }
 
 
-class TestOptions(SamplerContract):
+class TestOptions(AskedContract):
     @pytest.fixture(autouse=True, params=[case if case in OTHER_WAYS else variant(case) for case in CASES])
     def _use(self, request: pytest.FixtureRequest) -> None:
         self._make = CASES[request.param]
@@ -99,7 +100,7 @@ class Until(Auto):
         super()._learn(cell, min(4.0, max(-4.0, value)))
 
 
-class TestUntil(SamplerContract):
+class TestUntil(AskedContract):
     n_requests = 120
 
     def make(self, design: Design, seed: int) -> Sampler:
@@ -109,7 +110,20 @@ class TestUntil(SamplerContract):
 REPEATS = [name for name, cls in plugins().samplers.items() if issubclass(cls, RepeatSampler)]
 
 
-class TestEveryRegistered(SamplerContract):
+class TestEveryRegisteredInABook(SamplerContract):
+    """The same, with rounds."""
+
+    n_requests = 200
+
+    @pytest.fixture(autouse=True, params=REPEATS)
+    def _use(self, request: pytest.FixtureRequest) -> None:
+        self._make: Any = plugins().sampler(request.param)
+
+    def make(self, design: Design, seed: int) -> Sampler:
+        return self._make(design, seed=seed)
+
+
+class TestEveryRegistered(AskedContract):
     """With its defaults, whoever brought it."""
 
     n_requests = 200

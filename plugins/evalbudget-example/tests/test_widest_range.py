@@ -1,3 +1,5 @@
+from collections import Counter
+
 from evalbudget import Design
 from evalbudget.testing import SamplerContract, play
 from evalbudget_example.widest_range import WidestRange
@@ -11,6 +13,10 @@ class TestWidestRange(SamplerContract):
 
 
 def test_asks_the_item_whose_scores_range_widest() -> None:
-    sampler = WidestRange(Design.of_items(3))
-    play(sampler, 60, score=lambda cell: 0.0 if cell.item < 2 else float(cell.epoch % 2))
-    assert sampler.counts() == (3, 3, 54)
+    played = play(
+        WidestRange(Design.of_items(3)),
+        60,
+        score=lambda cell: 0.0 if cell.item < 2 else float(cell.epoch % 2),
+    )
+    counts = Counter(reading.request.cell.item for reading in played.readings)
+    assert counts == {0: 3, 1: 3, 2: 54}

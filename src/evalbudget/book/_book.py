@@ -48,7 +48,7 @@ class Book:
         budget: what may be spent in all.
         where: a path, or ``postgresql://user@host/database#name``; begun if nothing is there. None: in
             memory.
-        most: the highest cost of one call, or of a call for a given cell.
+        most: the highest cost of one call, or of a call for a given cell; 0 for one whose answer is there.
         about: what else must be the same for all workers, such as the task; JSON values.
         known_as: what this worker is called. Under the name of one that ended, it goes on with what that had
             under way: :attr:`held` and :attr:`lost`. None: as nobody before.
@@ -83,6 +83,8 @@ class Book:
             raise BudgetError(f"the highest cost of a call is {most:g}; give a finite cost above zero")
         self._where = where or Address(path=MEMORY)
         self._guard = threading.RLock()
+        self.has_answers = False
+        """Whether the caller has answers that cost nothing: their cells are handed out whatever is left."""
         self._untold: list[Reading] = []
         self._mine: dict[int, Claim] = {}  # calls that this worker has
         self._lost: dict[int, Claim] = {}  # that an earlier one of its name had, and that count as lost
@@ -90,11 +92,11 @@ class Book:
         self._paying: tuple[float, str] | None = None  # what was paid last, while its end is not known
         self._is_sure = True  # whether what was written last is known to be written, or not to be
         self._is_stale = False  # the copy has what may not be in the book
-        self._planned_at = -1, -1  # rounds and passes when nothing could be planned
+        # rounds, passes, models withdrawn, and whether any call could be paid, when nothing could be planned
+        self._planned_at: tuple[object, ...] = ()
         self._until = 0  # tries that must have come back before it is worth planning again
         self._stop: str | None = None
         self._spent = 0.0
-        self._is_too_dear = False  # the cell that comes next
         self._copy = Copy(sampler, self._where)
         self._db = opened(
             self._where,
@@ -216,6 +218,15 @@ class Book:
         self._forget(out_of[len(left) :])
         return left
 
+    def withdraw(self, model: int, why: str) -> None:
+        """Ask a model nothing more; what is under way of it may still come back."""
+
+        def act(turn: Turn) -> None:
+            if model not in self._known.why_withdrawn:
+                self._copy.withdraw(turn.connection, model, self._db.storable(why))
+
+        self._turn(act)
+
     def stop(self, reason: str) -> None:
         """Hand out nothing more, to whichever worker; what is under way may still come back."""
         self._turn(lambda _: self._about.update(stopped=self._db.storable(reason)))
@@ -257,7 +268,18 @@ class Book:
         if self._is_stale or self._known.under_way or self._untold:
             return False
         stopped = self._about["stopped"] is not None or self._stop is not None
-        return stopped or not self._affords_any or self._is_too_dear
+        return stopped or not self._affords_any or self.is_short
+
+    @property
+    def is_short(self) -> bool:
+        """Whether the cell that comes next cannot be paid, as long as what is under way is not cheaper."""
+        first = self._known.first()
+        return first is not None and not self._may(first)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether nothing more is handed out, whatever the sampler wants."""
+        return self._about["stopped"] is not None
 
     @property
     def stop_reason(self) -> str:
@@ -385,32 +407,33 @@ class Book:
 
     @property
     def _affords_any(self) -> bool:
-        return (0.0 if callable(self._most) else self._most) <= self.free + _SLACK and self.free > _SLACK
+        least = 0.0 if callable(self._most) else self._most
+        return self.has_answers or (least <= self.free + _SLACK and self.free > _SLACK)
 
     def _cost(self, cell: int) -> float:
         most = self._most(self._known.cell(cell)) if callable(self._most) else self._most
-        if not (math.isfinite(most) and most > 0.0):
+        if not (math.isfinite(most) and (most > 0.0 or (self.has_answers and most == 0.0))):
             raise BudgetError(f"the highest cost of a call is {most:g}; give a finite cost above zero")
         return most
+
+    def _may(self, cell: int) -> bool:
+        most = self._cost(cell)
+        return not most or most <= self.free + _SLACK
 
     def _had(self, call: int) -> Claim:
         return self._mine[call] if call in self._mine else self._lost[call]
 
     def _claim(self, turn: Turn, found: dict[int, Claim], n: int) -> None:
         """Add calls until there are n."""
-        self._is_too_dear = False
-        while len(found) < n:
-            cell = self._known.take(lambda number: self._cost(number) <= self.free + _SLACK)
-            self._is_too_dear = cell is None and self._known.waits
-            if cell is None:
-                break
+        while len(found) < n and (cell := self._known.take(self._may)) is not None:
             claim = turn.call(cell, self._cost(cell))
             found[claim.request.id] = claim
 
     def _plan(self) -> bool:
         """Plan what comes next, outside of the lock; whether there is something now, by whomever."""
-        known, at = self._known, (self._about["rounds"], self._about["passes"])
-        if known.waits or not self._affords_any or self._about["stopped"] is not None:
+        known, can_go_on = self._known, self._affords_any
+        at = *(self._about[name] for name in ("rounds", "passes", "withdrawn")), can_go_on
+        if known.waits or self._about["stopped"] is not None or not (can_go_on or self.sampler.waits_for_all):
             return False
         if self._planned_at == at and known.settled < self._until:
             return False
@@ -419,7 +442,7 @@ class Book:
         last = known.notes[-1] if known.notes else None
         planned = self.sampler.decide(self.cells(), last)
         self._stop = planned.reason if isinstance(planned, Stop) else None
-        if isinstance(planned, Planned):
+        if isinstance(planned, Planned) and can_go_on:
             self._begin(planned, last, at[0])
             return True
         if isinstance(planned, Wait) and not known.under_way:

@@ -11,6 +11,7 @@ from evalbudget.book._known import Known
 from evalbudget.book._notes import packed, unpacked
 from evalbudget.book._sql import change, rows
 from evalbudget.book._statements import (
+    ALL_WITHDRAWN,
     BEGIN_PASS,
     BEGIN_ROUND,
     CALL,
@@ -22,6 +23,7 @@ from evalbudget.book._statements import (
     NUMBERS,
     SETTLE,
     UPSERT,
+    WITHDRAW,
 )
 from evalbudget.book._tables import NO_CELL
 from evalbudget.cells import CAME, TAKEN, Planned
@@ -73,10 +75,14 @@ class Copy:
             if about.passes > known.n_passes:
                 for row in rows(connection, MISSED_PASSES, {"after": known.n_passes}):
                     known.begin_pass(unpacked(row.cells, ()))
+            if about.withdrawn > len(known.why_withdrawn):
+                for row in rows(connection, ALL_WITHDRAWN):
+                    known.withdraw(row.model, row.asked, row.why)
             if about.changes > self.about["changes"]:
                 for row in rows(connection, CHANGED, {"after": self.about["changes"]}):
                     self._set(row.cell, {name: getattr(row, name) for name in _KEPT})
-            if (about.rounds, about.passes) != (len(known.notes), known.n_passes):
+            there = len(known.notes), known.n_passes, len(known.why_withdrawn)
+            if (about.rounds, about.passes, about.withdrawn) != there:
                 raise ValueError("rounds or passes of it are gone")
         except (LookupError, TypeError, ValueError, AttributeError) as ex:
             raise StoreError(f"{self._where} is damaged: {ex}; restore a copy, or begin a new one") from ex
@@ -145,10 +151,17 @@ class Copy:
         self.about["passes"] += 1
         self.known.begin_pass(ask)
 
+    def withdraw(self, connection: Connection, model: int, why: str) -> None:
+        """A model is asked nothing more."""
+        asked = self.known.cells().asked
+        change(connection, WITHDRAW, {"model": model, "asked": asked, "why": why})
+        self.about["withdrawn"] += 1
+        self.known.withdraw(model, asked, why)
+
     def change(self, cell: int, worker: int, **new: Any) -> None:
         """Change a cell, here and at the end of the turn in the book."""
         self.about["changes"] += 1
-        row = {name: self.known.of(name, cell) for name in _KEPT} | new
+        row = {name: new[name] if name in new else self.known.of(name, cell) for name in _KEPT}
         if row["state"] != CAME:
             row["value"] = None
         self.known.set(cell, row)

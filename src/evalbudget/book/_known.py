@@ -43,6 +43,8 @@ class Known:
 
     Attributes:
         notes: of every round.
+        withdrawn: requests in all when each model was withdrawn, shape (n_models,); -1 where it was not.
+        why_withdrawn: why these were.
         n_passes: that rounds were handed out in, where they wait for all.
         settled: how many tries came back, or were lost.
         under_way: how many may still come.
@@ -55,8 +57,14 @@ class Known:
         self._epochs: Counter[tuple[int, int]] = Counter()  # of each model and item
         self._attempts: Counter[tuple[int, int]] = Counter()  # of each, how many numbers of calls are taken
         self._waiting: OneByOne | Passes
-        self._waiting = Passes(self.of) if sampler.waits_for_all else OneByOne(sampler, self.of, self.cell)
+        self._waiting = (
+            Passes(self.of, self._is_withdrawn)
+            if sampler.waits_for_all
+            else OneByOne(sampler, self.of, self.cell)
+        )
         self.notes: list[Any] = []
+        self.withdrawn: IntArray = np.full(sampler.design.n_models, -1)
+        self.why_withdrawn: dict[int, str] = {}
         self.n_passes = self.settled = self.under_way = 0
 
     def __len__(self) -> int:
@@ -65,7 +73,8 @@ class Known:
     def cells(self) -> Cells:
         """All of them, as they are now; the columns must not be kept."""
         columns = {name: self._of[name][: self._n] for name in _COLUMNS if name not in _OURS}
-        return Cells(**columns, given_up=self._waiting.given_up, n_rounds=len(self.notes))
+        given_up = self._waiting.given_up
+        return Cells(**columns, withdrawn=self.withdrawn, given_up=given_up, n_rounds=len(self.notes))
 
     def cell(self, number: int) -> Cell:
         """One of them."""
@@ -73,7 +82,7 @@ class Known:
 
     def of(self, name: str, number: int) -> Any:
         """An entry of a column."""
-        return self._of[name][number].item()
+        return self._of[name].item(number)
 
     def begin(self, planned: Planned) -> None:
         """A round was planned.
@@ -106,6 +115,21 @@ class Known:
             fits = part.dtype.kind == "i" and part.ndim == 1 and part.shape == planned.item.shape
             if not fits or (part.size and not (part.min() >= 0 and part.max() < size)):
                 raise ValueError(f"round {len(self.notes)} is of another design")
+
+    def withdraw(self, model: int, asked: int, why: str) -> None:
+        """A model is asked nothing more; of one that was withdrawn before only the first time counts.
+
+        Raises:
+            ValueError: there is no such model.
+        """
+        if not (0 <= model < self.withdrawn.size and asked >= 0):
+            raise ValueError(f"model {model} was withdrawn after {asked} requests")
+        if model not in self.why_withdrawn:
+            self.withdrawn, self.why_withdrawn[model] = self.withdrawn.copy(), why
+            self.withdrawn[model] = asked
+
+    def _is_withdrawn(self, number: int) -> bool:
+        return self.of("model", number) in self.why_withdrawn
 
     def begin_pass(self, ask: IntArray) -> None:
         """These are handed out next.
@@ -151,10 +175,14 @@ class Known:
         self._waiting.drop(number)
         return number
 
+    def first(self) -> int | None:
+        """The cell that comes next; None if there is none."""
+        return self._waiting.first()
+
     @property
     def waits(self) -> bool:
         """Whether there is a cell that may be asked."""
-        return self._waiting.first() is not None
+        return self.first() is not None
 
 
 def _failed(row: dict[str, Any]) -> int:

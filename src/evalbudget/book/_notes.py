@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 from enum import Enum
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -72,7 +73,11 @@ def _state(value: Any) -> dict[str, Any]:
         return dict(value._asdict())  # type: ignore[attr-defined]
     slots = {name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())}
     own = {name: getattr(value, name) for name in slots if hasattr(value, name)}
-    return own | getattr(value, "__dict__", {})
+    kept = getattr(value, "__dict__", {})
+    # what was looked up is no part of it
+    return own | {
+        k: v for k, v in kept.items() if not isinstance(getattr(type(value), k, None), cached_property)
+    }
 
 
 def _unpack(said: Any, kinds: Mapping[str, type]) -> Any:

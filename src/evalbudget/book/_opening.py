@@ -18,7 +18,7 @@ from evalbudget.errors import BudgetError
 from evalbudget.sampler import Sampler
 from evalbudget.store import Address, Database, Layout, Terms
 
-_COUNTS = dict.fromkeys(("rounds", "passes", "calls", "changes"), 0)
+_COUNTS = dict.fromkeys(("rounds", "passes", "withdrawn", "calls", "changes"), 0)
 _NOTHING = {"spent": 0.0, "held": 0.0, **_COUNTS, "stopped": None}
 
 

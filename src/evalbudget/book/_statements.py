@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import bindparam, func, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-from evalbudget.book._tables import ABOUT, CALLS, CELLS, NO_CELL, PASSES, ROUNDS, WORKERS
+from evalbudget.book._tables import ABOUT, CALLS, CELLS, NO_CELL, PASSES, ROUNDS, WITHDRAWN, WORKERS
 from evalbudget.cells import TAKEN
 
 LOST = "cut off: its process ended"
@@ -20,11 +20,12 @@ TOO_LATE = "came back when another had its cell: paid, and not read"
 """Why a reply of a worker that was taken for dead is no score."""
 
 HOW_IT_STANDS = select(ABOUT)
-BEGIN_ROUND, BEGIN_PASS, CALL = insert(ROUNDS), insert(PASSES), insert(CALLS)
+BEGIN_ROUND, BEGIN_PASS, WITHDRAW, CALL = (insert(table) for table in (ROUNDS, PASSES, WITHDRAWN, CALLS))
 MISSED_ROUNDS = select(ROUNDS).where(ROUNDS.c.round >= bindparam("after")).order_by(ROUNDS.c.round)
 MISSED_PASSES = (
     select(PASSES.c.cells).where(PASSES.c["pass"] >= bindparam("after")).order_by(PASSES.c["pass"])
 )
+ALL_WITHDRAWN = select(WITHDRAWN).order_by(WITHDRAWN.c.asked)
 CHANGED = select(CELLS).where(CELLS.c.changed > bindparam("after")).order_by(CELLS.c.changed)
 TAKEN_BY = (
     select(CELLS.c.cell, CELLS.c.call, CALLS.c.attempt, CALLS.c.most)
@@ -59,7 +60,7 @@ SETTLE = (
     .where(CALLS.c.call == bindparam("which"))
     .values(cost=bindparam("paid"), error=bindparam("why"))
 )
-NUMBERS = ("cap", "spent", "held", "rounds", "passes", "calls", "changes", "stopped")
+NUMBERS = ("cap", "spent", "held", "rounds", "passes", "withdrawn", "calls", "changes", "stopped")
 KEEP = update(ABOUT).values({name: bindparam(f"new_{name}") for name in NUMBERS})
 
 

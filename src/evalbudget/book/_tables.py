@@ -21,6 +21,7 @@ ABOUT = Table(
     Column("held", Float, nullable=False),
     Column("rounds", Integer, nullable=False),
     Column("passes", Integer, nullable=False),
+    Column("withdrawn", Integer, nullable=False),
     Column("calls", Integer, nullable=False),
     Column("changes", Integer, nullable=False),
     Column("stopped", Text),
@@ -51,6 +52,15 @@ PASSES = Table(
     Column("cells", Text, nullable=False),
 )
 """Of rounds that wait for all: cells that were handed out once all of the pass before had come back."""
+
+WITHDRAWN = Table(
+    "withdrawn",
+    _TABLES,
+    Column("model", Integer, primary_key=True, autoincrement=False),
+    Column("asked", Integer, nullable=False),
+    Column("why", Text, nullable=False),
+)
+"""Models that are asked nothing more, since how many requests in all."""
 
 CELLS = Table(
     "cells",

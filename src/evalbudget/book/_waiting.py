@@ -96,6 +96,7 @@ class Passes:
 
     Args:
         of: of a column's name and a cell's number, the entry.
+        is_withdrawn: whether a cell's model is asked nothing more.
 
     Attributes:
         given_up: nothing: cells are closed for good here.
@@ -103,8 +104,8 @@ class Passes:
 
     given_up: frozenset[Cell] = frozenset()
 
-    def __init__(self, of: Of) -> None:
-        self._of = of
+    def __init__(self, of: Of, is_withdrawn: Callable[[int], bool]) -> None:
+        self._of, self._is_withdrawn = of, is_withdrawn
         self._cells: Sequence[int] = ()
         self._place: dict[int, int] = {}
         self._next = self._number = 0
@@ -128,7 +129,8 @@ class Passes:
         """The cell that comes next."""
         while self._back or self._next < len(self._cells):
             number = self._cells[self._back[0] if self._back else self._next]
-            if self._of("state", number) == OPEN and self._of("passed", number) < self._number:
+            is_due = self._of("state", number) == OPEN and self._of("passed", number) < self._number
+            if is_due and not self._is_withdrawn(number):
                 return number
             self.drop(number)
         return None

@@ -72,7 +72,7 @@ class RaceProgress:
             if self._clock() >= self._next:
                 self._show(race)
             return
-        mark = int(race.purchase.ledger.spent * _LINES / race.budget.amount)
+        mark = int(race.spent * _LINES / race.budget.amount)
         if mark > self._mark:
             self._mark = mark
             self._say(leaderboard_of(race))

@@ -2,93 +2,34 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
-from typing import Any
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 
 from evalbudget import Budget, Cell, Design, Reading, Request
-from evalbudget.errors import BudgetError, InvalidInputError
+from evalbudget.errors import BudgetError
 from evalbudget.races._config import RaceConfig
+from evalbudget.races._known_answers import KnownAnswers
+from evalbudget.races._lanes import Asked, Flight, Key, KnownCell, Lane
 from evalbudget.races.prediction import FactorModel
-from evalbudget.run import LOST, RUN_AGAIN, UNANSWERED, USED_UP, Bill, Flight, Purchase, Tally
+from evalbudget.races.samplers import RacingSampler
+from evalbudget.run import ABANDONED, LOST, RUN_AGAIN, UNANSWERED, USED_UP, Bill
 
-Key = tuple[str, int]
-"""Item id, and epoch as hosts count, from 1."""
+if TYPE_CHECKING:
+    from evalbudget.book import Book
 
 _NOTHING = 1e-9  # of a budget in money: what is promised for a cell, whose cost is on the bill
-_WIDTH = 10  # cells an arm is given at once, where nobody said how many it runs
-
-
-@dataclass(frozen=True, slots=True)
-class KnownCell:
-    """One cell that an earlier attempt paid for.
-
-    Attributes:
-        key: sample id and epoch.
-        value: its score; None if it failed.
-        attempts: how often it was run; all of them cost.
-        again: the host runs it again, since it was cancelled on the way.
-        error: why it failed.
-        sample: the host's own name of it, by which a bill knows it.
-    """
-
-    key: Key
-    value: float | None
-    attempts: int
-    again: bool = False
-    error: str | None = None
-    sample: str = ""
-
-
-@dataclass(slots=True, eq=False)
-class Lane:
-    """What one arm has cost and brought.
-
-    Attributes:
-        name: of the arm.
-        width: cells to keep with the host at once; None to watch it.
-        running: cells the host works on.
-        evaluations: that were paid for, whether or not they brought a score.
-        tally: its scores, failures and attempts so far.
-        left: why nothing more can be asked of it from outside; None while it takes part.
-        absent: it does not run this time; what it answered earlier is known.
-    """
-
-    name: str
-    width: int | None = None
-    running: int = 0
-    evaluations: float = 0.0
-    tally: Tally = field(default_factory=Tally)
-    left: str | None = None
-    absent: bool = False
-    flights: dict[Key, Flight] = field(default_factory=dict)
-    peak: int = 1
-
-    @property
-    def room(self) -> int:
-        """How many more cells to give it now."""
-        if self.left is not None or self.absent:
-            return 0
-        width = self.width or max(_WIDTH, self.peak + max(1, self.peak // 8))
-        return max(0, width - len(self.flights))
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A cell for the host to run.
-
-    Attributes:
-        arm: index of the arm.
-        key: sample id and epoch.
-    """
-
-    arm: int
-    key: Key
+_SLACK = 1e-9
+_KNOWN = "answers that are known, and what runs again"
 
 
 class RacePurchase:
     """Drives one sampler of models from a host that runs one task per arm.
+
+    The race is a book in memory, which pays for the cells of a pass in their order; the host is given them as
+    its arms have hands. What earlier attempts answered is asked anew and answered at no cost.
 
     Args:
         config: what the user asked for.
@@ -126,40 +67,70 @@ class RacePurchase:
     ) -> None:
         self.config = config
         self.repeats = repeats
-        self._keys: list[Key] = [(item, epoch + 1) for item in items for epoch in range(repeats)]
+        self._documents = tuple(items)
+        self._place = {item: place for place, item in enumerate(items)}
         if repeats > 1:
             labels_of = items if categories is None else categories
             categories = [label for label in labels_of for _ in range(repeats)]
-            items = [f"{item} #{epoch}" for item, epoch in self._keys]
+            items = [f"{item} #{number + 1}" for item in items for number in range(repeats)]
         self._cost_of = cost_of
         self._bill = bill
-        self._samples: dict[tuple[int, Key], str] = {}
         labels = None if categories is None else tuple(categories)
         self.design = Design(items=tuple(items), models=tuple(arms), categories=labels)
         self.budget: Budget = config.resolve_budget(len(items), len(arms))
         self.attempts = attempts
-        self._index = {key: i for i, key in enumerate(self._keys)}
-        self._blocked: Lane | None = None  # the arm whose free hand the next cell waits for
         widths = widths or [None] * len(arms)
         self.lanes = [Lane(name, width) for name, width in zip(arms, widths, strict=True)]
+        self._samples: dict[tuple[int, Key], str] = {}
+        self._keys: set[tuple[int, Key]] = set()  # that are taken
+        self._known = KnownAnswers(self._place, repeats)
+        self._due = [deque[Request]() for _ in arms]  # of each, that no host was given yet
+        self._is_short = False  # the book, when it was asked last
+        self._n_asked = 0  # cells with the host that the book asked for
+        self._came: list[Reading] = []  # that the book was not told yet
+        self._sampler, most = self._make(predictor), float(attempts)
         if cost_of is not None:
-            self.sampler = config.make_sampler(self.design, predictor=predictor)
-            self.sampler.weigh_costs(self.budget.amount)
-            self.purchase = Purchase(self.sampler, self.budget, cost=_NOTHING * self.budget.amount)
-            return
-        self.sampler = config.make_sampler(
-            self.design, budget=min(int(self.budget.amount), self.grid), predictor=predictor
-        )
-        minimum = self.sampler.minimum_readings + attempts - 1
+            self._sampler.weigh_costs(self.budget.amount)
+            most = _NOTHING * self.budget.amount
+        self._most = most
+        self._book: Book | None = None
+        self._is_stale = self._is_unseen = True  # since it was asked last, and looked at
+
+    @property
+    def book(self) -> Book:
+        """With every cell that was asked, and what is spent."""
+        if self._book is None:
+            from evalbudget.book import Book  # it brings SQLAlchemy, and hosts start without
+
+            most, known = self._most, self._known
+            self._book = Book(self._sampler, self.budget, most=lambda cell: 0.0 if cell in known else most)
+        return self._book
+
+    def _make(self, predictor: FactorModel | None) -> RacingSampler:
+        config = self.config
+        if self._cost_of is not None:
+            return config.make_sampler(self.design, predictor=predictor)
+        planned = min(int(self.budget.amount), self.grid)
+        sampler = config.make_sampler(self.design, budget=planned, predictor=predictor)
+        minimum = sampler.minimum_readings + self.attempts - 1
         if config.budget is None and self.budget.amount < minimum:  # retries of a small grid
             self.budget = Budget(minimum)
         if self.budget.amount < minimum:
             raise BudgetError(
                 f"budget of {self.budget} is below the minimum of {minimum} here: {config.sampler} reads "
-                f"{self.sampler.minimum_readings} cells of the {len(arms)} models before it chooses. Raise "
+                f"{sampler.minimum_readings} cells of the {len(self.lanes)} models before it chooses. Raise "
                 f"--budget to {minimum} or more, give a smaller --batch, or race fewer models"
             )
-        self.purchase = Purchase(self.sampler, self.budget, cost=attempts)
+        return sampler
+
+    @property
+    def sampler(self) -> RacingSampler:
+        """That decides, and tells how the race stands now."""
+        if self._is_unseen:
+            self.book.trade(self._taken(), 0)
+            self.book.look()
+            self._is_unseen = False
+        return self._sampler
 
     @property
     def evaluations(self) -> int:
@@ -176,7 +147,23 @@ class RacePurchase:
         """Cells of the full grid: every arm on every item."""
         return self.design.n_models * self.design.n_items
 
-    # what happens
+    @property
+    def spent(self) -> float:
+        """In units of the budget."""
+        return sum(lane.tally.spent for lane in self.lanes) if self._bill is None else self._bill.spent
+
+    @property
+    def free(self) -> float:
+        """Of a budget in evaluations, what is neither spent nor put aside for cells with the host."""
+        self.book.trade(self._taken(), 0)
+        return self.book.free + sum(map(self.book.most, self._all_due))
+
+    @property
+    def _all_due(self) -> list[Request]:
+        """In the order of the pass."""
+        return sorted(chain.from_iterable(self._due), key=_number)
+
+    # what earlier attempts paid for
 
     def replay(
         self, known: Mapping[int, Sequence[KnownCell]], unread: Mapping[int, float] | None = None
@@ -199,55 +186,56 @@ class RacePurchase:
             (arm, cell)
             for arm, own in known.items()
             for cell in sorted(own, key=lambda c: c.key[1])
-            if self._has(cell)
+            if cell.key[0] in self._place
         ]
         if self._cost_of is not None:  # call by call the bill decides what runs again
             for arm, cell in cells:
-                self._samples[arm, cell.key] = cell.sample
-                self._replay(arm, cell)
+                self._take_over(arm, cell)
             return set()
         unread = unread or {}
-        gone = {arm: sum(c.attempts for c in own if not self._has(c)) for arm, own in known.items()}
-        free = self.purchase.ledger.free - sum(unread.values()) - sum(gone.values())
+        gone = {
+            arm: sum(c.attempts for c in own if c.key[0] not in self._place) for arm, own in known.items()
+        }
+        free = self.book.free - sum(unread.values()) - sum(gone.values())
         free -= sum(cell.attempts for _, cell in cells)
         left_out: set[tuple[int, Key]] = set()
+        put_aside = 0.0
         for arm, cell in cells:
-            if cell.again and self.attempts > free + 1e-9:
+            if cell.again and (self.lanes[arm].absent or self.attempts > free + _SLACK):
                 left_out.add((arm, cell.key))
                 self.pay(arm, cell.attempts)
                 continue
             free -= self.attempts * cell.again
-            self._replay(arm, cell)
+            put_aside += self._take_over(arm, cell)
+        self._put_aside(put_aside)
         for costs, why in ((gone, LOST), (unread, UNANSWERED)):
             for arm, cost in costs.items():
                 if cost:
-                    self.pay(arm, min(cost, self.purchase.ledger.free), why)
+                    self.pay(arm, min(cost, max(0.0, self.book.free)), why)
         return left_out
 
-    def _has(self, cell: KnownCell) -> bool:
-        """Whether an answer is to an item of this race."""
-        return cell.key in self._index or (cell.key[0], 1) in self._index
-
-    def _replay(self, arm: int, cell: KnownCell) -> None:
-        lane = self.lanes[arm]
-        promised = float(cell.attempts + self.attempts * cell.again)
-        if self._cost_of is not None:
-            promised = self.purchase.cost * cell.again
-        place = self._index.get(cell.key)
-        again = Cell(arm, self._index[cell.key[0], 1], cell.key[1] - 1)  # an answer beyond those asked for
-        try:
-            flight = self.purchase.adopt(again if place is None else Cell(arm, place), promised)
-        except InvalidInputError:  # an operator had a cell run again: it is paid for, and nothing follows
+    def _take_over(self, arm: int, cell: KnownCell) -> float:
+        """What is to be put aside for a cell, in evaluations."""
+        self._samples[arm, cell.key] = cell.sample
+        self._keys.add((arm, cell.key))
+        item = self._known.add(arm, cell)
+        if item is None:  # an operator had a cell run again: it is paid for, and nothing follows
             self.pay(arm, cell.attempts, RUN_AGAIN)
-            return
-        if cell.again:
-            lane.flights[cell.key] = flight
-        else:
-            self._tell(
-                lane,
-                self._reading(arm, cell.key, flight, cell.value, cell.attempts, cell.error),
-                cell.attempts,
-            )
+            return 0.0
+        self._changed()
+        if not cell.again:
+            self._count(arm, cell)
+            return cell.attempts
+        promised = float(cell.attempts + self.attempts)
+        self.lanes[arm].flights[cell.key] = Flight(item, promised=promised, attempts=cell.attempts)
+        return promised
+
+    def _put_aside(self, evaluations: float) -> None:
+        """For what is with the host and was not asked for, or for what is known and was not asked yet."""
+        if evaluations and self._cost_of is None:
+            self.book.pay(evaluations, _KNOWN)
+
+    # what happens
 
     def started(self, arm: int, key: Key) -> None:
         """The host works on this cell now."""
@@ -279,42 +267,95 @@ class RacePurchase:
             sample: the host's own name of it, by which a bill knows it.
         """
         self._samples[arm, key] = sample
-        lane = self.lanes[arm]
-        flight = self._land(lane, key)
+        flight = self._land(self.lanes[arm], key)
         if flight is None:
             # an operator had a finished cell run again: it is paid for, but what followed from its first
             # reading cannot be taken back
             self.pay(arm, 1.0, RUN_AGAIN)
             return
-        self._tell(lane, self._reading(arm, key, flight, value, attempts, error), attempts)
+        cell = KnownCell(key, value, attempts, error=error, sample=sample)
+        self._put_aside(-flight.promised)
+        self._count(arm, cell)
+        if flight.request is None:
+            self._known.replace(arm, flight.item, key, cell)
+            self._put_aside(attempts)
+        else:
+            self._came.append(Reading(flight.request, value, self._cost(arm, cell), error))
+        self._changed()
+
+    def _cost(self, arm: int, cell: KnownCell) -> float:
+        return float(cell.attempts) if self._cost_of is None else self._cost_of(self._samples[arm, cell.key])
+
+    def _count(self, arm: int, cell: KnownCell) -> None:
+        lane = self.lanes[arm]
+        reading = Reading(Request(0, Cell()), cell.value, self._cost(arm, cell), cell.error)
+        lane.tally.count(reading, attempts=cell.attempts)
+        lane.evaluations += cell.attempts
+
+    def _changed(self) -> None:
+        self.book.has_answers = bool(self._known)
+        self._is_stale = self._is_unseen = True
 
     def pay(self, arm: int, evaluations: float, reason: str = UNANSWERED) -> None:
         """Evaluations were paid for beside those of the readings, and teach nothing."""
         cost = evaluations if self._cost_of is None else 0.0  # which is on the bill
         self.lanes[arm].tally.lose(cost, reason, calls=evaluations)
         self.lanes[arm].evaluations += evaluations
-        self.purchase.pay(cost, reason, calls=evaluations)
+        if cost:
+            self.book.trade(self._taken(), 0)
+            due = self._all_due
+            for request in due[len(self.book.pay(cost, reason, out_of=due)) :]:
+                self._due[request.cell.model].remove(request)
+            self._changed()
 
     def pays(self, arm: int, evaluations: float) -> bool:
         """Pay for what brought nothing; False, and nothing paid, if it exceeds what is left."""
-        if evaluations > self.purchase.ledger.free + 1e-9:
+        if self._cost_of is None and evaluations > self.free + _SLACK:
             return False
         self.pay(arm, evaluations)
         return True
 
     def abandoned(self, arm: int, key: Key) -> None:
         """The host was told not to run this cell, before it did."""
-        lane = self.lanes[arm]
-        flight = self._land(lane, key)
+        flight = self._give_up(arm, key)
+        if flight is not None and flight.request is not None:
+            self._came.append(Reading(flight.request, None, 0.0, ABANDONED))
+
+    def _give_up(self, arm: int, key: Key) -> Flight | None:
+        """The host does not run a cell, or not again; what earlier attempts ran of it is paid."""
+        flight = self._land(self.lanes[arm], key)
         if flight is not None:
-            self.purchase.abandon(flight.request)
+            self._put_aside(-flight.promised)
+            if flight.request is None:
+                self._known.replace(arm, flight.item, key, None)
+            if flight.attempts:
+                self.pay(arm, flight.attempts)
+            self._changed()
+        return flight
 
     def unaffordable(self, arm: int, key: Key) -> None:
         """It was not asked to its end, since that does not fit into what is left; nor is anything more."""
-        flight = self._land(self.lanes[arm], key)
-        if flight is not None:
-            self.purchase.withdraw(flight.request)
-        self.purchase.stop(USED_UP)
+        self._take_back(arm, key)
+        self._stop()
+
+    def _take_back(self, arm: int, key: Key) -> None:
+        """A cell was not asked."""
+        flight = self._give_up(arm, key)
+        if flight is not None and flight.request is not None:
+            self.book.give_back([flight.request])
+
+    def _stop(self) -> None:
+        self.book.trade(self._taken(), 0)
+        self.book.stop(USED_UP)
+        for arm in range(len(self.lanes)):
+            self._give_back(arm)
+
+    def _give_back(self, arm: int) -> None:
+        """What the host was not given yet."""
+        if self._due[arm]:
+            self.book.give_back(self._due[arm])
+            self._due[arm].clear()
+        self._changed()
 
     def leave(self, arm: int, reason: str) -> None:
         """Ask an arm nothing more: its task has ended. What it was running counts as paid."""
@@ -322,55 +363,92 @@ class RacePurchase:
         if lane.left is not None:
             return
         lane.left = reason
-        self._blocked = None
-        self.sampler.withdraw(arm)
-        for key in list(lane.flights):
-            started = lane.flights[key].started
+        self.book.withdraw(arm, reason)
+        self._give_back(arm)
+        for key, flight in list(lane.flights.items()):
             # a call that was under way may have been billed; better to buy too little than too much
-            sample = self._samples.get((arm, key), "")
-            self.completed(arm, key, None, attempts=int(started), error=reason, sample=sample)
+            if flight.started:
+                sample = self._samples.get((arm, key), "")
+                self.completed(arm, key, None, attempts=flight.attempts + 1, error=reason, sample=sample)
+            else:
+                self._take_back(arm, key)
+
+    # what is asked
 
     def wanted(self) -> list[Asked]:
         """Cells to run next, in the sampler's order, as far as the arms have hands and the budget pays.
 
-        An arm without a free hand holds up those behind it, who would wait for it at the end of the round
-        anyway: so what a budget buys does not depend on who is faster.
+        What the budget buys does not depend on who is faster: evaluations are paid in the order of the pass,
+        and in money an arm without a free hand holds up those behind it, who would wait for it at the end of
+        the round anyway.
         """
+        if self._is_stale and not any(self._due) and (self._is_short or not self._n_asked):
+            self._advance()
+        if self._bill is not None:
+            return self._as_money_allows()
+        given = [
+            due.popleft()
+            for lane, due in zip(self.lanes, self._due, strict=True)
+            for _ in range(min(lane.room, len(due)))
+        ]
+        return [self._handed(request) for request in sorted(given, key=_number)]
+
+    def _as_money_allows(self) -> list[Asked]:
         asked: list[Asked] = []
-        if self._bill is not None:  # which has samples under way and lost ones, too
-            self.purchase.ledger.spent = self._bill.spent
-            self.purchase.promise_at_least(self._bill.most_of_sample)
-        while self.purchase.affordable > 0:
-            if self._blocked is not None and not self._blocked.room:
-                return asked
-            self._blocked = None
-            requests = self.purchase.buy(eligible=self._eligible)
-            if requests:
-                asked.append(self._handed(requests[0]))
-            elif not self._withdraw_absent():
-                break
-        if not self.purchase.outstanding:
-            self.sampler.ask(1, eligible=lambda cell: False)  # what is read may have decided the race
+        while self._affords and (due := self._all_due[:1]) and self.lanes[due[0].cell.model].room:
+            asked.append(self._handed(self._due[due[0].cell.model].popleft()))
+        if any(self._due) and not any(lane.flights for lane in self.lanes):
+            self._stop()
         return asked
 
+    @property
+    def _affords(self) -> bool:
+        """Whether one more cell may begin."""
+        assert self._bill is not None
+        each = max(self._bill.most_of_sample, _NOTHING * self.budget.amount)
+        begun = sum(len(lane.flights) for lane in self.lanes)
+        return (begun + 1) * each <= self.budget.amount - self._bill.spent + _SLACK * each
+
+    def _advance(self) -> None:
+        """Have the book hand out what can be paid, and answer what is known."""
+        while True:
+            requests = self.book.trade(self._taken(), self.grid)
+            for request in requests:
+                if request.cell in self._known:
+                    self._answer(request)
+                else:
+                    self._due[request.cell.model].append(request)
+            absent = [arm for arm, lane in enumerate(self.lanes) if lane.absent and self._due[arm]]
+            for arm in absent:  # what they answered does not go further
+                self.leave(arm, "finished in an earlier run")
+            if not self._came and not absent:
+                break
+        self._is_stale, self._is_unseen, self._is_short = False, True, self.book.is_short
+
+    def _answer(self, request: Request) -> None:
+        """By what an earlier attempt was answered, or the host is about to be."""
+        arm, cell = request.cell.model, self._known.take(request.cell)
+        if cell.again:
+            self.lanes[arm].flights[cell.key].request = request
+            self._n_asked += 1
+        else:  # in evaluations it is paid
+            cost = 0.0 if self._cost_of is None else self._cost(arm, cell)
+            self._came.append(Reading(request, cell.value, cost, cell.error))
+        self._changed()
+
+    def _taken(self) -> list[Reading]:
+        came, self._came = self._came, []
+        return came
+
     def _handed(self, request: Request) -> Asked:
-        item, epoch = self._keys[request.cell.item]
-        key = (item, epoch + request.cell.epoch)
-        self.lanes[request.cell.model].flights[key] = self.purchase.flights[request.id]
-        return Asked(request.cell.model, key)
-
-    def _eligible(self, cell: Cell) -> bool:
-        if self._blocked is None and not self.lanes[cell.model].room:
-            self._blocked = self.lanes[cell.model]
-        return self._blocked is None
-
-    def _withdraw_absent(self) -> bool:
-        """Take the arm that holds up the others out of the race if it does not run; whether it did."""
-        lane = self._blocked
-        if lane is None or not lane.absent:
-            return False
-        self.leave(self.lanes.index(lane), "finished in an earlier run")
-        return True
+        arm, item = request.cell.model, request.cell.item
+        document, number = self._documents[item // self.repeats], item % self.repeats + 1
+        while (arm, (document, number)) in self._keys:  # it failed before
+            number += self.repeats
+        self._keys.add((arm, (document, number)))
+        self._n_asked += 1
+        self.lanes[arm].flights[document, number] = Flight(item, request)
+        return Asked(arm, (document, number))
 
     # what is known
 
@@ -381,36 +459,33 @@ class RacePurchase:
     @property
     def finished(self) -> bool:
         """Nothing is running and nothing more will be asked."""
-        return self.purchase.finished or (not self.purchase.outstanding and self._all_left)
+        if self._came or any(self._due) or any(lane.flights for lane in self.lanes):
+            return False
+        return self.book.finished or self._all_left
 
     @property
     def stop_reason(self) -> str:
         """Why nothing more is asked."""
-        if self.sampler.stop_reason is None and self._all_left:
-            return "every model has left"
-        return self.purchase.stop_reason
+        if not self.finished:
+            return "not finished"
+        return "every model has left" if self._all_left else self.book.stop_reason
+
+    @property
+    def stopped(self) -> bool:
+        """Whether nothing more is asked, whatever the sampler wants."""
+        return self.book.stopped
 
     @property
     def _all_left(self) -> bool:
         return all(lane.left is not None for lane in self.lanes)
 
-    # bookkeeping
-
     def _land(self, lane: Lane, key: Key) -> Flight | None:
         flight = lane.flights.pop(key, None)
-        if flight is not None and flight.started:
-            lane.running -= 1
+        if flight is not None:
+            lane.running -= flight.started
+            self._n_asked -= flight.request is not None
         return flight
 
-    def _reading(
-        self, arm: int, key: Key, flight: Flight, value: float | None, attempts: int, error: str | None
-    ) -> Reading:
-        cost = float(attempts) if self._cost_of is None else self._cost_of(self._samples[arm, key])
-        return Reading(flight.request, value, cost, error)
 
-    def _tell(self, lane: Lane, reading: Reading, attempts: int) -> None:
-        lane.tally.count(reading, attempts=attempts)
-        lane.evaluations += attempts
-        if reading.value is None and attempts:
-            self._blocked = None  # what failed is asked again first
-        self.purchase.tell(reading)
+def _number(request: Request) -> int:
+    return request.id

@@ -20,7 +20,8 @@ from evalbudget._version import __version__
 from evalbudget.errors import InvalidInputError, StoreError
 from evalbudget.prices import Tariff
 from evalbudget.races._config import RaceConfig
-from evalbudget.races._purchase import Asked, Key, KnownCell, RacePurchase
+from evalbudget.races._lanes import Asked, Key, KnownCell
+from evalbudget.races._purchase import RacePurchase
 from evalbudget.races._shared_bill import SharedBill
 from evalbudget.run import UNANSWERED
 from evalbudget.shown import shown_logger
@@ -499,7 +500,7 @@ class SharedRace(Replica, RacePurchase):
         under_way = list(self.lanes[arm].flights)
         beyond = entry.unread - sum(key not in known for key in under_way)
         if beyond > 0.0 and self.bill is None:  # retries of the host
-            super().pay(arm, min(beyond, self.purchase.ledger.free))
+            super().pay(arm, min(beyond, self.free))
         for key in under_way:
             cell = known.get(key)
             value, error = (None, CUT_OFF) if cell is None else (cell.value, cell.error)

@@ -16,7 +16,7 @@ from evalbudget.recorded._questions import Matched, match_questions
 from evalbudget.repeats._variances import KnownVariances, in_order, read_variances
 from evalbudget.repeats.samplers import RepeatSampler, Robin, Sample
 from evalbudget.run._config import RunConfig
-from evalbudget.sampler import Allocation, Sampler
+from evalbudget.sampler import Allocation
 from evalbudget.until import Until, parse_until
 
 if TYPE_CHECKING:
@@ -179,11 +179,6 @@ class RepeatConfig(RunConfig):
                 f"--until {self.until} goes by intervals that hold whenever one looks, and they need the "
                 "smallest and the largest possible score; add for example --score-range 1..10"
             )
-        if not issubclass(plugins().sampler(self.sampler), RepeatSampler):
-            raise InvalidInputError(
-                f"sampler {self.sampler!r} does not know when items are known (it is no RepeatSampler); use "
-                "--sampler auto, or drop --until"
-            )
         if self.allocation is Allocation.FIXED:
             raise InvalidInputError(
                 f"--until {self.until} ends a run by its scores, and the estimate of sampler "
@@ -212,7 +207,7 @@ class RepeatConfig(RunConfig):
         warmup: int | None = None,
         budget: int | None = None,
         questions: Mapping[str, str] | None = None,
-    ) -> Sampler:
+    ) -> RepeatSampler:
         """A fresh sampler.
 
         Args:
@@ -257,23 +252,33 @@ class RepeatConfig(RunConfig):
         """The names that a log has for these items, whatever they ask there."""
         return items
 
-    def outline(self, n_items: int, *, warmup: int | None = None) -> Sampler:
+    def outline(self, n_items: int, *, warmup: int | None = None) -> RepeatSampler:
         """A sampler of so many items whose names are not known yet; to ask what it needs, not to run it."""
         known = None if self.variances is None else (1.0,) * n_items
         return RepeatConfig._made(self, Design.of_items(n_items), warmup, None, known)
 
     def _made(
         self, design: Design, warmup: int | None, budget: int | None, variances: tuple[float, ...] | None
-    ) -> Sampler:
+    ) -> RepeatSampler:
         warmup = None if warmup is None else max(warmup, self.fixed_repeats)
         known = {"warmup": warmup, "budget": budget, "variances": variances}
-        sampler = self._construct(plugins().sampler(self.sampler), design, known)
-        if self.until is not None and isinstance(sampler, RepeatSampler) and self.score_range is not None:
+        sampler = self._construct(self._class, design, known)
+        if self.until is not None and self.score_range is not None:
             sampler.stop_when_known(parse_until(self.until).half_width, self.score_range)
         return sampler
 
+    @property
+    def _class(self) -> type[RepeatSampler]:
+        cls = plugins().sampler(self.sampler)
+        if not issubclass(cls, RepeatSampler):
+            raise InvalidInputError(
+                f"sampler {self.sampler!r} does not repeat items of one model; derive it from "
+                "evalbudget.repeats.samplers.RepeatSampler, or use another one"
+            )
+        return cls
+
     @cached_property
-    def _trial(self) -> Sampler:
+    def _trial(self) -> RepeatSampler:
         return self.outline(2)
 
     @cached_property

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from evalbudget._asked import AskedSampler
 from evalbudget.design import Design, Reading
 from evalbudget.errors import InvalidInferenceError, InvalidInputError
 from evalbudget.estimate import check_level
 from evalbudget.repeats.estimates import ItemReadings
-from evalbudget.sampler import Sampler
 from evalbudget.statistics._bounds import FloatArray, IntArray
 from evalbudget.statistics._shrinkage import VariancePrior
 
@@ -47,7 +47,7 @@ class RepeatPlan:
 def plan_repeats(
     pilot: ItemReadings,
     half_width: float,
-    samplers: Sequence[tuple[str, Callable[[Design, int, int], Sampler]]],
+    samplers: Sequence[tuple[str, Callable[[Design, int, int], AskedSampler]]],
     *,
     level: float = 0.95,
     seed: int = 0,
@@ -164,7 +164,7 @@ def _drawn(squares: FloatArray, degrees: IntArray, rng: np.random.Generator) -> 
 
 
 def _played(
-    sampler: Sampler, world: _World, needed: FloatArray, most: int, rng: np.random.Generator
+    sampler: AskedSampler, world: _World, needed: FloatArray, most: int, rng: np.random.Generator
 ) -> float:
     """Readings until every item has as many as it needs; ``most`` if that takes longer."""
     n = np.zeros(needed.size)

@@ -7,6 +7,7 @@ from ._forecast import at_most as at_most
 from ._json_lines import LinesFile as LinesFile
 from ._json_lines import read_line as read_line
 from ._json_lines import whole_lines as whole_lines
+from ._purchase import ABANDONED as ABANDONED
 from ._purchase import LOST as LOST
 from ._purchase import RUN_AGAIN as RUN_AGAIN
 from ._purchase import UNANSWERED as UNANSWERED

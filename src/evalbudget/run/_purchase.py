@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from evalbudget._asked import AskedSampler, Eligible
 from evalbudget._version import __version__
 from evalbudget.budget import Budget, Ledger, Unit
 from evalbudget.design import Cell, Reading, Request
 from evalbudget.journal import Event, Header, Journal
-from evalbudget.sampler import Eligible, Sampler
 
 UNANSWERED = "cut off, or no reply that the host could read"
 """Why calls that were spent brought nothing that is read, under every host."""
@@ -124,7 +124,7 @@ class Purchase:
 
     def __init__(
         self,
-        sampler: Sampler,
+        sampler: AskedSampler,
         budget: Budget,
         *,
         cost: float = 1.0,

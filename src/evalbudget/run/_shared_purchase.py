@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
+from evalbudget._asked import AskedSampler, Eligible
 from evalbudget._version import __version__
 from evalbudget.budget import Budget, Unit
 from evalbudget.design import Cell, Reading, Request
@@ -25,7 +26,6 @@ from evalbudget.errors import EvalbudgetError, InvalidInputError, ReplayError, S
 from evalbudget.journal import Event, repeat
 from evalbudget.run._purchase import RUN_AGAIN, UNANSWERED, Flight, Purchase
 from evalbudget.run._shared_steps import Kind, asked, asked_request, reading_of, told
-from evalbudget.sampler import Eligible, Sampler
 from evalbudget.shown import shown_logger
 from evalbudget.store import Address, Replica, Step, StepLog, Terms
 
@@ -62,7 +62,7 @@ class SharedPurchase(Replica, Purchase):
 
     def __init__(
         self,
-        sampler: Sampler,
+        sampler: AskedSampler,
         budget: Budget,
         store: str | Path,
         *,

@@ -1,4 +1,4 @@
-"""Runs a sampler against made-up scores, in any order of completion, without a host."""
+"""Has a book buy made-up scores for a sampler, in any order of completion, without a host."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ import random
 import time
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import pytest
 
-from evalbudget._version import __version__
-from evalbudget.design import Cell, Reading
-from evalbudget.journal import Header, Journal
+from evalbudget.book import Book
+from evalbudget.budget import Budget, Unit
+from evalbudget.design import Cell, Reading, Request
 from evalbudget.sampler import Sampler
 
 T = TypeVar("T")
+_ENDLESS = 1e300
 Score = Callable[[Cell], float | None]
 """The value of a cell, None for a failure; a function of the cell alone, so that order does not matter."""
 
@@ -34,6 +35,22 @@ def fails(cell: Cell) -> bool:
     return random.Random(f"fails {cell}").random() < (0.6 if cell.item == 1 else 0.15)
 
 
+class Played(NamedTuple):
+    """What came of it.
+
+    Attributes:
+        readings: of every call, in the order of asking.
+        attempts: which call of its model and item each was, from 0.
+        closed: what was given up, as the sampler's ``closes_as`` names it.
+        stopped: why the sampler asks nothing more; None where it would.
+    """
+
+    readings: tuple[Reading, ...]
+    attempts: tuple[int, ...]
+    closed: tuple[Cell, ...]
+    stopped: str | None
+
+
 def play(
     sampler: Sampler,
     n_requests: int,
@@ -42,36 +59,36 @@ def play(
     concurrency: int = 1,
     order: random.Random | None = None,
     cost: Callable[[Cell], float] = lambda cell: 1.0,
-) -> Journal:
-    """Ask until ``n_requests`` were handed out or the sampler stops, and answer all of them.
+) -> Played:
+    """Have a book ask until ``n_requests`` were handed out or the sampler stops, and answer all of them.
 
     Args:
-        sampler: to play with; what is pending already is answered too.
-        n_requests: in all, those of before included.
-        score: of each cell.
+        sampler: fresh; it is looked at when all is over.
+        n_requests: in all.
+        score: of each cell, whose ``epoch`` counts the calls of its model and item here.
         concurrency: requests in flight.
         order: which request in flight comes back next; None for the oldest.
         cost: of each cell, with or without a score.
-
-    Returns:
-        What happened here.
     """
-    journal = Journal(Header.of(sampler, __version__))
-    in_flight = list(sampler.pending)
+    book = Book(sampler, Budget(_ENDLESS, Unit.TOKENS))
+    in_flight: list[Request] = []
+    came: list[Reading] = []
+    asked = 0
     while True:
-        while len(in_flight) < concurrency and sampler.asked < n_requests:
-            asked = sampler.ask(1)
-            if not asked:
-                break
-            for request in asked:
-                in_flight.append(request)
-                journal.ask(request)
+        requests = book.trade(came, min(concurrency - len(in_flight), n_requests - asked))
+        asked += len(requests)
+        in_flight += requests
         if not in_flight:
-            return journal
+            break
         request = in_flight.pop(order.randrange(len(in_flight)) if order else 0)
-        reading = Reading(request, score(request.cell), cost(request.cell))
-        sampler.tell([reading])
-        journal.tell(reading)
+        cell = request.cell._replace(epoch=book.attempt(request))
+        came = [Reading(request, score(cell), cost(cell))]
+    book.look()
+    calls = book.calls()
+    stopped = book.stop_reason if book.finished else None
+    found = Played(tuple(c.reading for c in calls), tuple(c.attempt for c in calls), book.closed, stopped)
+    book.close()
+    return found
 
 
 def in_other_worlds(found: Callable[[], T]) -> list[T]:

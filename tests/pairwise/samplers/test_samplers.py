@@ -14,13 +14,12 @@ from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.hooks._plugins import plugins
 from evalbudget.pairwise.samplers import Duel, PairSampler, UniformPairs, duels
 from evalbudget.sampler import Kind
-from evalbudget.testing import SamplerContract
+from evalbudget.testing import SamplerContract, play
 
 
 class PairContract(SamplerContract):
     n_models = 2
     n_items = 12
-    repeats = False
     score_range = (0.0, 1.0)
     options: ClassVar[dict[str, Any]] = {"batch": 3}
     sampler: ClassVar[type[PairSampler]] = Duel
@@ -69,12 +68,14 @@ def strong(sampler: PairSampler, strength: list[float]) -> Any:
     return score
 
 
+def cells_of(sampler: PairSampler, n: int, score: Any = lambda cell: 0.5) -> list[Cell]:
+    """In the order of asking."""
+    return [reading.request.cell for reading in play(sampler, n, score=score).readings]
+
+
 def played(sampler: PairSampler, n: int, strength: list[float]) -> Counter[tuple[int, int]]:
     """How often every two models met."""
-    from evalbudget.testing._play import play
-
-    journal = play(sampler, n, score=strong(sampler, strength))
-    shown = [sampler.shown(reading.request.cell) for reading in journal.readings]
+    shown = [sampler.shown(cell) for cell in cells_of(sampler, n, strong(sampler, strength))]
     return Counter((min(pair), max(pair)) for pair in shown)
 
 
@@ -96,13 +97,7 @@ def test_a_design_has_every_two_models_in_both_orders() -> None:
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_fresh_items_come_first_with_alternating_orders_and_one_in_ten_in_both(seed: int) -> None:
-    sampler = Duel(design(100), seed=seed)
-    first_pass = [request.cell for request in sampler.ask(8)]
-    while len(first_pass) < 110:
-        from evalbudget.testing._play import play
-
-        journal = play(sampler, 110, score=lambda cell: 0.5)
-        first_pass = [r.request.cell for r in journal.readings]
+    first_pass = cells_of(Duel(design(100), seed=seed), 110)
     items = Counter(cell.item for cell in first_pass)
     assert len(items) == 100
     assert sum(count == 2 for count in items.values()) == 10
@@ -113,7 +108,7 @@ def test_fresh_items_come_first_with_alternating_orders_and_one_in_ten_in_both(s
 
 
 def test_both_orders_of_an_item_are_asked_together() -> None:
-    cells = [request.cell for request in Duel(design(10), orders="both").ask(8)]
+    cells = cells_of(Duel(design(10), orders="both"), 8)
     assert [cell.item for cell in cells[::2]] == [cell.item for cell in cells[1::2]]
     assert all(one.model != other.model for one, other in zip(cells[::2], cells[1::2], strict=True))
 
@@ -128,23 +123,22 @@ def test_the_leader_and_its_challenger_are_asked_most() -> None:
 
 def test_until_proved_it_stops_at_a_winner() -> None:
     sampler = Duel(design(300, 3), until_proved=True)
-    met = played(sampler, 5000, [0.9, 0.3, 0.1])
+    met = play(sampler, 5000, score=strong(sampler, [0.9, 0.3, 0.1]))
     assert sampler.winner == 0
-    assert sampler.stop_reason == "a winner is proved"
-    assert sum(met.values()) < 300
+    assert met.stopped == "a winner is proved"
+    assert len(met.readings) < 300
 
 
 def test_it_stops_where_nobody_can_win() -> None:
     sampler = Duel(design(300, 3), until_proved=True)
-    from evalbudget.testing._play import play
 
     def circle(cell: Cell) -> float:
         first, second = sampler.shown(cell)
         return float((second - first) % 3 == 1)
 
-    play(sampler, 5000, score=circle)
+    met = play(sampler, 5000, score=circle)
     assert sampler.winner is None
-    assert sampler.stop_reason == "every model is proved to be beaten by another one, so there is no winner"
+    assert met.stopped == "every model is proved to be beaten by another one, so there is no winner"
 
 
 @pytest.mark.parametrize(

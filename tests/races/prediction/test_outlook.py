@@ -29,7 +29,7 @@ def loss(expected: FloatArray | float, scores: FloatArray) -> float:
 def test_without_history_it_is_the_models_own_mean() -> None:
     outlook = Outlook(None, 5)
     assert outlook.expected == pytest.approx(0.5)
-    outlook = outlook.after(np.array([1, 3]), np.array([1.0, 0.5]))
+    outlook = outlook.after(None, np.array([1, 3]), np.array([1.0, 0.5]))
     assert outlook.expected == pytest.approx(2.0 / 3.0)
     assert not outlook.dropped
 
@@ -47,8 +47,8 @@ def test_answers_make_it_surer_and_better(history: FactorModel) -> None:
     scores = answers(1.5, 100)
     outlook = Outlook(history, 60)
     before = loss(outlook.expected[30:], scores[30:])
-    outlook = outlook.after(np.arange(0, 30, 2), scores[0:30:2])
-    outlook = outlook.after(np.arange(1, 30, 2), scores[1:30:2])
+    outlook = outlook.after(history, np.arange(0, 30, 2), scores[0:30:2])
+    outlook = outlook.after(history, np.arange(1, 30, 2), scores[1:30:2])
     assert not outlook.dropped
     assert loss(outlook.expected[30:], scores[30:]) < before
 
@@ -58,7 +58,7 @@ def test_a_history_that_misleads_is_dropped(history: FactorModel) -> None:
     order = np.random.default_rng(4).permutation(60)
     outlook = Outlook(history, 60)
     for begin in range(0, 40, 4):
-        outlook = outlook.after(order[begin : begin + 4], scores[order[begin : begin + 4]])
+        outlook = outlook.after(history, order[begin : begin + 4], scores[order[begin : begin + 4]])
     assert outlook.dropped
     assert outlook.expected == pytest.approx((scores[order[:40]].sum() + 0.5) / 41.0)
 
@@ -70,7 +70,7 @@ def test_a_history_of_other_items_costs_little_and_is_not_followed(history: Fact
         order = np.random.default_rng([seed, 1]).permutation(60)
         outlook = Outlook(history, 60)
         for begin in range(0, 40, 4):
-            outlook = outlook.after(order[begin : begin + 4], scores[order[begin : begin + 4]])
+            outlook = outlook.after(history, order[begin : begin + 4], scores[order[begin : begin + 4]])
         rest = order[40:]
         lost.append(
             loss(outlook.expected[rest], scores[rest]) / loss(scores[order[:40]].mean(), scores[rest])
@@ -84,15 +84,15 @@ def test_a_good_history_is_hardly_ever_dropped(history: FactorModel) -> None:
         scores, order = answers(0.0, 1000 + seed), np.random.default_rng(seed).permutation(60)
         outlook = Outlook(history, 60)
         for begin in range(0, 40, 4):
-            outlook = outlook.after(order[begin : begin + 4], scores[order[begin : begin + 4]])
+            outlook = outlook.after(history, order[begin : begin + 4], scores[order[begin : begin + 4]])
         dropped += outlook.dropped
     assert dropped == 0
 
 
 def test_all_scores_equal_and_no_answers(history: FactorModel) -> None:
     outlook = Outlook(history, 60)
-    outlook = outlook.after(np.zeros(0, dtype=np.int64), np.zeros(0))
+    outlook = outlook.after(history, np.zeros(0, dtype=np.int64), np.zeros(0))
     assert outlook.expected == pytest.approx(Outlook(history, 60).expected)
-    outlook = outlook.after(np.arange(50), np.ones(50))
+    outlook = outlook.after(history, np.arange(50), np.ones(50))
     assert (outlook.expected[:50] > 0.8).all()
     assert ((outlook.expected >= 0.005) & (outlook.expected <= 0.995)).all()

@@ -13,6 +13,7 @@ from scipy.stats import norm
 from evalbudget import Design
 from evalbudget.errors import InvalidInputError
 from evalbudget.races.samplers import LUCB, UCBE, PairedEProcess, Pulse, Race, RacingSampler, UniformRacing
+from evalbudget.testing import play
 
 N = 6000
 
@@ -81,16 +82,12 @@ def test_costs_come_one_per_cell() -> None:
 
 
 def test_whole_steps_and_single_requests_weigh_the_same_costs() -> None:
-    from evalbudget import Reading
-
     scores, cost = world([0.6, 0.55, 0.5], n_items=200), [1.0, 30.0, 0.1]
     rounds, single = (Race(design(3, 200), seed=3) for _ in range(2))
     for sampler in (rounds, single):
         sampler.weigh_costs()
     read = raced(rounds, scores, cost, 300)
-    while single.asked < 300 and (asked := single.ask(1)):
-        cell = asked[0].cell
-        single.tell([Reading(asked[0], scores[cell.model, cell.item], cost[cell.model])])
+    play(single, 300, score=lambda c: float(scores[c.model, c.item]), cost=lambda c: cost[c.model])
     assert [single.n_read(model) for model in range(3)] == read
 
 

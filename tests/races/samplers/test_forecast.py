@@ -32,7 +32,7 @@ def test_errors_have_the_variance_that_is_said(
     item = np.concatenate([anchors, others[:count]])
     if count:
         for m in range(len(scores)):
-            forecast.refit(m, item, scores[m, item])
+            forecast.refit(model, m, item, scores[m, item])
     error = forecast.mean - scores.mean(axis=1)
     said = np.sqrt(forecast.variance) / _INFLATION
     # 100 models tell a standard deviation to within a quarter; calibration rests on 200 more
@@ -48,7 +48,7 @@ def test_more_answers_are_surer_up_to_what_history_was_asked(
     variances = [forecast.variance[0]]
     for count in (16, 32, 100, 512, 600):
         item = np.concatenate([anchors, others[:count]])
-        forecast.refit(0, item, scores[0, item])
+        forecast.refit(model, 0, item, scores[0, item])
         variances.append(forecast.variance[0])
     assert np.all(np.diff(variances[:-1]) < 0)
     assert variances[-1] == variances[-2]
@@ -62,6 +62,6 @@ def test_a_model_that_never_answers_keeps_the_prior(
     silent = np.full((1, anchors.size), np.nan)
     forecast = Forecast(model, anchors, silent)
     prior = forecast.variance[0]
-    forecast.refit(0, np.zeros(0, dtype=np.int64), np.zeros(0))
+    forecast.refit(model, 0, np.zeros(0, dtype=np.int64), np.zeros(0))
     assert forecast.variance[0] == prior
     assert np.isfinite(forecast.mean).all()

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.claims import binomial_claim, pinned, replications, variant
-from tests.races.worlds import design, finish
+from tests.races.worlds import buy, design, finish
 
-from evalbudget import Cell, Reading
+from evalbudget import Budget
+from evalbudget.book import Book
 from evalbudget.errors import InvalidInputError
 from evalbudget.races.prediction import FactorModel
 from evalbudget.races.samplers import PairedEProcess, ProvingSampler, Race, SequentialHalving
@@ -119,24 +120,26 @@ def test_failed_cells_and_lost_models() -> None:
         return float(truth[cell.model, cell.item])
 
     play(sampler, 10_000, score=score, concurrency=5)
-    play(strict, 10_000, score=score, concurrency=5)
+    stopped = play(strict, 10_000, score=score, concurrency=5).stopped
     assert strict.lost == {0}
-    assert strict.stop_reason == "every cell of the models in the race was read or closed"
+    assert stopped == "every cell of the models in the race was read or closed"
     assert outcome_of(strict).kind is OutcomeKind.UNDECIDED  # one in ten is missing, of each of them
     assert sampler.lost == {0}
     assert outcome_of(sampler).kind is OutcomeKind.BEST
     assert outcome_of(sampler).models == (1,)
     assert 0 not in sampler.proved_worse
     lone = Race(design(2, 30), seed=1)
-    lone.withdraw(0)
-    finish(lone, truth[:2])
-    assert lone.stop_reason == "only one model is left"
+    book = Book(lone, Budget(60))
+    book.withdraw(0, "its task ended")
+    assert not buy(book, truth[:2])
+    assert book.stop_reason == "only one model is left"
     assert outcome_of(lone) == (OutcomeKind.BEST, (1,))
     nobody = PairedEProcess(design(2, 30), seed=1)
-    nobody.withdraw(0)
-    nobody.withdraw(1)
-    finish(nobody, truth[:2])
-    assert nobody.stop_reason == "every model was given up after repeated failures"
+    book = Book(nobody, Budget(60))
+    book.withdraw(0, "its task ended")
+    book.withdraw(1, "its task ended")
+    assert not buy(book, truth[:2])
+    assert book.stop_reason == "every model was given up after repeated failures"
     assert outcome_of(nobody) == (OutcomeKind.UNDECIDED, ())
 
 
@@ -172,10 +175,10 @@ def test_a_history_that_predicts_worse_than_a_constant_is_dropped_and_said_so(an
 
 @pytest.mark.parametrize("until_proved", [True, False])
 @pytest.mark.parametrize("seed", range(6))
-def test_a_proof_from_known_anchors_goes_with_a_history_that_is_dropped(
+def test_the_proof_counts_as_known_the_anchors_of_a_history_that_is_dropped(
     seed: int, until_proved: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All anchors are known from another race; the history seems good on 4 of them, and bad on 8."""
+    """The history seems good on 4 of 16 anchors, and bad on 8; one model answers nothing."""
     m, n = 12, 24
     monkeypatch.setattr(
         "evalbudget.races.samplers._race.losses",
@@ -186,17 +189,12 @@ def test_a_proof_from_known_anchors_goes_with_a_history_that_is_dropped(
     predictor = FactorModel(design(m, n).items, rng.normal(size=(n, 2)), np.zeros(2), np.eye(2), models)
     truth = (rng.random((m, n)) < 0.5).astype(float)
     sampler = Race(design(m, n), predictor=predictor, until_proved=until_proved, seed=seed)
-    for model in range(m):
-        for item in sampler.start().order[:16].tolist():
-            cell = Cell(model, item)
-            sampler.tell([Reading(sampler.adopt(cell), None if model == 3 else truth[model, item])])
-    while requests := sampler.ask(1):
-        cell = requests[0].cell
-        sampler.tell([Reading(requests[0], None if cell.model == 3 else truth[cell.model, cell.item])])
+    played = play(sampler, 10_000, score=lambda c: None if c.model == 3 else truth[c.model, c.item])
+    assert played.stopped
     assert "history dropped" in sampler.history_note
     proof = sampler.proof
     assert proof is not None
-    assert proof.pool == n - sampler._now()[1].n_anchors < n - 4
+    assert proof.pool == n - sampler._now()[1].n_anchors == n - 8
     totals = np.delete(truth.sum(axis=1), 3)
     best = {k for k in range(m) if k != 3 and truth[k].sum() == totals.max()}
     if until_proved:
@@ -256,13 +254,14 @@ def test_too_lax_a_proof_is_found_out() -> None:
 
 def test_a_proof_begins_anew_once_for_all_that_are_lost_and_all_that_is_looked_at(monkeypatch: Any) -> None:
     sampler = PairedEProcess(design(6, 40), seed=0)
-    for request in sampler.ask(10):
-        sampler.tell([Reading(request, 1.0)])
+    book = Book(sampler, Budget(240))
+    buy(book, np.ones((6, 40)), 10)
     for model in (1, 2, 3):
-        sampler.withdraw(model)
+        book.withdraw(model, "its task ended")
     begun = []
     begin = sampler.begun_anew
     monkeypatch.setattr(sampler, "begun_anew", lambda *given: begun.append(1) or begin(*given))
+    book.look()
     for model in range(6):
         sampler.draws(model)
     assert sampler.lost == {1, 2, 3}

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.races.worlds import design, factors, finish
+from tests.races.worlds import answered, buy, design, factors, finish
 
-from evalbudget import Cell, Reading
+from evalbudget import Budget, Cell, Reading
+from evalbudget.book import Book
 from evalbudget.errors import BudgetError, InvalidInputError, SamplerError, UnknownNameError
 from evalbudget.races.prediction import FactorModel
 from evalbudget.races.prediction._coefficient import Coefficient
@@ -109,7 +110,7 @@ def test_a_model_that_always_fails_leaves_and_holds_nobody_up(cls: Any) -> None:
     assert failed <= 3 * (8 + 6), "it went on asking"
     assert 0 in sampler.eliminated
     assert sampler.leader() == 2
-    assert sampler.stop_reason
+    assert journal.stopped
 
 
 @pytest.mark.parametrize("cls", COLD)
@@ -125,7 +126,7 @@ def test_a_model_that_dies_midway_leaves(cls: Any) -> None:
     journal = play(sampler, 10_000, score=score, concurrency=4)
     failed = sum(reading.value is None for reading in journal.readings)
     assert failed <= 3 * 64 + 20
-    assert sampler.stop_reason
+    assert journal.stopped
 
 
 @pytest.mark.parametrize("cls", COLD)
@@ -146,7 +147,7 @@ def test_failures_buy_the_same_cells_in_any_order(cls: Any, budget: int) -> None
         sampler = cls(design(5, 60), seed=1)
         order = random.Random(seed)
         journal = play(sampler, budget, score=score, concurrency=concurrency, order=order)
-        assert sampler.stop_reason or len(journal.readings) == budget
+        assert journal.stopped or len(journal.readings) == budget
         cells = tuple(sorted(reading.request.cell for reading in journal.readings))
         bought.add((cells, sampler.leader(), outcome_of(sampler), tuple(sampler.eliminated), sampler.lost))
     assert len(bought) == 1
@@ -160,20 +161,24 @@ def test_a_long_round_of_a_model_that_is_down_is_not_paid_for(make: Any) -> None
     journal = play(
         sampler, 10_000, score=lambda c: None if c.model == 0 else truth[c.model, c.item], concurrency=50
     )
-    assert sum(reading.value is None for reading in journal.readings) == 16 + 8 + 8
+    assert sum(reading.value is None for reading in journal.readings) == 16 + 8
     assert sampler.lost == {0}
 
 
 def test_models_that_are_down_or_withdrawn_are_lost_and_worse_ones_are_not() -> None:
     truth = scores(0, 5, 60)
+    truth[0] = np.nan
     sampler = SuccessiveRejects(design(5, 60), budget=250, seed=1)
+    book = Book(sampler, Budget(250))
     assert sampler.lost == frozenset()
-    sampler.withdraw(3)
+    book.withdraw(3, "its task ended")
+    book.look()
     assert sampler.lost == {3}
-    play(sampler, 250, score=lambda c: None if c.model == 0 else truth[c.model, c.item])
+    buy(book, truth)
     assert sampler.lost == {0, 3}
     assert set(sampler.eliminated) == {0, 1, 3, 4}
-    sampler.withdraw(1)
+    book.withdraw(1, "its task ended")
+    book.look()
     assert sampler.lost == {0, 3}, "it was eliminated before"
 
 
@@ -209,8 +214,8 @@ def test_items_that_fail_for_all_block_nothing(cls: Any) -> None:
     truth = scores(0, 5, 60)
     truth[:, ::3] = np.nan
     sampler = cls(design(5, 60), seed=1)
-    play(sampler, 10_000, score=lambda c: float(truth[c.model, c.item]), concurrency=6)
-    assert sampler.stop_reason
+    played = play(sampler, 10_000, score=lambda c: float(truth[c.model, c.item]), concurrency=6)
+    assert played.stopped
     assert sampler.leader() == 2
     assert sampler.eliminated.keys().isdisjoint({2})
     drawn = sampler.draws(2)
@@ -254,27 +259,28 @@ def test_a_model_added_late_catches_up_on_what_was_paid_for() -> None:
     first = UCBE(design(3, 60), batch=8, seed=2)
     journal = play(first, 100, score=lambda c: truth[c.model, c.item])
     later = UCBE(design(4, 60), batch=8, seed=2)
-    for reading in journal.readings:
-        later.tell([Reading(later.adopt(reading.request.cell), reading.value, reading.cost)])
-    assert later.asked == first.asked
-    more = play(later, 400, score=lambda c: truth[c.model, c.item])
-    new = [event.request.cell for event in more if event.reading is None]
-    assert [cell.model for cell in new[:8]] == [3] * 8
-    paid = {(r.request.cell.model, r.request.cell.item) for r in journal.readings}
-    assert paid.isdisjoint((cell.model, cell.item) for cell in new)
+    paid = {reading.request.cell for reading in journal.readings}
+    book = Book(later, Budget(40), most=lambda cell: float(cell not in paid))
+    book.has_answers = True
+    asked = [reading.request.cell for reading in buy(book, truth, cost=lambda cell: float(cell not in paid))]
+    assert paid & set(asked)
+    assert book.spent == 40
+    assert [cell.model for cell in asked if cell not in paid][:8] == [3] * 8
     for model in range(3):
         assert later.draws(model).item[:8].tolist() == first.draws(model).item[:8].tolist()
 
 
 def test_draws_stop_at_the_first_open_cell() -> None:
     sampler = UCBE(design(2, 30), batch=10, seed=0)
-    requests = sampler.ask(20)
-    of_first = [request for request in requests if request.cell.model == 0]
-    sampler.tell(Reading(request, 1.0) for request in of_first if request is not of_first[3])
+    book = Book(sampler, Budget(20))
+    of_first = [request for request in book.trade((), 20) if request.cell.model == 0]
+    book.trade([Reading(request, 1.0) for request in of_first if request is not of_first[3]], 0)
+    book.look()
     assert sampler.draws(0).value.tolist() == [1.0] * 3
     assert sampler.n_read(0) == 9
     assert np.isnan(sampler.scores_of(0)).sum() == 21
-    sampler.tell([Reading(of_first[3], 0.0)])
+    book.trade([Reading(of_first[3], 0.0)], 0)
+    book.look()
     drawn = sampler.draws(0)
     assert drawn.value.tolist() == [1.0] * 3 + [0.0] + [1.0] * 6
     assert drawn.item.tolist() == [request.cell.item for request in of_first]
@@ -318,7 +324,7 @@ def test_a_small_history_stands_in_for_what_is_not_read_and_no_more() -> None:
     mean, _ = sampler._posterior(known, replace(note, effects=effects))
     for model in range(6):
         read = np.isfinite(sampler.scores_of(model))
-        f = note.forecast.row(model)
+        f = note.forecast.row(sampler.predictor, model)
         effect = float(effects.model[model])
         expected = (truth[model, read].sum() + f[~read].sum() + (~read).sum() * effect) / n
         assert mean[model] == pytest.approx(expected)
@@ -404,82 +410,53 @@ def test_scores_on_a_declared_range() -> None:
 
 def test_scores_told_one_by_one_are_on_the_declared_range() -> None:
     sampler = UniformRacing(design(1, 4), score_range=(1.0, 11.0))
-    values = (1.0, 6.0, 11.0, 11.0 + 5e-9)  # the last one is a rounding error above
-    for value in values:
-        (request,) = sampler.ask(1)
-        sampler.tell([Reading(request, value)])
+    buy(Book(sampler, Budget(4)), np.array([[1.0, 6.0, 11.0, 11.0 + 5e-9]]))  # the last by rounding
     assert sorted(sampler.scores_of(0).tolist()) == [0.0, 0.5, 1.0, 1.0]
     for beyond in (0.99, 11.01):
-        other = UniformRacing(design(1, 4), score_range=(1.0, 11.0))
+        book = Book(UniformRacing(design(1, 4), score_range=(1.0, 11.0)), Budget(4))
         with pytest.raises(InvalidInputError, match=f"{beyond:g} of model .* outside the range 1 to 11"):
-            other.tell([Reading(other.ask(1)[0], beyond)])
+            buy(book, np.full((1, 4), beyond))
 
 
-def test_rounds_and_requests_do_not_mix() -> None:
+def test_a_round_is_answered_once_before_the_next() -> None:
     sampler = UniformRacing(design(2, 5))
-    sampler.ask(1)
+    cells = sampler.next_cells(3)
+    assert cells is not None
     with pytest.raises(SamplerError, match="another is unanswered"):
         sampler.next_cells()
-    other = UniformRacing(design(2, 5))
-    cells = other.next_cells(3)
-    assert cells is not None
-    with pytest.raises(SamplerError, match="unanswered"):
-        other.next_cells()
-    other.learn(cells, np.ones(3))
+    sampler.learn(cells, np.ones(3))
     with pytest.raises(SamplerError, match="did not give"):
-        other.learn(cells, np.ones(3))
+        sampler.learn(cells, np.ones(3))
 
 
 @pytest.mark.parametrize("cls", [*COLD, PairedEProcess])
 @pytest.mark.parametrize("seed", range(3))
-def test_who_looks_at_a_race_changes_nothing(cls: Any, seed: int) -> None:
+def test_who_looks_at_a_race_whose_models_leave_changes_nothing(cls: Any, seed: int) -> None:
     truth = scores(seed, 5, 60, 0.8, 0.6)
     asked = []
     for looks in (False, True):
         sampler, rng = cls(design(5, 60), seed=seed), random.Random(seed)
-        cells = []
-        while requests := sampler.ask(1):
-            cell = requests[0].cell
-            cells.append(cell)
-            sampler.tell([Reading(requests[0], truth[cell.model, cell.item])])
-            if looks:
+        book, cells = Book(sampler, Budget(10_000)), []
+        for upto in (20, 61, 90, 10_000):
+            while len(cells) < upto and (came := buy(book, truth, 1 if looks else upto - len(cells))):
+                cells += [reading.request.cell for reading in came]
                 assert sampler.leader() not in sampler.lost
                 assert sampler.eliminated.keys() >= sampler.lost
-            if len(cells) in (20, 61, 90):
-                sampler.withdraw(rng.randrange(4))
+            book.withdraw(rng.randrange(4), "its task ended")
         asked.append((cells, sampler.lost, sampler.leader()))
     assert asked[0] == asked[1]
 
 
-def test_a_model_withdrawn_while_whole_rounds_are_read() -> None:
+def test_a_model_withdrawn_while_its_round_is_under_way() -> None:
     sampler = UCBE(design(3, 30), batch=10, seed=0)
-    cells = sampler.next_cells()
-    assert cells is not None
-    sampler.withdraw(1)
-    sampler.learn(cells, np.ones(len(cells)))
+    book, truth = Book(sampler, Budget(10_000)), np.ones((3, 30))
+    requests = book.trade((), 30)
+    book.withdraw(1, "its task ended")
+    book.trade(answered(requests, truth), 0)
+    book.look()
     assert [sampler.n_read(model) for model in range(3)] == [10, 10, 10]
-    finish(sampler, np.ones((3, 30)))
+    buy(book, truth)
     assert [sampler.n_read(model) for model in range(3)] == [30, 10, 30]
-
-
-def test_an_adopted_cell_that_is_not_answered_holds_nobody_up() -> None:
-    sampler = UCBE(design(2, 30), batch=10, seed=0)
-    item = UCBE(design(2, 30), batch=10, seed=0).ask(1)[0].cell.item
-    request = sampler.adopt(Cell(model=0, item=item))
-    asked = sampler.ask(30)
-    assert len(asked) == 19
-    sampler.tell([Reading(request, None)])
-    assert not sampler.ask(1), "it is asked again before the others have come back"
-    sampler.tell(Reading(each, 1.0) for each in asked)
-    assert sampler.ask(1)[0].cell == Cell(model=0, item=item, epoch=1)
-
-
-def test_a_cell_is_adopted_once() -> None:
-    sampler = UCBE(design(2, 5), batch=2)
-    request = sampler.adopt(Cell(model=1, item=3))
-    sampler.tell([Reading(request, 1.0)])
-    with pytest.raises(InvalidInputError, match="was asked before"):
-        sampler.adopt(Cell(model=1, item=3, epoch=1))
 
 
 @pytest.mark.parametrize("bad", [{"batch": 0}, {"first": 0}, {"delta": 0.0}, {"anchors": 0}])
@@ -491,12 +468,13 @@ def test_options_out_of_range_are_refused(bad: dict[str, Any]) -> None:
 @pytest.mark.parametrize("looks", [False, True])
 def test_whom_a_finished_round_rejects_is_not_lost_by_leaving_after_it(looks: bool) -> None:
     sampler = SuccessiveRejects(design(3, 30), budget=60, seed=0)
-    cells = sampler.next_cells()
-    assert cells is not None
-    sampler.learn(cells, (cells.model > 0).astype(float))
+    book = Book(sampler, Budget(60))
+    first = book.trade((), 60)
+    assert book.trade(answered(first, np.repeat([[0.0], [1.0], [1.0]], 30, axis=1)), 1)
     if looks:
-        sampler.leader()
-    sampler.withdraw(0)
+        book.look()
+    book.withdraw(0, "its task ended")
+    book.look()
     assert sampler.lost == frozenset()
     assert set(sampler.eliminated) == {0}
 
@@ -504,25 +482,18 @@ def test_whom_a_finished_round_rejects_is_not_lost_by_leaving_after_it(looks: bo
 @pytest.mark.parametrize("looks", [False, True])
 def test_what_a_model_answers_after_it_was_withdrawn_counts(looks: bool) -> None:
     sampler = UCBE(design(2, 30), batch=10, seed=0)
-    asked = sampler.ask(20)
-    sampler.withdraw(1)
-    sampler.tell(Reading(each, 1.0) for each in asked if each.cell.model == 0)
+    book = Book(sampler, Budget(20))
+    asked = book.trade((), 20)
+    book.withdraw(1, "its task ended")
+    book.trade([Reading(each, 1.0) for each in asked if each.cell.model == 0], 0)
     if looks:
-        sampler.leader()
-    sampler.tell(Reading(each, 0.5) for each in asked if each.cell.model == 1)
+        book.look()
+        assert sampler.leader() == 0
+    book.trade([Reading(each, 0.5) for each in asked if each.cell.model == 1], 0)
+    book.look()
     assert [sampler.n_read(model) for model in range(2)] == [10, 10]
     assert sampler._now()[0].total.tolist() == [10.0, 5.0]
     assert np.isfinite(sampler.scores_of(1)).sum() == 10
-
-
-def test_two_ways_to_ask_give_no_cell_twice() -> None:
-    sampler = UniformRacing(design(2, 30), seed=0)
-    first = sampler.ask(1)[0].cell
-    sampler.tell([Reading(sampler.pending[0], 1.0)])
-    cells = sampler.next_cells(9)
-    assert cells is not None
-    given = {first, *map(Cell, cells.model.tolist(), cells.item.tolist())}
-    assert given.isdisjoint(request.cell for request in sampler.ask(12))
 
 
 def test_what_was_predicted_of_a_round_holds_no_other_predictions() -> None:

@@ -30,7 +30,6 @@ class RacingContract(SamplerContract):
     n_models = 4
     n_items = 20
     asks_everything = False
-    repeats = False
     score_range = (0.0, 1.0)
 
 

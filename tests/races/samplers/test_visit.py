@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.claims import binomial_claim, pinned, replications, variant
 
-from evalbudget import Design, Reading
+from evalbudget import Design
 from evalbudget.errors import InvalidInferenceError, InvalidInputError
 from evalbudget.races.estimates import (
     as_sample,
@@ -20,6 +20,7 @@ from evalbudget.races.prediction import FactorModel
 from evalbudget.races.samplers import Visit
 from evalbudget.statistics._bounds import FloatArray
 from evalbudget.statistics._uneven_draws import weighted_mean
+from evalbudget.testing import play
 
 N = 120
 EASY = np.linspace(-3.5, 3.5, N)
@@ -69,11 +70,8 @@ def test_items_that_are_not_certain_are_drawn_first() -> None:
 def test_requests_say_how_likely_they_were() -> None:
     sampler = Visit(design(), predictor=HISTORY, seed=3)
     scores = answers(np.zeros(1), 4)[0]
-    told = []
-    for _ in range(20):
-        (request,) = sampler.ask(1)
-        told.append(request.propensity)
-        sampler.tell([Reading(request, float(scores[request.cell.item]))])
+    played = play(sampler, 20, score=lambda cell: float(scores[cell.item]))
+    told = [reading.request.propensity for reading in played.readings]
     chances = sampler.draws(0).chances
     assert chances is not None
     assert told == chances.propensity.tolist()

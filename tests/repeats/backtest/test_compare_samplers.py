@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from evalbudget._asked import Eligible
 from evalbudget.backtest import Average, BacktestResult, RecordedScores, backtest
 from evalbudget.design import Cell, Design
 from evalbudget.errors import BudgetError, InvalidInputError, SamplerError, UnknownNameError
 from evalbudget.repeats.backtest._pool import Draws, Pool
 from evalbudget.repeats.samplers import EBBernstein, RobinHood, Uniform
-from evalbudget.sampler import Eligible, Sampler
+from evalbudget.sampler import Sampler
 from evalbudget.statistics._phase_means import phase_means
 
 Change = dict[str, Any]

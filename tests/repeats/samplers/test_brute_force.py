@@ -9,11 +9,12 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from tests.asked.playing import play
 
 from evalbudget import Cell, Design, Reading, Request
 from evalbudget.repeats.samplers import EBBernstein, RatingKernel, RepeatSampler, Robin, RobinHood
 from evalbudget.statistics._shrinkage import VariancePrior
-from evalbudget.testing import gaussian, play
+from evalbudget.testing import gaussian
 
 K = 7
 Readings = dict[int, list[float]]

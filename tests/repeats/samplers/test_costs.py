@@ -6,10 +6,11 @@ import math
 import random
 
 import pytest
+from tests.asked.playing import play
 
 from evalbudget import Cell, Design
 from evalbudget.repeats.samplers import Auto, EBBernstein, RepeatSampler, Robin, RobinHood, Uniform
-from evalbudget.testing import gaussian, play
+from evalbudget.testing import gaussian
 
 
 def cost_of(cell: Cell) -> float:

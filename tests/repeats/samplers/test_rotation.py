@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.asked.contract import AskedContract
+from tests.asked.playing import play
 
 from evalbudget import Cell, Design, Sampler
 from evalbudget.errors import InvalidInputError, SamplerError
@@ -15,8 +17,7 @@ from evalbudget.hooks._plugins import plugins
 from evalbudget.judges.schedules import Cyclic
 from evalbudget.repeats.samplers import EBBernstein, RatingKernel, RepeatSampler, Uniform
 from evalbudget.statistics._judge_effects import judge_effects
-from evalbudget.testing import SamplerContract
-from evalbudget.testing._play import gaussian, play
+from evalbudget.testing import gaussian
 
 
 def rotated(name: str, design: Design, seed: int = 0, **options: Any) -> RepeatSampler:
@@ -27,7 +28,7 @@ def rotated(name: str, design: Design, seed: int = 0, **options: Any) -> RepeatS
     return sampler
 
 
-class TestRotated(SamplerContract):
+class TestRotated(AskedContract):
     n_raters = 3
 
     @pytest.fixture(

@@ -7,6 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from scipy.stats import chisquare
+from tests.asked.contract import AskedContract
 
 from evalbudget import Cell, Design, Journal, Reading, resume
 from evalbudget.budget import Budget
@@ -15,7 +16,6 @@ from evalbudget.journal import Header
 from evalbudget.repeats.samplers import Sample
 from evalbudget.run import Purchase
 from evalbudget.sampler import Allocation, Sampler
-from evalbudget.testing import SamplerContract
 
 SIZES = {"large": 60, "middle": 25, "small": 10, "pair": 2, "one": 1, "other": 1}
 LABELS = tuple(label for label, size in SIZES.items() for _ in range(size))
@@ -26,7 +26,7 @@ def sampler(seed: int = 0, labels: tuple[str, ...] | None = LABELS) -> Sample:
     return Sample(Design(items=tuple(map(str, range(N))), categories=labels), seed=seed)
 
 
-class TestSampleOfStrata(SamplerContract):
+class TestSampleOfStrata(AskedContract):
     n_items = 7
 
     def design(self, n_items: int | None = None) -> Design:

@@ -16,7 +16,7 @@ from evalbudget.design import Cell, Design, Reading
 from evalbudget.errors import Choice, InvalidInputError
 from evalbudget.pairwise._proof import beats, winner
 from evalbudget.pairwise.samplers._rounds import Note, Round, Stop, Table
-from evalbudget.sampler import Eligible, Kind, Option, Sampler, SamplerOptions
+from evalbudget.sampler import Kind, Option, Sampler, SamplerOptions
 from evalbudget.statistics._best_proof import check_delta
 from evalbudget.statistics._bounds import FloatArray, IntArray
 
@@ -127,21 +127,7 @@ class PairSampler(Sampler):
         self._sequence = [self._sequence_of(pair, order) for pair in range(len(self.pairs))]
         self._length = 2 * design.n_items
         self._places: dict[Cell, int] = {}
-        self._value: dict[Cell, float] = {}  # at epoch 0
-        self._shut: set[Cell] = set()
-        self._out: set[Cell] = set()  # asked, not answered
-        self._next_epoch: dict[Cell, int] = {}
-        # rounds
-        self._round: list[Cell] = []  # that is under way
-        self._note: Note | None = None  # that was given with it
-        self._seen: Note | None = None  # the evidence as last looked at
-        self._looked = False  # it is of a book
-        self._begun: IntArray = np.zeros(len(self.pairs), np.int64)
-        self._rows: dict[Cell, int] = {}  # of what rounds asked for
-        kinds = {"pair": np.int64, "item": np.int64, "a_first": np.bool_, "value": np.float64}
-        self._columns: dict[str, Any] = {
-            name: np.empty(len(self.pairs) * self._length, kind) for name, kind in kinds.items()
-        }
+        self._seen = Note.start(self.n_models)  # the evidence as last looked at
 
     # what hosts may look at
 
@@ -153,9 +139,6 @@ class PairSampler(Sampler):
     @property
     def proved(self) -> FloatArray:
         """1 where the row's model is proved to beat the column's, shape (n_models, n_models)."""
-        if not self._looked:
-            self._seen = (self._seen or Note.start(self.n_models)).after(self._table())
-        assert self._seen is not None
         return beats(self._seen.log, self.delta)
 
     @property
@@ -224,7 +207,6 @@ class PairSampler(Sampler):
     def look(self, cells: Cells, last: Note | None) -> None:
         """For :attr:`proved` and :attr:`winner`."""
         self._seen = (last or Note.start(self.n_models)).after(self._table_of(cells))
-        self._looked = True
 
     def _table_of(self, cells: Cells) -> Table:
         first, second = self._shown(cells.model)
@@ -260,65 +242,6 @@ class PairSampler(Sampler):
                 f"a preference of {reading.value:g} is outside of score_range, 0 to 1: give 1 where the "
                 "first answer was better, 0 where the second was, 0.5 for a tie"
             )
-
-    def _next(self, eligible: Eligible | None) -> Cell | None:
-        while True:
-            open_ones = False
-            for cell in self._round:
-                if cell in self._value or cell in self._shut:
-                    continue
-                open_ones = True
-                if cell not in self._out and (eligible is None or eligible(cell)):
-                    return cell._replace(epoch=self._next_epoch.get(cell, 0))
-            if open_ones:
-                return None
-            planned = self.plan(self._table(), self._note)
-            if isinstance(planned, Stop):
-                self.stop_reason = planned.reason
-                return None
-            self._begin(planned)
-
-    def _begin(self, planned: Round) -> None:
-        rows = self._portions(planned, self._begun)
-        # the first comparison of every pair first
-        self._round = [cell for cells in zip_longest(*rows) for cell in cells if cell is not None]
-        self._begun = self._begun.copy()
-        for pair, cells in zip(planned.portions, rows, strict=True):
-            self._begun[pair] += len(cells)
-        for cell in self._round:
-            row = self._rows[cell] = len(self._rows)
-            first, second = self.shown(cell)
-            self._columns["pair"][row] = self._pair_of[min(first, second), max(first, second)]
-            self._columns["item"][row] = cell.item
-            self._columns["a_first"][row] = first < second
-            self._take_in(cell)
-        self._note = planned.note
-
-    def _table(self) -> Table:
-        columns = {name: column[: len(self._rows)] for name, column in self._columns.items()}
-        return Table(pairs=self.pairs, begun=self._begun, length=self._length, **columns)
-
-    def _take_in(self, cell: Cell) -> None:
-        if (row := self._rows.get(cell)) is not None:
-            value = self._value.get(cell, np.nan)
-            self._columns["value"][row] = value if self._columns["a_first"][row] else 1.0 - value
-
-    def _asked(self, cell: Cell) -> None:
-        key = cell._replace(epoch=0)
-        self._out.add(key)
-        self._next_epoch[key] = max(self._next_epoch.get(key, 0), cell.epoch + 1)
-
-    def _learn(self, cell: Cell, value: float) -> None:
-        key = cell._replace(epoch=0)
-        self._out.discard(key)
-        self._value[key] = value
-        self._take_in(key)
-
-    def _failed(self, cell: Cell) -> None:
-        self._out.discard(cell._replace(epoch=0))
-
-    def _set_open(self, cell: Cell, is_open: bool) -> None:
-        (self._shut.discard if is_open else self._shut.add)(cell)
 
     def _sequence_of(self, pair: int, order: Sequence[int]) -> list[Cell]:
         a, b = self.pairs[pair]

@@ -31,7 +31,7 @@ _LIKELIHOOD = 0.01  # nor held against its predictor as if it had been
 
 
 class Outlook:
-    """Predictions of all items of one model, renewed as it answers.
+    """Predictions of all items of one model, renewed as it answers; history is given each time, not kept.
 
     Args:
         predictor: for the items of the benchmark; None to go by the model's own mean.
@@ -43,7 +43,6 @@ class Outlook:
     """
 
     def __init__(self, predictor: FactorModel | None, n_items: int) -> None:
-        self._predictor = predictor
         self._item: IntArray = np.zeros(0, dtype=np.int64)
         self._score: FloatArray = np.zeros(0)
         self._odds = _TRUST
@@ -51,41 +50,38 @@ class Outlook:
         self._by_history = np.full(n_items, 0.5)
         self.dropped = False
         self.expected = np.full(n_items, 0.5)
-        self._renew()
+        self._renew(predictor)
 
-    def after(self, item: IntArray, score: FloatArray) -> Outlook:
+    def after(self, predictor: FactorModel | None, item: IntArray, score: FloatArray) -> Outlook:
         """The outlook once more answers are known; this one stays as it is.
 
         Args:
+            predictor: as at the start.
             item: indices, shape (n,).
             score: in [0, 1], shape (n,).
         """
         later = copy(self)
         if item.size:
-            later._learn(item, score)
+            later._learn(predictor, item, score)
         return later
 
-    def _learn(self, item: IntArray, score: FloatArray) -> None:
-        if self._of_history is not None:
+    def _learn(self, predictor: FactorModel | None, item: IntArray, score: FloatArray) -> None:
+        if predictor is not None and not self.dropped:
             of_constant = np.full(item.size, self._mean)
             self._odds += _log_likelihood(self._by_history[item], score)
             self._odds -= _log_likelihood(of_constant, score)
             self.dropped = self._odds < _DROPPED
         self._item = np.concatenate([self._item, item])
         self._score = np.concatenate([self._score, score])
-        self._renew()
-
-    @property
-    def _of_history(self) -> FactorModel | None:
-        return None if self.dropped else self._predictor
+        self._renew(predictor)
 
     @property
     def _mean(self) -> float:
         return (float(self._score.sum()) + 0.5) / (self._score.size + 1.0)
 
-    def _renew(self) -> None:
-        predictor, expected = self._of_history, np.full(self.expected.size, self._mean)
-        if predictor is not None:
+    def _renew(self, predictor: FactorModel | None) -> None:
+        expected = np.full(self.expected.size, self._mean)
+        if predictor is not None and not self.dropped:
             self._by_history = self._integrated(predictor)
             trust = float(sigmoid(np.asarray(self._odds)))
             expected = trust * self._by_history + (1.0 - trust) * expected

@@ -1,4 +1,4 @@
-"""What was asked of the models of a race, and what came back: columns that grow."""
+"""What rounds asked of the models of a race, and what came back: columns that grow."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _COLUMNS: dict[str, tuple[type, Any]] = {
 
 
 class Asked:
-    """Every cell that rounds asked for, in their order, and those that somebody else asked.
+    """Every cell that rounds asked for, in their order.
 
     Args:
         n_models: of the design.
@@ -33,7 +33,7 @@ class Asked:
 
     def __init__(self, n_models: int, n_items: int) -> None:
         self.row: IntArray = np.full((n_models, n_items), -1, dtype=np.int32)
-        self._n = self._outside = 0
+        self._n = 0
         self._of: dict[str, Any] = {}
         self.keep("model", "item", "round", "state", "value")
 
@@ -45,42 +45,8 @@ class Asked:
         """One of them, shape (k,)."""
         return self._of[name][: self._n]
 
-    def state(self, model: int, item: int) -> int:
-        """What became of a cell."""
-        row = self.row[model, item]
-        return OPEN if row < 0 else int(self._of["state"][row])
-
     def begin(self, model: IntArray, item: IntArray, number: int) -> slice:
-        """Append the cells of a round; those that somebody asked already bring what is known of them."""
-        before = self.row[model, item] if self._outside else None
-        rows = self._append(model, item, number)
-        if before is not None:
-            there = np.flatnonzero(before >= 0)
-            for column in [*self._of.values()][3:]:
-                column[rows.start + there] = column[before[there]]
-        return rows
-
-    def row_of(self, model: int, item: int) -> int:
-        """Where a cell stands; at the end from now on, outside of rounds, if nobody asked it."""
-        if (row := int(self.row[model, item])) < 0:
-            row = self._append(np.array([model]), np.array([item]), -1).start
-            self._outside += 1
-        return row
-
-    def mark(self, row: Any, state: Any, value: Any = np.nan) -> None:
-        """Say what became of cells, with their scores."""
-        self._of["state"][row] = state
-        self._of["value"][row] = value
-
-    def paid(self, row: IntArray, cost: FloatArray, n_finished: int) -> None:
-        """Count what requests cost; rounds that are finished were decided on."""
-        late = (self._of["round"][row] >= 0) & (self._of["round"][row] < n_finished)
-        row, cost = row[(cost > 0.0) & ~late], cost[(cost > 0.0) & ~late]
-        self._of["n_paid"][row] += 1
-        # so that the mean of equal costs is exactly that cost
-        self._of["cost"][row] += (cost - self._of["cost"][row]) / self._of["n_paid"][row]
-
-    def _append(self, model: IntArray, item: IntArray, number: int) -> slice:
+        """Append the cells of a round."""
         rows = slice(self._n, self._n + model.size)
         is_full = rows.stop > self._of["model"].size
         for name in self._of if is_full else ():
@@ -91,3 +57,16 @@ class Asked:
         self.row[model, item] = np.arange(rows.start, rows.stop)
         self._n = rows.stop
         return rows
+
+    def mark(self, row: Any, state: Any, value: Any = np.nan) -> None:
+        """Say what became of cells, with their scores."""
+        self._of["state"][row] = state
+        self._of["value"][row] = value
+
+    def paid(self, row: IntArray, cost: FloatArray, n_finished: int) -> None:
+        """Count what requests cost; rounds that are finished were decided on."""
+        counts = (cost > 0.0) & (self._of["round"][row] >= n_finished)
+        row, cost = row[counts], cost[counts]
+        self._of["n_paid"][row] += 1
+        # so that the mean of equal costs is exactly that cost
+        self._of["cost"][row] += (cost - self._of["cost"][row]) / self._of["n_paid"][row]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar, Unpack
@@ -14,13 +14,12 @@ from numpy.typing import NDArray
 
 from evalbudget import cells as cells_
 from evalbudget.cells import Planned
-from evalbudget.design import Cell, Design, Reading, Request
+from evalbudget.design import Cell, Design, Reading
 from evalbudget.errors import InvalidInputError, SamplerError
 from evalbudget.missing import Missing, as_missing
 from evalbudget.outage import DOWN_AFTER
 from evalbudget.races._draws import Chances, ModelDraws
 from evalbudget.races.samplers._asked import Asked
-from evalbudget.races.samplers._passes import Passes
 from evalbudget.races.samplers._rounds import (
     ASKED,
     CLOSED,
@@ -32,8 +31,10 @@ from evalbudget.races.samplers._rounds import (
     Table,
     draws_of,
 )
-from evalbudget.sampler import Eligible, Kind, Option, Sampler, SamplerOptions
+from evalbudget.sampler import Kind, Option, Sampler, SamplerOptions
 from evalbudget.statistics._bounds import BoolArray, FloatArray, IntArray
+
+_DIGITS = 12
 
 
 @dataclass(frozen=True)
@@ -74,10 +75,9 @@ class RacingSampler(Sampler):
     (:mod:`evalbudget.closing`); a model whose last 8 cells were all given up is lost and leaves.
 
     Failures decide just as little by when they arrive: a round is handed out in passes
-    (:mod:`evalbudget.races.samplers._passes`), each when every cell of the last one has come back. So
-    :meth:`ask` may return nothing while requests are pending.
+    (:mod:`evalbudget._passes`), each when every cell of the last one has come back.
 
-    There are two ways to drive it, with the same decisions: ``ask``/``tell``, one request at a time, and
+    There are two ways to drive it, with the same decisions: a :class:`~evalbudget.book.Book`, and
     :meth:`next_cells`/:meth:`learn`, a whole round as arrays, where a missing score closes its cell at once.
 
     Scores are kept on the scale of [0, 1] that ``score_range`` maps to.
@@ -134,13 +134,11 @@ class RacingSampler(Sampler):
         self._cells = Asked(m, n)
         self._requests_of = np.zeros(m, dtype=np.int64)
         self._unanswered = 0
-        self._failed_epochs: dict[tuple[int, int], int] = {}
         # finished rounds; what is in a table is not written to
         self._n_finished = 0
         self._drawn, self._n_read = np.zeros((2, m), dtype=np.int64)
         self._total = np.zeros(m)
         self._lost_at: IntArray = np.full(m, -1)
-        self._is_withdrawn = np.zeros(m, dtype=bool)
         self._note: Any = None  # of the last round that was begun
         self._planned: Round | Stop | None = None  # what comes after it, as far as is known now
         self._resumed: Any = None  # the note, as far as is known now, while a round is under way
@@ -150,8 +148,7 @@ class RacingSampler(Sampler):
         self._rows = slice(0, 0)
         self._wanted = np.zeros(0, dtype=bool)
         self._unsettled = 0
-        self._passes: Passes | None = None
-        self._given_up: set[int] = set()
+        self.stop_reason: str | None = None
 
     # what an author writes
 
@@ -277,6 +274,13 @@ class RacingSampler(Sampler):
         """
         return 0.0
 
+    @property
+    def closed(self) -> tuple[Cell, ...]:
+        """Cells given up after repeated failures, in order."""
+        table = self._table()
+        shut = table.state == CLOSED
+        return tuple(sorted(map(Cell, table.model[shut].tolist(), table.item[shut].tolist())))
+
     def leader(self) -> int:
         """The model that the policy would name as the best now."""
         table, note = self._now()
@@ -320,7 +324,7 @@ class RacingSampler(Sampler):
         state = np.array([OPEN, ASKED, READ, CLOSED], np.int8)[cells.state]  # OPEN, TAKEN, CAME, CLOSED
         value = np.clip((cells.value - low) / (high - low), 0.0, 1.0)
         begin = int(np.searchsorted(cells.round, cells.n_rounds - 1)) if cells.n_rounds else 0
-        n_finished = cells.n_rounds - bool((state[begin:] < READ).any())
+        n_finished = cells.n_rounds - bool(cells.wanted[begin:].any())
         there = (cells.round < n_finished) & np.isfinite(value)
         returned = cells.returned
         return Table(
@@ -329,7 +333,7 @@ class RacingSampler(Sampler):
             round=cells.round,
             value=value,
             state=state,
-            cost=np.divide(cells.cost, returned, out=np.zeros(value.size), where=returned > 0)
+            cost=_rounded(np.divide(cells.cost, returned, out=np.zeros(value.size), where=returned > 0))
             if self.weighs_costs
             else None,
             row=row,
@@ -339,13 +343,13 @@ class RacingSampler(Sampler):
             n_read=np.bincount(cells.model[there], minlength=m),
             total=np.bincount(cells.model[there], value[there], m).astype(np.float64),
             lost_at=self._found_down(cells, state, n_finished),
-            is_withdrawn=np.zeros(m, dtype=bool),
+            is_withdrawn=cells.withdrawn >= 0,
             asked=cells.asked,
         )
 
     def _found_down(self, cells: cells_.Cells, state: NDArray[np.int8], n_finished: int) -> IntArray:
         """Requests in all when the last cells of each model, or all of them, had failed for good; else -1."""
-        found = np.full(self._n_models, -1)
+        found = cells.withdrawn.copy()
         asked = np.cumsum(np.bincount(cells.round, cells.tries, n_finished + 1))
         for model in np.unique(cells.model[state == CLOSED]).tolist():
             own = np.flatnonzero((cells.model == model) & (cells.round < n_finished))
@@ -354,7 +358,8 @@ class RacingSampler(Sampler):
                 last = upto[-DOWN_AFTER:]
                 enough = last.size == DOWN_AFTER or upto.size == self._n_items
                 if enough and (state[last] == CLOSED).all():
-                    found[model] = int(asked[number])
+                    at = int(asked[number])
+                    found[model] = at if found[model] < 0 else min(at, found[model])
                     break
         return found
 
@@ -367,7 +372,7 @@ class RacingSampler(Sampler):
             limit: how many at most, for what is left of a budget; None for the whole round.
 
         Raises:
-            SamplerError: requests of :meth:`ask`, or cells of an earlier call, are not answered yet.
+            SamplerError: cells of an earlier call are not answered yet.
         """
         if self._unanswered:
             raise SamplerError(f"sampler {self.name!r} was asked for a round while another is unanswered")
@@ -377,9 +382,6 @@ class RacingSampler(Sampler):
         index = np.flatnonzero(self._wanted & (self._states == OPEN))[:limit]
         cells = Cells(under_way.model[index], under_way.item[index])
         self._cells.mark(self._rows.start + index, ASKED)
-        passes = {} if self._passes is None else self._passes.cells
-        for each in index.tolist() if passes else ():
-            passes.pop(each, None)
         self._asked_total += len(cells)
         self._unanswered += len(cells)
         self._requests_of += np.bincount(cells.model, minlength=self._n_models)
@@ -405,7 +407,7 @@ class RacingSampler(Sampler):
                 f"{len(cells)} cells, but values of shape {values.shape} and costs of shape {costs.shape}"
             )
         rows = self._cells.row[cells.model, cells.item]
-        if self._pending or (rows < 0).any() or not (self._cells.column("state")[rows] == ASKED).all():
+        if (rows < 0).any() or not (self._cells.column("state")[rows] == ASKED).all():
             raise SamplerError(
                 f"sampler {self.name!r} was told scores of cells that next_cells() did not give"
             )
@@ -413,18 +415,40 @@ class RacingSampler(Sampler):
         for extreme in (values[read].min(initial=low), values[read].max(initial=high)):
             self._check_range(float(extreme))
         scaled = np.where(read, np.clip((values - low) / (high - low), 0.0, 1.0), np.nan)
-        if not read.all():
-            self._closed.update(map(Cell, cells.model[~read].tolist(), cells.item[~read].tolist()))
         if self.weighs_costs:
             self._cells.paid(rows, costs, self._n_finished)
         self._cells.mark(rows, np.where(read, READ, CLOSED), scaled)
         self._unanswered -= len(cells)
-        here = (rows >= self._rows.start) & (self._round is not None)
-        index = rows[here] - self._rows.start
-        self._unsettled -= int(np.count_nonzero(self._wanted[index]))
-        self._wanted[index] = False
-        self._add_up(cells.model[~here], scaled[~here])  # of a model that was withdrawn
+        self._unsettled -= len(cells)
+        self._wanted[rows - self._rows.start] = False
         self._know_anew()
+
+    def weigh_costs(self, budget: float | None = None) -> None:
+        """Go by what the readings of each model cost, where the policy knows how; see Sampler."""
+        super().weigh_costs(budget)
+        self._cells.keep("cost", "n_paid")
+
+    def check(self, reading: Reading) -> None:
+        """Refuse a score outside ``score_range``.
+
+        Raises:
+            InvalidInputError: it is.
+        """
+        if reading.value is not None:
+            self._check_range(reading.value, reading.request.cell)
+
+    def _check_range(self, value: float, cell: Cell | None = None) -> None:
+        low, high = self.score_range
+        slack = 1e-9 * (high - low)
+        if value < low - slack or value > high + slack:
+            d = self.design
+            where = (
+                "" if cell is None else f" of model {d.models[cell.model]!r}, item {d.items[cell.item]!r},"
+            )
+            raise InvalidInputError(
+                f"the score {value:g}{where} is outside the range {low:g} to {high:g} that "
+                f"{self.name} reckons with; declare the smallest and largest possible score as score_range"
+            )
 
     # rounds
 
@@ -442,7 +466,7 @@ class RacingSampler(Sampler):
             n_read=self._n_read,
             total=self._total,
             lost_at=self._lost_at,
-            is_withdrawn=self._is_withdrawn,
+            is_withdrawn=np.zeros(self._n_models, dtype=bool),
             asked=self.asked,
         )
 
@@ -485,9 +509,8 @@ class RacingSampler(Sampler):
         self._know_anew()
         self._rows = self._cells.begin(planned.model, planned.item, self._n_finished)
         self._drawn = self._drawn + np.bincount(planned.model, minlength=self._n_models)
-        self._wanted = self._states < READ  # the others were adopted before
-        self._unsettled = int(np.count_nonzero(self._wanted))
-        self._passes = None
+        self._wanted = np.ones(planned.model.size, dtype=bool)
+        self._unsettled = planned.model.size
 
     def _settle(self) -> None:
         """Take in the round under way if it is finished."""
@@ -496,9 +519,8 @@ class RacingSampler(Sampler):
         model, states = self._round.model, self._states
         self._add_up(model, self._cells.column("value")[self._rows])
         self._n_finished += 1
-        closed = set(model[states == CLOSED].tolist())
-        for each in np.unique(model[states != READ]).tolist():
-            if each in self._given_up or (each in closed and self._is_down(each)):
+        for each in np.unique(model[states == CLOSED]).tolist():
+            if self._is_down(each):
                 self._lose(each)
         self._round = None
         self._know_anew()
@@ -521,173 +543,13 @@ class RacingSampler(Sampler):
             last.size == DOWN_AFTER or int(self._drawn[model]) == self._n_items
         )
 
-    def _give_up(self, model: int) -> None:
-        """Do not ask the rest of the round of a model that is down; it leaves when the round is finished."""
-        assert self._round is not None
-        self._given_up.add(model)
-        own = (self._round.model == model) & self._wanted
-        self._unsettled -= int(np.count_nonzero(own))
-        self._wanted[own] = False
-
     def _lose(self, model: int) -> None:
         if self._lost_at[model] < 0:
             self._lost_at = self._lost_at.copy()
             self._lost_at[model] = self.asked
 
-    # Sampler
 
-    def adopt(self, cell: Cell) -> Request:
-        """Count a cell that somebody else asked as asked; it is used once its model's order comes to it.
-
-        Returns:
-            The request to tell its reading against.
-
-        Raises:
-            InvalidInputError: the cell is not in the design, or was asked before, at whatever epoch.
-        """
-        if cell in self.design and self._cells.state(cell.model, cell.item) != OPEN:
-            raise InvalidInputError(
-                f"{cell} was asked before, so it cannot be adopted; {self.name} reads every cell once"
-            )
-        self._settle()
-        self._know_anew()
-        return super().adopt(cell)
-
-    def withdraw(self, model: int) -> None:
-        """Ask a model nothing more, for a reason outside the race: it leaves with what it has answered.
-
-        Its requests that are not answered yet still wait for their readings.
-        """
-        is_in = self._now()[1].is_in[model]  # whom the scores so far reject is not lost
-        if self._round is not None:
-            self._give_up(model)
-        self._is_withdrawn = self._is_withdrawn.copy()
-        self._is_withdrawn[model] = True
-        if is_in:
-            self._lose(model)
-        self._know_anew()
-
-    def check(self, reading: Reading) -> None:
-        """Refuse a score outside ``score_range``.
-
-        Raises:
-            InvalidInputError: it is.
-        """
-        if reading.value is not None:
-            self._check_range(reading.value, reading.request.cell)
-
-    def _next(self, eligible: Eligible | None) -> Cell | None:
-        while (under_way := self._current()) is not None:
-            if self._passes is None:
-                self._passes = Passes(under_way.model, under_way.item, ~self._wanted)
-            cell = self._waiting(under_way, self._passes, eligible)
-            if cell is not None or self._unsettled:
-                return cell
-        return None
-
-    def _waiting(self, under_way: Round, passes: Passes, eligible: Eligible | None) -> Cell | None:
-        """The first cell of the pass that may be handed out now."""
-        while True:
-            held_back = False
-            for index in passes.cells:
-                if self._wanted[index]:
-                    model, item = int(under_way.model[index]), int(under_way.item[index])
-                    cell = Cell(model, item, self._failed_epochs.get((model, item), 0))
-                    if eligible is None or eligible(cell):
-                        return cell
-                    held_back = True
-            in_flight = self._wanted & (self._states == ASKED)
-            # cells adopted before belong to the first pass, which need not wait for them
-            if held_back or (passes.begun and in_flight.any()):
-                return None
-            if not in_flight.any():
-                super()._give_up_and_reopen()
-            for model, cells in passes.models_down(
-                self._wanted, self._states == READ, self._failures_of
-            ).items():
-                self._close(cells)
-                # fewer are too few to tell by: the model's next ones may be answered
-                if len(cells) >= DOWN_AFTER or self._failures_of(model).answers_nothing:
-                    self._give_up(model)
-            if not passes.next(self._wanted, self._table().so_far()[0], in_flight):
-                return None
-
-    def weigh_costs(self, budget: float | None = None) -> None:
-        """Go by what the readings of each model cost, where the policy knows how; see Sampler."""
-        super().weigh_costs(budget)
-        self._cells.keep("cost", "n_paid")
-
-    def _paid(self, cell: Cell, cost: float) -> None:
-        self._cells.paid(self._cells.row[[cell.model], [cell.item]], np.array([cost]), self._n_finished)
-
-    def _propensity(self, cell: Cell) -> float | None:
-        if self._round is None or self._round.propensity is None:
-            return None
-        index = int(self._cells.row[cell.model, cell.item]) - self._rows.start
-        return float(self._round.propensity[index]) if index >= 0 else None
-
-    def _asked(self, cell: Cell) -> None:
-        row = self._cells.row_of(cell.model, cell.item)
-        self._cells.mark(row, ASKED)
-        if self._passes is not None:
-            self._passes.cells.pop(row - self._rows.start, None)
-        self._requests_of[cell.model] += 1
-        self._unanswered += 1
-        if cell.epoch:
-            self._failed_epochs[cell.model, cell.item] = cell.epoch
-
-    def _learn(self, cell: Cell, value: float) -> None:
-        self._unanswered -= 1
-        low, high = self.score_range
-        self._settle_cell(cell, READ, min(max((value - low) / (high - low), 0.0), 1.0))
-
-    def _failed(self, cell: Cell) -> None:
-        self._unanswered -= 1
-        self._failed_epochs[cell.model, cell.item] = cell.epoch + 1
-        self._cells.mark(self._cells.row_of(cell.model, cell.item), OPEN)
-
-    def _give_up_and_reopen(self) -> None:
-        """Nothing: cells are given up between passes, so that who answers first decides nothing."""
-
-    def _to_give_up(self, model: int) -> set[Cell]:
-        # what followed from giving a cell up cannot be taken back
-        return self._given_up_cells.get(model, set()) | self._failures[model].given_up()
-
-    def _close(self, cells: Sequence[Cell]) -> None:
-        """Give cells up, for another reason than that they fail more often than the model's others."""
-        for cell in cells:
-            self._closed.add(cell)
-            self._given_up_cells.setdefault(cell.model, set()).add(cell)
-            self._set_open(cell, False)
-
-    def _set_open(self, cell: Cell, is_open: bool) -> None:
-        if not is_open:
-            self._settle_cell(cell, CLOSED)
-
-    def _settle_cell(self, cell: Cell, state: int, value: float = math.nan) -> None:
-        row = self._cells.row_of(cell.model, cell.item)
-        self._cells.mark(row, state, value)
-        self._planned = self._resumed = None
-        index = row - self._rows.start
-        if self._round is not None and 0 <= index < self._wanted.size:
-            if self._wanted[index]:
-                self._wanted[index] = False
-                self._unsettled -= 1
-        elif state == READ and self._cells.column("round")[row] >= 0:  # of a model that was withdrawn
-            self._add_up(np.array([cell.model]), np.array([value]))
-
-    def _reads(self, key: Cell) -> int:
-        return int(self._cells.state(key.model, key.item) == READ)
-
-    def _check_range(self, value: float, cell: Cell | None = None) -> None:
-        low, high = self.score_range
-        slack = 1e-9 * (high - low)
-        if value < low - slack or value > high + slack:
-            d = self.design
-            where = (
-                "" if cell is None else f" of model {d.models[cell.model]!r}, item {d.items[cell.item]!r},"
-            )
-            raise InvalidInputError(
-                f"the score {value:g}{where} is outside the range {low:g} to {high:g} that "
-                f"{self.name} reckons with; declare the smallest and largest possible score as score_range"
-            )
+def _rounded(cost: FloatArray) -> FloatArray:
+    """To 12 digits, so that the mean of equal costs is exactly that of one."""
+    mantissa, exponent = np.frexp(cost)
+    return np.asarray(np.ldexp(np.round(mantissa, _DIGITS), exponent))

@@ -13,7 +13,7 @@ _MOST_LEVERAGE = 0.9
 
 
 class Forecast:
-    """Predictions of every model, from the anchors on.
+    """Predictions of every model, from the anchors on; history itself is given each time, and not kept.
 
     Args:
         predictor: for the items of the race.
@@ -29,7 +29,6 @@ class Forecast:
     """
 
     def __init__(self, predictor: FactorModel, item: IntArray, scores: FloatArray) -> None:
-        self._predictor = predictor
         self._u: list[FloatArray] = list(predictor.fit_rows(item, scores))
         self._rows: dict[int, FloatArray] = {}
         n_models = scores.shape[0]
@@ -46,22 +45,22 @@ class Forecast:
         self.mean = self._calibrations[0](means)
         self.variance = np.full(n_models, (_INFLATION * self._calibrations[0].sd) ** 2)
 
-    def row(self, model: int) -> FloatArray:
+    def row(self, predictor: FactorModel, model: int) -> FloatArray:
         """Predictions of all items."""
         row = self._rows.get(model)
-        return self._predictor.predict(self._u[model]) if row is None else row
+        return predictor.predict(self._u[model]) if row is None else row
 
-    def refit(self, model: int, item: IntArray, score: FloatArray) -> FloatArray:
+    def refit(self, predictor: FactorModel, model: int, item: IntArray, score: FloatArray) -> FloatArray:
         """Fit a model to everything it answered.
 
         Returns:
             What each score has on its prediction without itself: r / (1 - h), h being its leverage.
         """
-        u = self._u[model] = self._predictor.fit(item, score, start=self._u[model])
-        row = self._rows[model] = self._predictor.predict(u)
+        u = self._u[model] = predictor.fit(item, score, start=self._u[model])
+        row = self._rows[model] = predictor.predict(u)
         self.noise[model] = (row * (1.0 - row)).mean()
         self._calibrate(model, item.size, row)
-        leverage = _leverage(self._predictor, item, row[item])
+        leverage = _leverage(predictor, item, row[item])
         return np.asarray((score - row[item]) / (1.0 - leverage))
 
     def _calibrate(self, model: int, count: int, row: FloatArray) -> None:

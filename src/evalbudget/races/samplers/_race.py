@@ -124,7 +124,7 @@ class Race(ProvingSampler):
     """
 
     name = "race"
-    note_kinds = (Known, *ProvingSampler.note_kinds[1:], AdditiveEffects, Forecast, FactorModel, Calibration)
+    note_kinds = (Known, *ProvingSampler.note_kinds[1:], AdditiveEffects, Forecast, Calibration)
     _common = ProofOptions
 
     def __init__(
@@ -294,7 +294,7 @@ class Race(ProvingSampler):
         for model, item in by_model(planned.model, planned.item):
             before: Frozen = np.zeros(item.size), 0.0, 0.0  # nothing is predicted before history is tried
             if note.forecast is not None:
-                f = note.forecast.row(model)[note.order[int(table.drawn[model]) :]]
+                f = self._predicted(note.forecast, model)[note.order[int(table.drawn[model]) :]]
                 before = f[: item.size].copy(), float(f.sum()), float((f * f).sum())
             past[model] += (before,)
         return planned._replace(note=note.but(past=past))
@@ -334,16 +334,14 @@ class Race(ProvingSampler):
         scores = table.scores(np.arange(self._n_models)[:, None], item)
         of_history, of_constant = losses(self.predictor, item, scores)
         if of_history >= of_constant:
-            return self._without_history(table, note, item, of_history, of_constant)
+            return self._without_history(note, item, of_history, of_constant)
         if n_read < note.n_anchors:
             return note
         forecast = Forecast(self.predictor, item, scores)
         none = self._no_effects(self._n_items - note.n_anchors, forecast.noise)
         return note.but(forecast=forecast, **none)
 
-    def _without_history(
-        self, table: Table, note: Known, item: IntArray, of_history: float, of_constant: float
-    ) -> Any:
+    def _without_history(self, note: Known, item: IntArray, of_history: float, of_constant: float) -> Any:
         told = (
             f"history dropped: on the {item.size} items that every model answered first, its predictions are "
             f"no better than a constant's (off by {of_history:.2f} against {of_constant:.2f})"
@@ -352,8 +350,7 @@ class Race(ProvingSampler):
         if not note.n_anchors:
             return note
         order = _first_of_all(item, super().order(0))
-        note = note.but(order=order, n_anchors=item.size, n_first=item.size)
-        return self.begun_anew(table, note)  # anchors of an earlier run may have begun the proof
+        return note.but(order=order, n_anchors=item.size, n_first=item.size)
 
     def _taken_in(self, table: Table, note: Known) -> Known:
         """Residuals of new scores; of all scores of a model when its factors are refitted."""
@@ -368,7 +365,7 @@ class Race(ProvingSampler):
                 unread[model] -= _UNPREDICTED * item.size
                 effects.add(model, table.scores(model, item) - _UNPREDICTED, begin)
             elif begin and end < _GROWTH * fitted_at[model]:
-                f = forecast.row(model)
+                f = self._predicted(forecast, model)
                 effects.add(model, table.scores(model, item) - f[item], begin)
                 unread[model] = f[note.order[end:]].sum()
             else:
@@ -376,12 +373,17 @@ class Race(ProvingSampler):
                 scores = table.scores(model, given)
                 read = np.isfinite(scores)
                 residual = np.full(end, np.nan)
-                residual[read] = forecast.refit(model, given[read], scores[read])
+                assert self.predictor is not None
+                residual[read] = forecast.refit(self.predictor, model, given[read], scores[read])
                 effects.add(model, residual[k:])
-                unread[model] = forecast.row(model)[note.order[end:]].sum()
+                unread[model] = self._predicted(forecast, model)[note.order[end:]].sum()
                 fitted_at[model] = end
         effects.settle(models, None if forecast is None else forecast.noise)
         return note.but(effects=effects, forecast=forecast, predicted_unread=unread, fitted_at=fitted_at)
+
+    def _predicted(self, forecast: Forecast, model: int) -> FloatArray:
+        assert self.predictor is not None
+        return forecast.row(self.predictor, model)
 
     def _posterior(self, table: Table, note: Known) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of every model's benchmark mean."""

@@ -25,8 +25,6 @@ Frozen = tuple[FloatArray, float, float]
 class Table:
     """Every cell that rounds asked for, in their order, and what came of it.
 
-    Cells that somebody else asked (``adopt``) stand among them with round -1, until a round comes to them.
-
     Attributes:
         model: of each cell, shape (k,).
         item: of each cell, same shape.
@@ -101,8 +99,7 @@ class Table:
     def rows_of(self, model: int) -> IntArray:
         """Rows of the cells that rounds asked of a model, in draw order."""
         row = self.row[model]
-        row = np.sort(row[(row >= 0) & (row < self.model.size)])
-        return np.asarray(row[self.round[row] >= 0])
+        return np.asarray(np.sort(row[(row >= 0) & (row < self.model.size)]))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

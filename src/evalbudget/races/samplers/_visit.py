@@ -79,7 +79,7 @@ class Visit(RacingSampler):
 
     name = "visit"
     takes_one = True
-    note_kinds = (Visits, Chances, Outlook, FactorModel)
+    note_kinds = (Visits, Chances, Outlook)
     _common = RacingOptions
 
     def __init__(
@@ -176,7 +176,7 @@ class Visit(RacingSampler):
         for model, item in by_model(table.model[table.last], table.item[table.last]):
             scores = table.scores(model, item)
             read = np.isfinite(scores)
-            outlooks[model] = outlooks[model].after(item[read], scores[read])
+            outlooks[model] = outlooks[model].after(self.predictor, item[read], scores[read])
             if self.half_width is not None and note.is_in[model]:
                 draws = draws_of(table, note, model)
                 estimate = benchmark_mean(draws, bounds=self.score_range, simultaneous=self._n_models)

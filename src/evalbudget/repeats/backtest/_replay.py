@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from evalbudget._asked import AskedSampler
 from evalbudget.design import Reading
 from evalbudget.errors import BudgetError
 from evalbudget.repeats.backtest._pool import Draws, Pool
@@ -16,7 +17,7 @@ from evalbudget.repeats.estimates import ItemReadings, mean_over_fixed_items
 from evalbudget.replay._contestant import Contestant
 from evalbudget.replay._money import Purse
 from evalbudget.replay._workers import Job
-from evalbudget.sampler import Allocation, Sampler
+from evalbudget.sampler import Allocation
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +135,9 @@ class ReplayStage:
         return replace(_outcome(pool, sampler, columns, seconds), usd=purse.spent)
 
 
-def _outcome(pool: Pool, sampler: Sampler, columns: list[np.ndarray[Any, Any]], seconds: float) -> Outcome:
+def _outcome(
+    pool: Pool, sampler: AskedSampler, columns: list[np.ndarray[Any, Any]], seconds: float
+) -> Outcome:
     k = len(pool.items)
     item, epoch, value, phase = columns
     phased = sampler.allocation is Allocation.PHASED

@@ -11,6 +11,7 @@ from typing import Unpack
 
 import numpy as np
 
+from evalbudget._asked import AskedSampler, Eligible
 from evalbudget.cells import Cells, Planned
 from evalbudget.design import Cell, Design, Request
 from evalbudget.errors import InvalidInputError, SamplerError
@@ -18,7 +19,7 @@ from evalbudget.repeats._rounds import Note, Readings, Round, Stop, Wait
 from evalbudget.repeats.samplers._asked import Asked, table_of
 from evalbudget.repeats.samplers._goal import Goal
 from evalbudget.repeats.samplers._queue import Queue
-from evalbudget.sampler import Allocation, Eligible, Option, Sampler, SamplerOptions
+from evalbudget.sampler import Allocation, Option, SamplerOptions
 from evalbudget.statistics._bounds import IntArray
 
 JudgeOf = Callable[[int, int], int]
@@ -27,7 +28,7 @@ JudgeOf = Callable[[int, int], int]
 ALL_CLOSED = "every item closed after repeated failures"
 
 
-class RepeatSampler(Sampler):
+class RepeatSampler(AskedSampler):
     """Asks items of one model again and again; an author writes :meth:`plan`.
 
     Rounds are handed out one reading at a time. A reading without a score is asked again at once, in its

@@ -213,7 +213,7 @@ class RaceSource(SampleSource):
         assert race is not None
         lane = race.lanes[arm.index]
         has_all = lane.tally.readings + lane.tally.failed >= len(arm.pool)
-        return not lane.flights and (has_all or race.purchase.stopped is not None)
+        return not lane.flights and (has_all or race.stopped)
 
     def _read(self, coordinator: Coordinator, sample: EvalSample) -> tuple[float | None, str | None]:
         name, key = self.group.score

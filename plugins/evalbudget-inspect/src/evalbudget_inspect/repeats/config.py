@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from evalbudget import Allocation, Design, Sampler
+from evalbudget import Allocation, Design
 from evalbudget.errors import BudgetError, InvalidInputError
-from evalbudget.repeats import DEFAULT_SAMPLER, DEFAULT_SAMPLER_OF_PANELS, Repeat, RepeatConfig
+from evalbudget.repeats import DEFAULT_SAMPLER_OF_PANELS, Repeat, RepeatConfig
 from evalbudget.repeats.samplers import JudgeOf, RepeatSampler
 from evalbudget_inspect.judges.panel import Panel
 
@@ -60,12 +60,6 @@ class Config(RepeatConfig):
                 "--estimators are of scores by one judge, and with judges that take turns scores differ by "
                 "judge too; drop one of the two"
             )
-        if self.allocation is not Allocation.FIXED and not isinstance(self._trial, RepeatSampler):
-            raise InvalidInputError(
-                f"sampler {self.sampler!r} repeats an item the more its scores vary, but with --judges they "
-                "also vary because the judges differ, and it cannot tell (it is no RepeatSampler, which can "
-                f"rotate judges). Use --sampler {DEFAULT_SAMPLER}, or {DEFAULT_SAMPLER_OF_PANELS}"
-            )
         if panel.calls_per_generation > 1 and self.repeat is Repeat.GENERATION:
             raise InvalidInputError(
                 f"the rotation {panel.rotation!r} has several judges score the same generation, and without "
@@ -97,7 +91,7 @@ class Config(RepeatConfig):
         budget: int | None = None,
         judge_of: JudgeOf | None = None,
         questions: Mapping[str, str] | None = None,
-    ) -> Sampler:
+    ) -> RepeatSampler:
         """A fresh sampler.
 
         Args:
@@ -108,14 +102,14 @@ class Config(RepeatConfig):
             questions: see RepeatConfig.
         """
         sampler = super().make_sampler(design, warmup=warmup, budget=budget, questions=questions)
-        if judge_of is not None and isinstance(sampler, RepeatSampler) and self.panel is not None:
+        if judge_of is not None and self.panel is not None:
             sampler.rotate(judge_of, rotation=self.panel.rotation)
         return sampler
 
     @property
     def corrects_judges(self) -> bool:
         """Whether the sampler is told who scores what, and takes the judges' deviations out."""
-        return self.panel is not None and isinstance(self._trial, RepeatSampler)
+        return self.panel is not None
 
     @classmethod
     def of(cls, *, rotating: Panel | None = None, **typed: Any) -> Self:

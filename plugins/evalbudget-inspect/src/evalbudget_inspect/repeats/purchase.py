@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from evalbudget import Budget, Cell, Design, Reading, Sampler
+from evalbudget import Budget, Cell, Design, Reading
 from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.repeats.estimates import Strata
-from evalbudget.repeats.samplers import JudgeOf, Sample
+from evalbudget.repeats.samplers import JudgeOf, RepeatSampler, Sample
 from evalbudget.run import LOST, RUN_AGAIN, UNANSWERED, Bill, Flight, Purchase
 from evalbudget_inspect.host.readings import ALL_ITEMS, PHASE, STRATUM, STRATUM_ITEMS
 from evalbudget_inspect.repeats.config import Config
@@ -24,7 +24,9 @@ _AT_ONCE = 20  # cells to start with, where the host says no number and has none
 _FREE = 20  # times as many readings in a row as there are items, and none cost anything
 
 
-def least_of(config: Config, sampler: Sampler, n_items: int, epochs: int, attempts: int) -> tuple[int, str]:
+def least_of(
+    config: Config, sampler: RepeatSampler, n_items: int, epochs: int, attempts: int
+) -> tuple[int, str]:
     """The smallest budget that such a run can start with, and why."""
     if config.draws:
         return attempts, f"a reading takes up to {attempts} attempts (--retry-on-error)"
@@ -160,9 +162,11 @@ class RepeatPurchase:
             self.purchase.stop("no budget given")
 
     @property
-    def sampler(self) -> Sampler:
+    def sampler(self) -> RepeatSampler:
         """That decides what is asked."""
-        return self.purchase.sampler
+        found = self.purchase.sampler
+        assert isinstance(found, RepeatSampler)
+        return found
 
     # what happens
 

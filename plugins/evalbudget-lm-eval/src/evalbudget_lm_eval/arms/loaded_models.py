@@ -27,6 +27,7 @@ from evalbudget_lm_eval.arms.places import Place, Places
 from evalbudget_lm_eval.arms.settings import with_setting
 from evalbudget_lm_eval.host.fingerprint import fingerprint_of
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
+from evalbudget_lm_eval.host.identity import is_api
 from evalbudget_lm_eval.host.unloaded import Unloaded
 from evalbudget_lm_eval.run.record import Kept, Record
 from evalbudget_lm_eval.run.resume import take_over_answers
@@ -351,9 +352,10 @@ class Stable:
             self._alive.remove(each)
             assert each.primed is not None
             each.primed.lm = None
+        takes_no_room = entrant.arm.is_live or is_api(loaded)
         model = weakref.ref(loaded)
         del loaded
-        if model() is None or entrant.arm.is_live:
+        if model() is None or takes_no_room:
             return
         gc.collect()  # models hold themselves in circles, and the next one needs the room
         torch = sys.modules.get("torch")

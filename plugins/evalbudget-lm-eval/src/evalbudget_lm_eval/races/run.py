@@ -215,6 +215,8 @@ class RaceRun:
         if arm.rounds is None:
             name = arm.entrant.arm.name
             seed = f"{self.race.config.seed} {name}"
+            path = self.stable.record.path
+            primed.seeds_of = f"{'' if path is None else path.name} {seed}"
             paid = None if self._money is None else self._money.paid[name]
             arm.rounds = Rounds(primed, arm.entrant.kept, arm, arm=name, seed=seed, paid=paid)
         primed.hides_bars = self._at_once > 1
@@ -307,7 +309,7 @@ class _Arm:
     def pays(self, calls: int) -> bool:
         if self.money is not None:
             return True  # the bill has them
-        if calls > self.race.purchase.ledger.free:
+        if calls > self.race.free:
             return False
         self.race.pay(self.number, calls)
         return True
@@ -315,7 +317,7 @@ class _Arm:
     @_in_turn
     def gives_up(self, cells: Sequence[Asked], calls: int) -> Sequence[Asked]:
         left = list(cells)
-        while left and calls > self.race.purchase.ledger.free:
+        while left and calls > self.race.free:
             self.race.abandoned(self.number, self._key(left.pop()))
         self.race.pay(self.number, calls)
         return left
