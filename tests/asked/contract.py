@@ -8,7 +8,7 @@ import pickle
 import random
 from copy import deepcopy
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 from tests.asked.playing import play
@@ -19,63 +19,25 @@ from evalbudget.errors import InvalidInputError, JournalError, SamplerError
 from evalbudget.journal import Event, Journal, resume
 from evalbudget.repeats.samplers import RepeatSampler
 from evalbudget.sampler import Allocation
-from evalbudget.testing._contract import _same
-from evalbudget.testing._play import Score, fails, gaussian, in_other_worlds
+from evalbudget.testing._contract import MadeUpScores, _same
+from evalbudget.testing._play import Score, gaussian, in_other_worlds
 
 _MOST_TRIES = 24
 """Of an item that always fails, whatever the others do."""
 
 
-class AskedContract:
-    """What it must do; inherit in a class named ``Test...`` and write :meth:`make`.
-
-    Attributes:
-        n_items: of the design.
-        n_models: of the design.
-        n_raters: of the design.
-        n_requests: of one run; enough to get past the warm-up.
-        asks_everything: every model, item and rater is asked until it is read, or closed after failures.
-        repeats: a model, item and rater that was read may be asked and adopted again.
-        score_range: smallest and largest score it takes, others are refused; None for any finite score.
-    """
-
-    n_items: ClassVar[int] = 6
-    n_models: ClassVar[int] = 1
-    n_raters: ClassVar[int] = 1
-    n_requests: ClassVar[int] = 90
-    asks_everything: ClassVar[bool] = True
-    repeats: ClassVar[bool] = True
-    score_range: ClassVar[tuple[float, float] | None] = None
+class AskedContract(MadeUpScores):
+    """What it must do; inherit in a class named ``Test...`` and write :meth:`make`."""
 
     def make(self, design: Design, seed: int) -> AskedSampler:
         """A fresh sampler; the same for the same arguments."""
         raise NotImplementedError("write make(self, design, seed) in your test class")
-
-    def design(self, n_items: int | None = None) -> Design:
-        """The design to test with; override for categories or particular names."""
-        return Design(
-            items=tuple(f"item {i}" for i in range(n_items or self.n_items)),
-            models=tuple(f"model {i}" for i in range(self.n_models)),
-            raters=tuple(f"rater {i}" for i in range(self.n_raters)),
-        )
 
     def fresh(self, *, played: int = 0, seed: int = 0) -> AskedSampler:
         """A sampler that has played ``played`` requests."""
         sampler = self.make(self.design(), seed)
         self.play(sampler, played)
         return sampler
-
-    def score(self, cell: Cell) -> float:
-        """A score that the sampler takes, different from cell to cell."""
-        score = gaussian(cell)
-        if self.score_range is None:
-            return score
-        low, high = self.score_range
-        return low + (high - low) / (1.0 + math.exp(-4.0 * score))
-
-    def score_or_failure(self, cell: Cell) -> float | None:
-        """As :meth:`score`, but some cells fail, those of item 1 more often."""
-        return None if fails(cell) else self.score(cell)
 
     def play(
         self, sampler: AskedSampler, n_requests: int, *, score: Score | None = None, **options: Any
@@ -354,12 +316,6 @@ class AskedContract:
 
     # costs
 
-    def cost(self, cell: Cell) -> float:
-        """A cost over several decades, different from cell to cell; now and then nothing."""
-        luck = random.Random(f"costs {cell}")
-        item = luck.gauss(float(cell.item % 4) + 2.0 * cell.model, 0.5)
-        return 0.0 if luck.random() < 0.1 else math.exp(item)
-
     def weighing(self, *, seed: int = 0) -> AskedSampler:
         """A fresh sampler that was told that costs matter."""
         sampler = self.fresh(seed=seed)
@@ -463,10 +419,6 @@ class AskedContract:
         for number in range(2 * self.n_items):
             if number % 3 == 0:
                 cell = Cell(item=number % self.n_items, epoch=100 + number)
-                if not self.repeats and any(
-                    e.request.cell._replace(epoch=cell.epoch) == cell for e in journal
-                ):
-                    continue
                 request = original.adopt(cell)
                 journal.ask(request, adopted=True)
             else:

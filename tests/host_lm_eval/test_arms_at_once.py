@@ -406,10 +406,10 @@ def test_arms_at_once_share_judges_and_their_bill(tmp_path: Path, monkeypatch: p
             options: dict[str, Any] = {"sampler": "uniform", "score": "judged", "score_range": "1..5"}
             options |= {"budget": "$20", "prices": "prices.yaml", "gen_kwargs": {"max_gen_toks": 20}}
             tasks = TaskManager(include_path=str(tmp_path / "judged"), include_defaults=False)
-            options |= {"task_manager": tasks, "apply_chat_template": True, "journal": f"j{at_once}"}
+            options |= {"task_manager": tasks, "apply_chat_template": True, "journal": f"{at_once}/j"}
             with arms_at_once(at_once):
                 result = race(arms, "essays", **options)
-            _, costs = spent_on(tmp_path / f"j{at_once}.bill.jsonl")
+            _, costs = spent_on(tmp_path / f"{at_once}/j.bill.jsonl")
             assert sum(costs.values()) == pytest.approx(server.bill)
             assert server.calls() == 3 * 12 * (1 + len(judges))
             found.append(result)

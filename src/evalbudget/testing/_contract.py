@@ -24,8 +24,8 @@ _MOST_TRIES = 24
 """Of an item that always fails, whatever the others do."""
 
 
-class SamplerContract:
-    """What every sampler must do; inherit in a class named ``Test...`` and write :meth:`make`.
+class MadeUpScores:
+    """A design, and what becomes of its cells.
 
     Attributes:
         n_items: of the design.
@@ -43,10 +43,6 @@ class SamplerContract:
     asks_everything: ClassVar[bool] = True
     score_range: ClassVar[tuple[float, float] | None] = None
 
-    def make(self, design: Design, seed: int) -> Sampler:
-        """A fresh sampler; the same for the same arguments."""
-        raise NotImplementedError("write make(self, design, seed) in your test class")
-
     def design(self, n_items: int | None = None) -> Design:
         """The design to test with; override for categories or particular names."""
         return Design(
@@ -54,10 +50,6 @@ class SamplerContract:
             models=tuple(f"model {i}" for i in range(self.n_models)),
             raters=tuple(f"rater {i}" for i in range(self.n_raters)),
         )
-
-    def fresh(self, *, seed: int = 0) -> Sampler:
-        """A sampler that was asked nothing."""
-        return self.make(self.design(), seed)
 
     def score(self, cell: Cell) -> float:
         """A score that the sampler takes, different from cell to cell."""
@@ -70,6 +62,27 @@ class SamplerContract:
     def score_or_failure(self, cell: Cell) -> float | None:
         """As :meth:`score`, but some cells fail, those of item 1 more often."""
         return None if fails(cell) else self.score(cell)
+
+    def cost(self, cell: Cell) -> float:
+        """A cost over several decades, different from cell to cell; now and then nothing."""
+        luck = random.Random(f"costs {cell}")
+        item = luck.gauss(float(cell.item % 4) + 2.0 * cell.model, 0.5)
+        return 0.0 if luck.random() < 0.1 else math.exp(item)
+
+
+class SamplerContract(MadeUpScores):
+    """What every sampler must do; inherit in a class named ``Test...`` and write :meth:`make`.
+
+    Set ``n_items``, ``n_models``, ``n_requests``, ``asks_everything`` and ``score_range`` to what it is for.
+    """
+
+    def make(self, design: Design, seed: int) -> Sampler:
+        """A fresh sampler; the same for the same arguments."""
+        raise NotImplementedError("write make(self, design, seed) in your test class")
+
+    def fresh(self, *, seed: int = 0) -> Sampler:
+        """A sampler that was asked nothing."""
+        return self.make(self.design(), seed)
 
     def play(self, sampler: Sampler, *, score: Score | None = None, **options: Any) -> Played:
         """As :func:`~evalbudget.testing.play`, with scores that the sampler takes."""
@@ -240,12 +253,6 @@ class SamplerContract:
             assert [(r.cell, r.phase) for r in first] == [(r.cell, r.phase) for r in second]
 
     # costs
-
-    def cost(self, cell: Cell) -> float:
-        """A cost over several decades, different from cell to cell; now and then nothing."""
-        luck = random.Random(f"costs {cell}")
-        item = luck.gauss(float(cell.item % 4) + 2.0 * cell.model, 0.5)
-        return 0.0 if luck.random() < 0.1 else math.exp(item)
 
     def weighing(self) -> Sampler:
         """A fresh sampler that was told that costs matter."""
