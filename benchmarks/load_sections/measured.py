@@ -14,6 +14,7 @@ import resource
 import sys
 import tempfile
 from array import array
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter, process_time
@@ -22,9 +23,11 @@ from typing import Any
 import numpy as np
 
 from evalbudget import Budget, Design, Sampler
+from evalbudget._asked import AskedSampler
 from evalbudget.book import Book, drive
 from evalbudget.design import Reading, Request
 from evalbudget.hooks import plugins
+from evalbudget.races import RaceConfig, RacePurchase
 from evalbudget.sampler import Kind
 from evalbudget.store import Address
 
@@ -67,37 +70,48 @@ def book(readings: int, at_once: int) -> dict[str, float]:
         return told(seconds, perf_counter() - begun)
 
 
-def decisions(sampler: Sampler, calls: int, score: Callable[[Request], float]) -> dict[str, float]:
+def decisions(sampler: AskedSampler, calls: int, score: Callable[[Request], float]) -> dict[str, float]:
     """One score after the other, as a host asks for them when an answer comes in."""
     seconds = array("d")
     begun = perf_counter()
-    book = Book(sampler, Budget(calls))
-    came: list[Reading] = []
-    while not book.finished or came:
+    for _ in range(calls):
         start = perf_counter()
-        requests = book.trade(came, 1)
-        seconds.append(perf_counter() - start)
-        came = [Reading(request, score(request)) for request in requests]
+        asked = sampler.ask()
+        spent = perf_counter() - start
+        if not asked:
+            break
+        reading = Reading(asked[0], score(asked[0]))
+        start = perf_counter()
+        sampler.tell((reading,))
+        seconds.append(spent + perf_counter() - start)
     return told(seconds, perf_counter() - begun)
 
 
 def items(sampler: str, items: int, beyond: int) -> dict[str, float]:
     """A run over so many items, as far past its first readings as ``beyond`` says; five levels of scores."""
     one = made(sampler, Kind.REPEATS, Design.of_items(items))
+    assert isinstance(one, AskedSampler)
     draws = random.Random(2)
     first = items * max(1, one.fixed_repeats)
     return decisions(one, first + beyond, lambda _: float(draws.randrange(5)))
 
 
 def race(sampler: str, models: int, items: int, evaluations: int) -> dict[str, float]:
-    """A race of models whose chances of being right lie evenly between .3 and .7."""
-    design = Design(tuple(map(str, range(items))), tuple(f"model {m}" for m in range(models)))
-    draws = random.Random(2)
-
-    def score(request: Request) -> float:
-        return float(draws.random() < 0.3 + 0.4 * request.cell.model / models)
-
-    return decisions(made(sampler, Kind.MODELS, design), evaluations, score)
+    """Models whose chances of being right lie evenly between .3 and .7; ten cells of each at once."""
+    names, documents = [f"model {m}" for m in range(models)], list(map(str, range(items)))
+    config = RaceConfig.of(budget=evaluations, sampler=sampler, seed=1)
+    draws, seconds = random.Random(2), array("d")
+    begun = perf_counter()
+    bought = RacePurchase(config, names, documents, widths=[10] * models)
+    flying = deque(bought.wanted())
+    while flying:
+        asked = flying.popleft()
+        value = float(draws.random() < 0.3 + 0.4 * asked.arm / models)
+        start = perf_counter()
+        bought.completed(asked.arm, asked.key, value)
+        flying += bought.wanted()
+        seconds.append(perf_counter() - start)
+    return told(seconds, perf_counter() - begun)
 
 
 def concurrent(sampler: str, at_once: int, items: int, readings: int, latency: float) -> dict[str, float]:

@@ -100,7 +100,7 @@ def items(quick: bool) -> Found:
 
 def race(quick: bool) -> Found:
     """Models and items in one race."""
-    models, n, evaluations = (10, 100, 300) if quick else (500, 12_000, 500_000)
+    models, n, evaluations = (10, 100, 300) if quick else (500, 12_000, 100_000)
     rows = {
         name: measure("race", sampler=name, models=models, items=n, evaluations=evaluations)
         for name in ("race", "paired-eprocess", "lucb")[: 1 if quick else None]
