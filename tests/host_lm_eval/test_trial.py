@@ -44,6 +44,14 @@ def lost(references, predictions, **more):
 def seldom(references, predictions, **more):
     return 1.0 if int(references[0]) % 4 == 2 else None
 
+def strict(references, predictions, **more):
+    if not predictions[0].startswith("ANS:"):
+        raise ValueError("no ANS")
+    return float(predictions[0][4:] == references[0])
+
+def lenient(references, predictions, **more):
+    return strict(references, predictions) if predictions[0].startswith("ANS:") else float("nan")
+
 def told(doc, results):
     right = float(results[0].strip() == str(doc["number"]))
     return {"right": right, "length": len(results[0])}
@@ -136,14 +144,47 @@ def test_where_a_trial_tells_nothing_the_first_answers_do(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("function", ["broken", "word", "lost"])
-def test_what_no_score_can_be_made_of_costs_one_answer(tmp_path: Path, function: str) -> None:
+def test_what_no_score_can_be_made_of_costs_one_answer_each_time(tmp_path: Path, function: str) -> None:
     folder, lm = written(tmp_path, function), CoinModel()
+    for times in (1, 2):
+        with pytest.raises(InvalidInputError, match="its own target"), budgeted(budget=60):
+            simple_evaluate(folder, lm, "rated")
+        assert len(lm.calls) == times
+
+
+class Formal(CoinModel):
+    """Says its answers in a form that targets do not have, but for the first."""
+
+    def __init__(self, first: str = "ANS:3") -> None:
+        super().__init__()
+        self.first = first
+
+    def _answer(self, prompt: str, kwargs: dict[str, Any]) -> str:
+        said = super()._answer(prompt, kwargs)
+        return self.first if len(self.calls) == 1 else f"ANS:{said}"
+
+
+@pytest.mark.parametrize("function", ["strict", "lenient"])
+def test_one_answer_that_has_no_score_is_not_the_task(tmp_path: Path, function: str) -> None:
+    folder, lm = written(tmp_path, function), Formal(first="odd")
     with pytest.raises(InvalidInputError, match="its own target"), budgeted(budget=60):
         simple_evaluate(folder, lm, "rated")
     assert len(lm.calls) == 1
-    with pytest.raises(ValueError, match=r"its own target|never"), budgeted(budget=60):
-        simple_evaluate(folder, lm, "rated")
-    assert len(lm.calls) == 1 + (function != "broken")  # whose answer waits for a task that can score it
+    with budgeted(budget=60):
+        block = simple_evaluate(folder, lm, "rated")["evalbudget"]
+    assert len(lm.calls) == block["spent"] == 60
+    assert block["readings"] == 59
+
+
+def test_a_task_that_has_no_score_is_refused_again_though_another_has(tmp_path: Path) -> None:
+    (tmp_path / "tasks").mkdir()
+    folder, lm = written(tmp_path / "tasks", "strict"), Formal()
+    text = (folder / "rated.yaml").read_text()
+    (folder / "worse.yaml").write_text(text.replace("task: rated", "task: worse").replace("strict", "lost"))
+    for times in (2, 3):
+        with pytest.raises(InvalidInputError, match=r"'worse'.*its own target"), budgeted(budget=60):
+            simple_evaluate(folder, lm, "rated", "worse")
+        assert len(lm.calls) == times
 
 
 def test_a_task_with_few_scores_is_not_one_without(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from evalbudget import Allocation
+from evalbudget.cells import CAME
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.repeats import Repeat, Summary
 from evalbudget.secrets import said_by
@@ -235,8 +236,7 @@ class _Run:
         error: BaseException | None = None
         took_over = False
         try:
-            if not before:
-                self._doubted = self._doubtful_tasks()
+            self._doubted = self._doubtful_tasks()
             self._take_over()
             took_over = True
             self._continues = book.readings > 0
@@ -308,7 +308,9 @@ class _Run:
         book.fit()  # a judge that is asked again is paid again, which the budget may not allow after a kill
         if self._answers is not None:
             self._answers.scorable(book.held)
-        self.rounds.finish(book.untold)
+        said = [asked for asked in book.untold if asked in book.kept.said]
+        # by itself one that cannot be scored may be the odd one
+        self.rounds.finish(book.untold, gives_up=len(said) == 1 and said[0].task in self._doubted)
         book.count_cut_off()
 
     def _score_again(self) -> int:
@@ -366,7 +368,9 @@ class _Run:
 
     def _doubtful_tasks(self) -> set[str]:
         scores, primed = self.book.scores, self.book.primed
-        unasked = scores.keys() - self._judged  # a trial would ask judges
+        cells = self.book.book.cells()
+        read = {self.book.documents[item][0] for item in cells.item[cells.state == CAME].tolist()}
+        unasked = scores.keys() - self._judged - read  # a trial would ask judges
         own = [name for name in unasked if not judged_at_random(primed.task(name))]
         return {name for name in own if not scores_targets(primed, name, scores[name])}
 
@@ -429,9 +433,9 @@ class _Run:
         if first and not self._trying:
             self._check_range(answers)
         self.book.tell(answers)
-        if first:
+        if first or self._trying:
             self._check_scores(answers)
-            self._checked = not self._trying
+            self._checked |= not self._trying
         self._give_up_suspects()
 
     def failed(self, asked: Asked, error: Exception, *, paid: bool) -> None:

@@ -138,15 +138,19 @@ class Rounds:
         """Documents that could not be answered when they were asked last."""
         return frozenset(self._doubtful)
 
-    def finish(self, cells: Sequence[Asked]) -> list[Asked]:
+    def finish(self, cells: Sequence[Asked], *, gives_up: bool = False) -> list[Asked]:
         """Score what the model said to these in a round that broke off, in this run or an earlier one.
+
+        Args:
+            cells: which.
+            gives_up: what cannot be scored has failed, also where nothing was scored yet.
 
         Returns:
             The others, which it has yet to be asked.
         """
         said = self._said_to(cells)
         self._score(said)
-        self._fail_unscored()
+        self._fail_unscored(gives_up=gives_up)
         return [asked for asked in cells if asked not in said or asked in self._kept.said]
 
     def _said_to(self, cells: Sequence[Asked]) -> dict[Asked, Said]:
@@ -171,9 +175,9 @@ class Rounds:
         else:
             self._take_in(answers)
 
-    def _fail_unscored(self) -> None:
+    def _fail_unscored(self, *, gives_up: bool) -> None:
         unscored, self._unscored = self._unscored, {}
-        if unscored and not self._arm and all(one.samples is None for one in self._kept.bought):
+        if unscored and not (self._arm or gives_up) and all(one.samples is None for one in self._kept.bought):
             raise next(iter(unscored.values()))  # it is the task; once it is mended, they are scored
         for asked, error in unscored.items():
             self._fail(asked, error, paid=True)
