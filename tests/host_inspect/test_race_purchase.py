@@ -201,3 +201,19 @@ def test_in_money_a_cell_begins_where_the_dearest_so_far_fits_beside_those_under
     for arm, key in others[:6]:
         race.abandoned(arm, key)
     assert len(race.wanted()) == 2  # 20 spent; 4 x 20 fit
+
+
+@pytest.mark.parametrize("in_money", [False, True])
+def test_nobody_runs_again_what_was_cut_off_of_an_arm_that_is_absent(in_money: bool) -> None:
+    config = RaceConfig.of(budget="100tok" if in_money else 60, sampler="uniform")
+    bill = Bill(Budget(100.0, Unit.TOKENS), Tariff(Unit.TOKENS)) if in_money else None
+    cost_of = None if bill is None else bill.of_sample
+    race = RacePurchase(config, ARMS, ITEMS, widths=[3, 3, 3], cost_of=cost_of, bill=bill)
+    race.lanes[0].absent = True
+    race.replay({0: [KnownCell((ITEMS[0], 1), None, 1, again=True)]})
+    assert race.evaluations == 1
+    assert not race.lanes[0].flights
+    for arm in (1, 2):
+        race.leave(arm, "gone")
+    assert race.wanted() == []
+    assert race.finished

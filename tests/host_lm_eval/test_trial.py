@@ -260,3 +260,21 @@ def test_a_trial_leaves_nothing_behind(tmp_path: Path) -> None:
 def test_metrics_of_the_host_need_no_trial(tmp_path: Path) -> None:
     with PrimedTasks(CoinModel(), load(write_task(tmp_path), "numbers")) as primed:
         assert not names_its_own(primed.task("numbers"))
+
+
+def test_a_dry_run_refuses_what_it_can_tell_without_the_tasks_code(tmp_path: Path) -> None:
+    lm, folder = CoinModel(), written(tmp_path, "broken")
+    text = (folder / "rated.yaml").read_text()
+    (folder / "rated.yaml").write_text(text.replace("aggregation: mean", "aggregation: median"))
+    with pytest.raises(InvalidInputError, match="broken: median"), budgeted(budget=60, dry_run=True):
+        simple_evaluate(folder, lm, "rated")
+    assert not lm.calls
+
+
+def test_a_dry_run_says_which_name_it_could_not_look_up(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = written(tmp_path, "told")
+    with pytest.raises(Foreseen), budgeted(budget=60, dry_run=True, score="lenght"):
+        simple_evaluate(folder, CoinModel(), "rated")
+    assert "gives a score lenght is for its own code to say" in caplog.text

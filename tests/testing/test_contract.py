@@ -110,20 +110,7 @@ class TestUntil(AskedContract):
 REPEATS = [name for name, cls in plugins().samplers.items() if issubclass(cls, RepeatSampler)]
 
 
-class TestEveryRegisteredInABook(SamplerContract):
-    """The same, with rounds."""
-
-    n_requests = 200
-
-    @pytest.fixture(autouse=True, params=REPEATS)
-    def _use(self, request: pytest.FixtureRequest) -> None:
-        self._make: Any = plugins().sampler(request.param)
-
-    def make(self, design: Design, seed: int) -> Sampler:
-        return self._make(design, seed=seed)
-
-
-class TestEveryRegistered(AskedContract):
+class Registered:
     """With its defaults, whoever brought it."""
 
     n_requests = 200
@@ -134,3 +121,11 @@ class TestEveryRegistered(AskedContract):
 
     def make(self, design: Design, seed: int) -> Sampler:
         return self._make(design, seed=seed)
+
+
+class TestEveryRegistered(Registered, AskedContract):
+    pass
+
+
+class TestEveryRegisteredInABook(Registered, SamplerContract):
+    pass

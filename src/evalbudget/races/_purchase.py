@@ -190,7 +190,10 @@ class RacePurchase:
         ]
         if self._cost_of is not None:  # call by call the bill decides what runs again
             for arm, cell in cells:
-                self._take_over(arm, cell)
+                if cell.again and self.lanes[arm].absent:  # which nobody runs again
+                    self.pay(arm, cell.attempts)
+                else:
+                    self._take_over(arm, cell)
             return set()
         unread = unread or {}
         gone = {
@@ -395,8 +398,11 @@ class RacePurchase:
 
     def _as_money_allows(self) -> list[Asked]:
         asked: list[Asked] = []
-        while self._affords and (due := self._all_due[:1]) and self.lanes[due[0].cell.model].room:
-            asked.append(self._handed(self._due[due[0].cell.model].popleft()))
+        while self._affords:
+            first = min((own[0] for own in self._due if own), key=_number, default=None)
+            if first is None or not self.lanes[first.cell.model].room:
+                break
+            asked.append(self._handed(self._due[first.cell.model].popleft()))
         if any(self._due) and not any(lane.flights for lane in self.lanes):
             self._stop()
         return asked

@@ -24,6 +24,20 @@ _MOST_TRIES = 24
 """Of an item that always fails, whatever the others do."""
 
 
+SCORES = [
+    pytest.param(lambda c: 0.0, id="all-zero"),
+    pytest.param(lambda c: 0.7, id="all-equal"),
+    pytest.param(lambda c: float(c.item % 2), id="ties-everywhere"),
+    pytest.param(lambda c: float(c.epoch % 2), id="same-variance-everywhere"),
+    pytest.param(lambda c: float(c.item == 0 and c.epoch % 5 == 4), id="late-surprise"),
+    pytest.param(lambda c: 1e29 * gaussian(c), id="huge"),
+    pytest.param(lambda c: -1e29 * gaussian(c) if c.item else 1e-300, id="huge-and-tiny"),
+    pytest.param(lambda c: 1e-300 * gaussian(c), id="tiny"),
+    pytest.param(lambda c: -5.0 - gaussian(c), id="negative"),
+]
+"""Of any scale and shape."""
+
+
 class MadeUpScores:
     """A design, and what becomes of its cells.
 
@@ -192,17 +206,7 @@ class SamplerContract(MadeUpScores):
 
     @pytest.mark.parametrize(
         "score",
-        [
-            pytest.param(lambda c: 0.0, id="all-zero"),
-            pytest.param(lambda c: 0.7, id="all-equal"),
-            pytest.param(lambda c: float(c.item % 2), id="ties-everywhere"),
-            pytest.param(lambda c: float(c.epoch % 2), id="same-variance-everywhere"),
-            pytest.param(lambda c: float(c.item == 0 and c.epoch % 5 == 4), id="late-surprise"),
-            pytest.param(lambda c: 1e29 * gaussian(c), id="huge"),
-            pytest.param(lambda c: -1e29 * gaussian(c) if c.item else 1e-300, id="huge-and-tiny"),
-            pytest.param(lambda c: 1e-300 * gaussian(c), id="tiny"),
-            pytest.param(lambda c: -5.0 - gaussian(c), id="negative"),
-        ],
+        SCORES,
     )
     def test_any_finite_scores_are_taken(self, score: Score) -> None:
         low, high = self.score_range or (-math.inf, math.inf)

@@ -95,7 +95,9 @@ def run_budgeted(
                 "differ by judge too; drop it"
             )
     with PrimedTasks(lm, tasks, **host) as primed:
-        if not config.dry_run:  # which runs no code of a task's
+        if config.dry_run:  # which runs no code of a task's
+            _check_untried({name: task for name, task in found.items() if name not in scores}, config.score)
+        else:
             scores = {name: scores.get(name) or score_in_trial(primed, name, config.score) for name in found}
         for name, key in scores.items():
             if applies_to_some(found[name], metric := key.partition(",")[0]):
@@ -152,6 +154,25 @@ def run_budgeted(
             book.record.close()
             raise
         return started.until_done()
+
+
+def _check_untried(tasks: Mapping[str, Any], wanted: str | None) -> None:
+    """Of tasks whose own code names their scores: what can be refused without running it.
+
+    Raises:
+        UnknownNameError: a task has no such filter.
+        InvalidInputError: none of its metrics, or not this one, is averaged.
+    """
+    for name, task in tasks.items():
+        if wanted is None or wanted.partition(",")[0].strip() in task.aggregation():
+            driving_score(name, task, wanted)
+        else:
+            log.warning(
+                "evalbudget: whether task %s gives a score %s is for its own code to say, which a dry run "
+                "does not run; the run itself finds out before it asks anything",
+                name,
+                wanted,
+            )
 
 
 def foresee(config: Config, lm: Any, tasks: Mapping[Any, Any], **host: Any) -> None:
