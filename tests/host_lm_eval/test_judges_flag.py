@@ -216,7 +216,7 @@ def test_a_broken_run_pays_no_judge_twice_and_asks_no_answer_anew(
 
 
 def test_another_run_buys_other_judgements_and_the_same_elsewhere_the_same(
-    server: Server, file: str, tmp_path: Path
+    server: Server, file: str, tmp_path: Path, own_tasks_only: None
 ) -> None:
     tasks, out = plain(tmp_path / "tasks"), tmp_path / "out"
     evaluate(tasks, server.chat_args("writer"), "numbers", output=out)
