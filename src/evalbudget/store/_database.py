@@ -15,7 +15,7 @@ from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, Executable, Row, create_engine, event, insert, text
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
-from sqlalchemy.pool import NullPool, StaticPool
+from sqlalchemy.pool import NullPool
 
 from evalbudget.errors import InvalidInputError, StoreDownError, reason
 from evalbudget.secrets import mode_in, without_known
@@ -27,7 +27,6 @@ _MEMORY = Path(":memory:")
 _PATIENCE = 30.0
 """Seconds to wait for another process to finish writing; writes take milliseconds."""
 
-_WRITES = "evalbudget_writes"
 # a machine that is gone, or a process that hangs, must not keep the others out
 _TIMEOUTS = {"connect_timeout": 10, "keepalives_idle": 20, "tcp_user_timeout": 30_000}
 _REFUSALS = ("does not exist", "authentication failed", "pg_hba.conf", "no password")
@@ -71,6 +70,7 @@ class Database:
         self._engine = engine
         self._lock = threading.RLock()
         self._connection: Connection | None = None
+        self._file: sqlite3.Connection | None = None  # the same, as the driver has it; None for a server
         self._gone_since: float | None = None
         self._is_quick = False  # the connection, for a file that is written often
 
@@ -116,10 +116,8 @@ class Database:
             meta: what is known of it from the beginning.
             clock: seconds since 1970.
         """
-        engine = create_engine("sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False})
-        event.listen(engine, "connect", _set_up)
-        event.listen(engine, "begin", _begin)
-        db = cls(Address(path=_MEMORY), layout, engine, clock)
+        address = Address(path=_MEMORY)
+        db = cls(address, layout, _kept_engine(address), clock)
         with db.write() as connection:
             db._fill(connection, meta)
         return db
@@ -239,14 +237,15 @@ class Database:
         """Let the database go."""
         with self._lock:
             self._drop()
-            self._engine.dispose()
+            if self._connection is not None:
+                self._connection.close()
 
     # bookkeeping
 
     @contextmanager
     def _transaction(self, *, writes: bool, enters: bool = True, waits: bool = True) -> Iterator[Connection]:
         with self._lock, self._our_errors():
-            if self._connection is not None and self._connection.in_transaction():
+            if self._connection is not None and self._is_within:
                 yield self._connection  # to somebody who is in the middle
                 return
             connection = self._begun(writes=writes, enters=enters, waits=waits)
@@ -255,12 +254,26 @@ class Database:
             except BaseException:
                 if not connection.invalidated:
                     connection.rollback()
+                    self._end("ROLLBACK")
                 raise
             try:
                 connection.commit()
+                self._end("COMMIT")
             except BaseException:
                 self._drop()  # what is left of the transaction would keep others out
                 raise
+
+    @property
+    def _is_within(self) -> bool:
+        """Whether a transaction has begun."""
+        if self._file is not None:
+            return self._file.in_transaction
+        return self._connection is not None and self._connection.in_transaction()
+
+    def _end(self, how: str) -> None:
+        """Of a file, end what SQLAlchemy knows nothing of."""
+        if self._file is not None and self._file.in_transaction:
+            _carry_out(self._file, how)
 
     def _begun(self, *, writes: bool, enters: bool, waits: bool = True) -> Connection:
         """A transaction; waits for a database that cannot be reached, since nothing was begun."""
@@ -281,23 +294,22 @@ class Database:
     def _begin_once(self, *, writes: bool, enters: bool, waits: bool) -> Connection:
         if self._connection is None:
             self._connection = self._engine.connect()
+            driver = self._connection.connection.driver_connection
+            self._file = driver if isinstance(driver, sqlite3.Connection) else None
             self.connections += 1
-        if writes and self.layout.is_busy and self.address.url is None and not self._is_quick:
-            for pragma in ("journal_mode = WAL", "synchronous = NORMAL"):
-                self._outside(pragma)
+        if writes and self.layout.is_busy and self._file is not None and not self._is_quick:
+            for pragma in ("journal_mode = WAL", "synchronous = NORMAL"):  # not within a transaction
+                _carry_out(self._file, f"PRAGMA {pragma}")
             self._is_quick = True
-        # a snapshot needs no lock, and on PostgreSQL all its queries must be of one moment
-        level = {} if self.address.url is None else {"isolation_level": _LEVEL[writes]}
-        connection = self._connection.execution_options(**{_WRITES: writes}, **level)
+        if self._file is not None:  # where a snapshot needs no lock
+            _carry_out(self._file, "BEGIN IMMEDIATE" if writes else "BEGIN")
+            return self._connection
+        # all queries of a snapshot must be of one moment
+        connection = self._connection.execution_options(isolation_level=_LEVEL[writes])
         connection.begin()
-        if self.address.url is not None and enters:
+        if enters:
             self._enter(connection, alone=writes and waits)
         return connection
-
-    def _outside(self, pragma: str) -> None:
-        """Set what cannot be set within a transaction."""
-        assert self._connection is not None
-        _carry_out(self._connection, f"PRAGMA {pragma}")
 
     def _is_patience_over(self, ex: DBAPIError) -> bool:
         now = time.monotonic()
@@ -312,10 +324,11 @@ class Database:
     def _drop(self) -> None:
         if self._connection is not None and self.address.path == _MEMORY:  # it is the database
             self._connection.rollback()
+            self._end("ROLLBACK")
         elif self._connection is not None:
             self._connection.invalidate()
             self._connection.close()
-            self._connection, self._is_quick = None, False
+            self._connection, self._file, self._is_quick = None, None, False
 
     def _enter(self, connection: Connection, *, alone: bool) -> None:
         """Take the store's schema for this transaction; where alone, wait until nobody else writes."""
@@ -459,7 +472,6 @@ def _kept_engine(address: Address) -> Engine:
         connect_args={"timeout": _PATIENCE, "check_same_thread": False, "cached_statements": 64},
     )
     event.listen(engine, "connect", _set_up)
-    event.listen(engine, "begin", _begin)
     return engine
 
 
@@ -471,16 +483,10 @@ def _set_up(connection: sqlite3.Connection, _: object) -> None:
         connection.execute(f"PRAGMA {pragma}")
 
 
-def _begin(connection: Connection) -> None:
-    immediate = connection.get_execution_options().get(_WRITES, False)
-    _carry_out(connection, "BEGIN IMMEDIATE" if immediate else "BEGIN")
-
-
-def _carry_out(connection: Connection, command: str) -> None:
+def _carry_out(file: sqlite3.Connection, command: str) -> None:
     """Past SQLAlchemy, which would begin a transaction first, or take several times as long."""
-    driver: Any = connection.connection.driver_connection
     try:
-        driver.execute(command)
+        file.execute(command)
     except sqlite3.Error as ex:
         raise OperationalError(command, None, ex) from ex
 

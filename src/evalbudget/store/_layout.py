@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 
-from sqlalchemy import Connection, MetaData, text
+from sqlalchemy import Connection, Dialect, MetaData, text
+from sqlalchemy.dialects import registry
+from sqlalchemy.schema import CreateIndex, CreateTable
 
 from evalbudget.errors import StoreError
 
@@ -42,8 +45,9 @@ class Layout:
     def make(self, connection: Connection) -> None:
         """All tables of a new store, and their triggers."""
         dialect = connection.dialect.name
-        tables = [each for each in self.tables.sorted_tables if each.info.get(ONLY_ON, dialect) == dialect]
-        self.tables.create_all(connection, tables=tables, checkfirst=False)
+        names, statements = _tables_of(self.tables, dialect)
+        for statement in statements:
+            connection.exec_driver_sql(statement)
         if dialect == "postgresql":
             connection.execute(
                 text(
@@ -51,9 +55,20 @@ class Layout:
                     "$$ BEGIN RAISE EXCEPTION '% of a store are only ever added', TG_TABLE_NAME; END $$"
                 )
             )
-        _protect(connection, [each.name for each in tables if each.name in self.grows_only])
+        _protect(connection, [name for name in names if name in self.grows_only])
         for statement in self.also.get(dialect, ()):
             connection.exec_driver_sql(statement)
+
+
+@cache  # a process may make a store in memory for each of many races
+def _tables_of(tables: MetaData, dialect: str) -> tuple[list[str], list[str]]:
+    """Names of the tables that such a database has, and what makes them."""
+    own = [each for each in tables.sorted_tables if each.info.get(ONLY_ON, dialect) == dialect]
+    speech: Dialect = registry.load(dialect)()
+    made: list[CreateTable | CreateIndex] = []
+    for each in own:
+        made += [CreateTable(each), *map(CreateIndex, each.indexes)]
+    return [each.name for each in own], [str(part.compile(dialect=speech)) for part in made]
 
 
 def _protect(connection: Connection, names: Iterable[str]) -> None:
