@@ -67,7 +67,7 @@ def _tables_of(tables: MetaData, dialect: str) -> tuple[list[str], list[str]]:
     speech: Dialect = registry.load(dialect)()
     made: list[CreateTable | CreateIndex] = []
     for each in own:
-        made += [CreateTable(each), *map(CreateIndex, each.indexes)]
+        made += [CreateTable(each), *map(CreateIndex, sorted(each.indexes, key=lambda one: str(one.name)))]
     return [each.name for each in own], [str(part.compile(dialect=speech)) for part in made]
 
 
