@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -35,6 +36,18 @@ def test_plugins_are_loaded_without_their_hosts() -> None:
         "assert not {'inspect_ai', 'lm_eval'} & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=300)
+
+
+def test_scores_in_a_table_are_read_without_the_hosts(tmp_path: Path) -> None:
+    (tmp_path / "scores.csv").write_text("model,item,score\nm,0,1\nm,1,0\n")
+    code = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from evalbudget.hooks._plugins import plugins\n"
+        "assert plugins().open_scores(Path(sys.argv[1])).models == ('m',)\n"
+        "assert not {'inspect_ai', 'lm_eval.api', 'transformers'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "scores.csv")], check=True, timeout=300)
 
 
 @pytest.mark.parametrize("plugin", ["evalbudget_inspect", "evalbudget_lm_eval"])

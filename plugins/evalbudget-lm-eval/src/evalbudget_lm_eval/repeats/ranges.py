@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from evalbudget_lm_eval.judges.filter import panel_of
 from evalbudget_lm_eval.judges.rows import NAME
 
 SHARE = (0.0, 1.0)
@@ -38,6 +37,8 @@ def known_range(task: Any, metric: str, seen: Iterable[float]) -> tuple[float, f
         seen: scores; one outside of the range refutes it.
     """
     scores = list(seen)
+    from evalbudget_lm_eval.judges.filter import panel_of  # loads the host, which reading logs needs not
+
     panel = panel_of(task) if metric == NAME else None
     if panel is not None:
         found = (float(panel.grading.low), float(panel.grading.high))
