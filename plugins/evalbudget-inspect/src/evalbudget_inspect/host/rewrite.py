@@ -91,10 +91,10 @@ def without_tasks(command: click.Command, args: list[str]) -> tuple[list[str], l
     while missing and position < len(args):
         if args[position] in missing:
             shorter = args[:position] + args[position + 1 :]
-            left = _keep(missing, args[position])
+            left, rest = _keep(missing, args[position]), parse(command, shorter)
             # a flag's value may read like a task: only what changes nothing else is one
-            if parse(command, shorter) == {**parsed, "tasks": tuple(_keep(parsed["tasks"], args[position]))}:
-                args, missing, parsed = shorter, left, parse(command, shorter)
+            if rest == {**parsed, "tasks": tuple(_keep(parsed["tasks"], args[position]))}:
+                args, missing, parsed = shorter, left, rest
                 continue
         position += 1
     return args, specs
