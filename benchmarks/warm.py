@@ -159,7 +159,8 @@ def done_for_nobody() -> Iterator[tuple[ModuleType, str, Any]]:
     turns every event of a sample into a message for clients, looks whether one of its values is nested a
     hundredfold and which ones name an attachment, compares the state and the store before and after each
     step, marks where each begins, starts twelve threads to compress it, writes each number of 128
-    bits digit by digit, and copies what cannot change, value by value.
+    bits digit by digit, copies what cannot change, value by value, and lays out results that --display none
+    does not show.
     """
     for path, name, instead in (
         ("inspect_ai._util.package", "packages_distributions", _packages_distributions),
@@ -173,6 +174,7 @@ def done_for_nobody() -> Iterator[tuple[ModuleType, str, Any]]:
         ("inspect_ai.event._base", "uuid", partial(token_hex, 11)),
         ("shortuuid.main", "int_to_string", lambda number, alphabet, padding=None: f"{number:032x}"[:22]),
         ("inspect_ai._util.zipfile", "_ZSTD_THREADS", 0),
+        ("inspect_ai._display.rich.display", "tasks_results", _results_that_are_shown),
         ("copy", "_deepcopy_dispatch", {**getattr(copy, "_deepcopy_dispatch", {}), dict: _copied}),
     ):
         with suppress(ImportError):  # another version has it elsewhere, or not at all
@@ -204,7 +206,13 @@ def _attachments_in(value: Any) -> set[str]:
     return found
 
 
-_MARKING = ("_eval.task.run", "_eval.score", "_sentinel._dispatch", "solver._transcript")
+def _results_that_are_shown(tasks: Any) -> Any:
+    from inspect_ai._display.core.results import tasks_results
+    from inspect_ai.util import display_type
+
+    return "" if display_type() == "none" else tasks_results(tasks)
+
+
 _UNCHANGING = {type(None), bool, int, float, str, bytes}
 
 

@@ -19,6 +19,7 @@ from inspect_ai.model import GenerateConfig, get_model
 from inspect_ai.scorer import Score, Scorer, Target, mean, scorer
 from inspect_ai.solver import TaskState, generate
 from tests.host_inspect.paid_server import PRICE_LINE, PaidServer
+from tests.host_inspect.race_tasks import QUIET
 
 from evalbudget_inspect import budgeted
 from loopback import GARBLED, Fault
@@ -37,7 +38,8 @@ def asks() -> Scorer:
 
     async def score(state: TaskState, target: Target) -> Score:
         limited = GenerateConfig(max_tokens=20)
-        judge = get_model("openai-api/here/judge", memoize=False, config=limited)
+        where = os.environ["HERE_BASE_URL"]
+        judge = get_model("openai-api/here/judge", base_url=where, config=limited)
         await judge.generate(state.output.completion)
         return Score(value=1.0)
 
@@ -63,11 +65,7 @@ def _played(folder: Path, at_once: int, faults: list[str]) -> dict[str, Any]:
             budgeted(quiz, budget=f"${BUDGET}", prices=str(folder / "prices.yaml"), sampler="uniform"),
             model=get_model("openai-api/here/m", memoize=False, config=GenerateConfig(max_tokens=20)),
             log_dir=str(folder),
-            display="none",
-            log_buffer=1,
-            log_realtime=False,
-            ctl_server=False,
-            score_display=False,
+            **QUIET,
             max_samples=at_once,
             fail_on_error=False,
         )

@@ -20,6 +20,7 @@ from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
 from inspect_ai.model import get_model
 from inspect_ai.scorer import Score, Scorer, Target, includes, mean, scorer
 from inspect_ai.solver import Generate, Solver, TaskState, generate, solver
+from tests.host_inspect.race_tasks import QUIET
 
 from evalbudget_inspect import budgeted
 from evalbudget_inspect.host import sent_again
@@ -82,14 +83,13 @@ def _parked(folder: Path) -> dict[str, Any]:
             model=get_model("openai-api/here/m", memoize=False),
             retry_on_error=1,
             log_dir=str(folder),
-            display="none",
-            log_buffer=1,
+            **QUIET,
             max_samples=1,
         )
         del os.environ["FAULTS"]
         log = read_eval_log(list_eval_logs(str(folder))[0])
         note = read_note(str(folder), log.eval.task_id)
-        (done,) = eval_retry(log, log_dir=str(folder), display="none")
+        (done,) = eval_retry(log, log_dir=str(folder), **QUIET)
         billed = sum(one.billed for one in server.served)
     return {
         "before": [log.status, *sorted(str(s.id) for s in log.samples or [] if s.error is None)],
@@ -116,11 +116,7 @@ def _played(folder: Path, failure: dict[str, Any]) -> dict[str, Any]:
             budgeted(quiz, budget=BUDGET, sampler="uniform"),
             model=get_model("openai-api/here/m", memoize=False),
             log_dir=str(folder),
-            display="none",
-            log_buffer=1,
-            log_realtime=False,
-            ctl_server=False,
-            score_display=False,
+            **QUIET,
             max_samples=2,
         )
         billed, calls = sum(one.billed for one in server.served), server.calls()

@@ -455,7 +455,7 @@ def test_an_auditor_that_fails_is_said_and_its_other_labels_are_kept(
 
 
 def test_a_scorer_of_the_task_labels_what_the_coins_ask_for_and_nothing_else(folder: Path) -> None:
-    done = run("--labels-from", "panel", "-T", "items=100", task="paneled")
+    done = run("--labels-from", "panel", "-T", "items=60", task="paneled")
     assert done.exit_code == 0, done.output
     assert "mockllm/good is the best" in done.output
     audited = Counter(line for line in calls(folder).elements() if line.startswith("panel"))
@@ -463,7 +463,7 @@ def test_a_scorer_of_the_task_labels_what_the_coins_ask_for_and_nothing_else(fol
     with AuditStore.open("a.sqlite") as store:
         labels = store.labels.counting()
         draws = {draw.index: draw for draw in store.draws.all()}
-        assert len(store.design.items) == 100
+        assert len(store.design.items) == 60
         assert store.progress().by == {"scorer panel": audited.total()}
         assert all(draws[index].wanted for index in labels)
         for index, label in labels.items():

@@ -60,7 +60,7 @@ def test_spends_exactly_the_budget(
 
 
 def test_noisy_items_are_asked_more(make_task: Any, run: Any, diagnostics: Any) -> None:
-    table = diagnostics(run(budgeted(make_task(6), budget="16x"), max_samples=2))["per_item"]
+    table = diagnostics(run(budgeted(make_task(6), budget="12x"), max_samples=2))["per_item"]
     counts = dict(zip(table["id"], table["readings"], strict=True))
     assert min(counts[f"item-{i}"] for i in (0, 3)) > 1.4 * max(counts[f"item-{i}"] for i in (1, 2, 4, 5))
 
@@ -109,7 +109,7 @@ def test_failing_samples_cost_and_never_exceed(
     attempts: Counter[str] = Counter()
     task = make_task(6, solver=flaky(attempts, first=1))
     log = run(
-        budgeted(task, budget=50),
+        budgeted(task, budget=36),
         fail_on_error=False,
         retry_on_error=retry_on_error,
         max_samples=max_samples,
@@ -117,7 +117,7 @@ def test_failing_samples_cost_and_never_exceed(
     assert log.status == "success"
     ours = diagnostics(log)
     assert sum(attempts.values()) == ours["spent"]
-    assert ours["spent"] == 50
+    assert ours["spent"] == 36
     assert ours["readings"] == len(readings(log))
     if retry_on_error == 0:
         assert ours["closed_items"] == ["item-0", "item-2", "item-4"]
@@ -125,7 +125,7 @@ def test_failing_samples_cost_and_never_exceed(
         assert all(attempts[item] < 9 for item in ours["closed_items"])
     else:
         assert set(ours["failures"]) <= {"RuntimeError", NOT_RUN_AGAIN}
-        assert sum(ours["failures"].values()) == 50 - ours["readings"]  # each was a call
+        assert sum(ours["failures"].values()) == 36 - ours["readings"]  # each was a call
         assert ours["closed_items"] == []
 
 

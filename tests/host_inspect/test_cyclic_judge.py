@@ -106,7 +106,9 @@ def test_a_plain_task_has_the_panels_estimate(
 ) -> None:
     monkeypatch.setenv("INSPECT_ASYNC_BACKEND", backend)
     log = run(
-        task(cyclic_judge(graders(), prices="strict=1,fair=2,kind=5")), epochs=2, max_samples=max_samples
+        task(cyclic_judge(graders(), prices="strict=1,fair=2,kind=5"), items=12),
+        epochs=2,
+        max_samples=max_samples,
     )
     assert log.status == "success"
     assert_balanced(log)
@@ -124,8 +126,8 @@ def test_a_plain_task_has_the_panels_estimate(
     assert told["upper"] == pytest.approx(max(interval.high, told["repeats_upper"]))
     for name, value in zip(JUDGES, judge_biases(scores).value, strict=True):
         assert told[f"bias_{name}"] == pytest.approx(value)
-        assert told[f"calls_{name}"] == 16
-    assert [told[f"cost_{name}"] for name in JUDGES] == [16, 32, 80]
+        assert told[f"calls_{name}"] == 8
+    assert [told[f"cost_{name}"] for name in JUDGES] == [8, 16, 40]
     assert "variance_judge" in told
     assert "accuracy" not in told
 

@@ -142,12 +142,12 @@ def test_each_key_of_a_score_has_the_clusters_of_its_own_metrics(tmp_path: Path)
 
 
 def test_a_flag_declares_clusters_for_a_task_that_does_not(tmp_path: Path) -> None:
-    log = run(budgeted(passages(plain_coin), budget="2x", sampler="uniform", cluster="passage"), tmp_path)
+    log = run(budgeted(passages(plain_coin), budget="1x", sampler="uniform", cluster="passage"), tmp_path)
     rows = rows_of(log, "plain_coin")
     assert rows["lower"] == pytest.approx(core_rows(log, "plain_coin", cluster="passage")["lower"], abs=1e-12)
     assert entry_of(log, "cluster")["cluster"] == "passage"
     # and comes before what the task declares
-    log = run(budgeted(passages(coin), budget="2x", sampler="uniform", cluster="own"), tmp_path)
+    log = run(budgeted(passages(coin), budget="1x", sampler="uniform", cluster="own"), tmp_path)
     assert rows_of(log, "coin")["stderr"] == pytest.approx(core_rows(log, "coin", cluster=None)["stderr"])
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from tests.host_inspect.worlds import UNWATCHED
 
 from evalbudget.budget import Unit, shown_amount
 from evalbudget.cli.main import cli
@@ -132,7 +133,8 @@ def test_of_a_run_that_goes_on(task_file: Path, tmp_path: Path, monkeypatch: pyt
     (tmp_path / "p.yaml").write_text("simulated/*: {input: 1, output: 10, max_output: 60}\n")
     command = ["inspect", "eval", str(task_file), "--model", "simulated/a", "--limit", "4", "-T", "stories=5"]
     command += ["--model-role", "grader=simulated/j", "--log-dir", "logs", "--display", "none"]
-    done = CliRunner().invoke(cli, [*command, "--budget", "$0.01", "--prices", "p.yaml"])
+    run = CliRunner(env=UNWATCHED)
+    done = run.invoke(cli, [*command, "--budget", "$0.01", "--prices", "p.yaml"])
     assert done.exit_code == 0, done.output
     (log,) = Path("logs").glob("*.eval")
     (bill,) = Path("logs").glob(".evalbudget-*.bill")

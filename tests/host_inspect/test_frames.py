@@ -25,7 +25,7 @@ for library in ("narwhals", "pandas"):
 def test_models_are_the_logs_own_numbers(
     run: Any, make_task: Any, metrics: Any, diagnostics: Any, options: dict[str, Any]
 ) -> None:
-    log = run(budgeted(make_task(), budget=44, **options))
+    log = run(budgeted(make_task(), budget=32, **options))
     scores = evalbudget.read(log.location)
     told = metrics(log)
     (row,) = rows(scores.models())

@@ -387,7 +387,7 @@ def test_answers_are_repeated_where_the_baselines_noise_asks_for_it(tmp_path: Pa
     assert 0.1 < noise < 0.3
     take_gates()
     logs = run(
-        gate(quiz(14), baseline=tmp_path / "old", margin=0.2, seed=0), model("new", 0.6), tmp_path / "new"
+        gate(quiz(14), baseline=tmp_path / "old", margin=0.3, seed=0), model("new", 0.6), tmp_path / "new"
     )
     (found,) = take_gates()
     assert found.repeats > 1

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 from inspect_ai import score as host_score
 from inspect_ai.log import read_eval_log
-from tests.host_inspect.worlds import COMMAND, entry_of, told_by
+from tests.host_inspect.worlds import UNWATCHED, entry_of, told_by
 
-import warm
 from evalbudget.cli.main import cli
 from evalbudget_inspect import cyclic_judge
 from evalbudget_inspect.judges.judge_names import judges_argument, read_judges
@@ -79,24 +76,21 @@ def test_a_key_is_refused_before_anything_is_asked(
     assert not list(task_file.parent.rglob("*.eval"))
 
 
-def command(line: str, *more: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    found = warm.run(
-        [*COMMAND, *shlex.split(line), *more],
-        host="inspect",
-        cwd=cwd,
-        env={**os.environ, "INSPECT_DISPLAY": "plain", "COLUMNS": "120"},
-    )
-    assert found.returncode == 0, found.stdout + found.stderr
+def command(line: str, *more: str) -> Result:
+    found = CliRunner(env=UNWATCHED).invoke(cli, ["inspect", *shlex.split(line), *more])
+    assert found.exit_code == 0, found.output
     return found
 
 
-def test_from_the_command_line_to_a_refused_plan(task_file: Path, tmp_path: Path) -> None:
+def test_from_the_command_line_to_a_refused_plan(
+    task_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Judges of a file on an unmodified task; the log judged again by others; a pilot without variation."""
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "judges.yaml").write_text(FILE)
     ran = command(
-        "eval my_task.py --model simulated/writer --budget 2x -T stories=8 --no-log-realtime "
-        "--judges judges.yaml --judge-prices cold=1,warm=3",
-        cwd=tmp_path,
+        "eval my_task.py --model simulated/writer --budget 2x -T stories=8 "
+        "--judges judges.yaml --judge-prices cold=1,warm=3"
     )
     assert '"name": "cold"' in ran.stderr  # inspect is given the judges themselves: the file may change
     file = next((tmp_path / "logs").glob("*.eval"))
@@ -126,7 +120,6 @@ def test_from_the_command_line_to_a_refused_plan(task_file: Path, tmp_path: Path
         "-S 'template=Well, is {answer} good? {instructions}' "
         "--action overwrite --output-file again.eval --stream 3",
         *("-S", f"judges={json.dumps(judges)}", str(file)),
-        cwd=tmp_path,
     )
     again = read_eval_log(str(tmp_path / "again.eval"))
     panel = entry_of(again, "panel")["panel"]

@@ -52,7 +52,7 @@ def test_a_generation_that_fails_passes_the_turn_on(
     ran: Counter[str] = Counter()
     failing = {("item-0", 1), ("item-0", 2), ("item-2", 1)}
     log = run(
-        budgeted(make_task(4, solver=once_in_a_while(failing, ran)), budget=32, repeat="judge"),
+        budgeted(make_task(4, solver=once_in_a_while(failing, ran)), budget=24, repeat="judge"),
         max_samples=max_samples,
         epochs=3,
         fail_on_error=False,
@@ -62,7 +62,7 @@ def test_a_generation_that_fails_passes_the_turn_on(
     assert ran["item-1"] == ran["item-3"] == 1
     assert 1 <= ran["item-2"] <= 2 + retry_on_error
     assert 1 <= ran["item-0"] <= 3 + 2 * retry_on_error
-    assert sum(ran.values()) - 4 + len(readings(log)) == 32
+    assert sum(ran.values()) - 4 + len(readings(log)) == 24
     kept = {str(s.id): s.store["draft"] for s in log.samples if s.error is None}
     for sample in log.samples:
         if sample.error is None:
@@ -77,7 +77,7 @@ def test_a_retry_does_not_generate_again(
     # the judge fails so often that the run does not survive it, but every item is generated
     failed = run(
         "evalbudget_inspect/budgeted",
-        task_args={"task": str(task_file), "budget": 60, "repeat": "judge"},
+        task_args={"task": str(task_file), "budget": 36, "repeat": "judge"},
         judge={"fail": 0.2, "seed": 5},
         fail_on_error=4,
         max_samples=max_samples,

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from inspect_ai.log import EvalLog, read_eval_log
+from tests.claims import is_full
 from tests.host_inspect.race_tasks import written
 from tests.host_inspect.worlds import COMMAND, entry_of, retried
 
@@ -25,7 +26,12 @@ from evalbudget_inspect.host.private import read_buffer_recovery_data
 from evalbudget_inspect.host.scoring import SHARE
 from evalbudget_inspect.repeats.earlier_log import is_refused
 
-BUDGET = 72
+BUDGET = 48
+IGNORING = (
+    "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
+    "; from importlib import reload; from evalbudget_inspect.host import interrupts"
+    "; reload(interrupts)"  # what is ignored is asked when it is loaded, as it was where we start warm
+)
 
 
 def _judge(**args: Any) -> str:
@@ -95,13 +101,14 @@ def test_a_run_killed_twice_ends_at_the_budget(
     )
     quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     # under nohup, or as a background job of a script, Ctrl-C is ignored; the host's server catches it
-    command[2] = f"import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); {command[2]}"
-    ignoring = subprocess.Popen(command, **quiet)
-    _wait_for(ignoring, folder, 8)
+    command[2] = f"{IGNORING}; {command[2]}"
+    fresh = is_full()
+    ignoring = subprocess.Popen(command, **quiet) if fresh else warm.Popen(command, host="inspect", **quiet)
+    _wait_for(ignoring, folder, 4)
     ignoring.send_signal(signal.SIGINT)
-    first = _kill_when(ignoring, folder, 24)
+    first = _kill_when(ignoring, folder, 14)
     process = warm.Popen(_command(folder, "eval-retry", first.location), host="inspect", **quiet)
-    log = _kill_when(process, folder, 48)
+    log = _kill_when(process, folder, 30)
     buffer = read_buffer_recovery_data(log.location)
     assert buffer is not None
     assert _cells(first).items() <= _cells(log).items()

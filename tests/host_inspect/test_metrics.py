@@ -71,7 +71,7 @@ def test_metrics_against_the_estimators(
     options: dict[str, Any],
     kind: Allocation,
 ) -> None:
-    log: EvalLog = run(budgeted(make_task(), budget=61, **options), judge={"unparsed": 0.05})
+    log: EvalLog = run(budgeted(make_task(), budget=41, **options), judge={"unparsed": 0.05})
     told, ours = metrics(log), diagnostics(log)
     logged = phases(log) if kind is Allocation.PHASED else None
     table = _table(readings(log), [f"item-{i}" for i in range(8)], logged)
@@ -161,7 +161,7 @@ def test_several_scorers_all_get_metrics(make_task: Any, run: Any, metrics: Any,
 def test_which_score_drives(
     make_task: Any, run: Any, scorers: list[Scorer], score: str | None, drives: str
 ) -> None:
-    log = run(budgeted(make_task(4, scorer=scorers), budget=30, score=score))
+    log = run(budgeted(make_task(4, scorer=scorers), budget=20, score=score))
     assert log.status == "success"
     columns = [
         s.metadata["evalbudget"]

@@ -29,7 +29,8 @@ from evalbudget.cli.main import cli
 from evalbudget_inspect import race
 from evalbudget_inspect.host.refusals import take_refusals
 
-BUDGET, ITEMS = 60, 24  # of three models: 83% of the grid
+BUDGET, ITEMS = 45, 18  # of three models: 83% of the grid
+SPENT = 36  # of runs in this process
 TASK_FILE = f"""\
 from pathlib import Path
 import anyio
@@ -113,9 +114,9 @@ def test_stopped_and_run_again(number: int, status: str, fail: float, tmp_path: 
     quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     fresh = number == signal.SIGINT and is_full()
     process = subprocess.Popen(command, **quiet) if fresh else warm.Popen(command, host="inspect", **quiet)
-    before = _signal_at(process, folder, 24, number)
+    before = _signal_at(process, folder, 18, number)
     assert {log.status for log in before} == {status}
-    assert 24 <= attempts(before) < BUDGET
+    assert 18 <= attempts(before) < BUDGET
     done = CliRunner(env=UNWATCHED).invoke(cli, command[3:])
     assert done.exit_code == 0, done.output
     logs = _read(folder)
@@ -144,12 +145,12 @@ def test_killed_twice_under_a_limit_pays_nothing_twice(tmp_path: Path) -> None:
     file, folder = tmp_path / "quiz.py", tmp_path / "logs"
     file.write_text(TASK_FILE)
     command = _command(
-        *(file, folder, "--sampler", "ucb-e", "--batch", "8", "--max-samples", "2", "--limit", "20"),
+        *(file, folder, "--sampler", "ucb-e", "--batch", "8", "--max-samples", "2", "--limit", "15"),
         *("-M", "latency=0.1"),
     )
     start: dict[str, Any] = {"host": "inspect", "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     process = warm.Popen(command, **start)
-    before = _signal_at(process, folder, 27, signal.SIGKILL)
+    before = _signal_at(process, folder, 20, signal.SIGKILL)
     bill = tmp_path / "bill"
     process = warm.Popen(command, **start)
     paid = len(bill.read_text().splitlines())
@@ -167,11 +168,11 @@ def test_killed_twice_under_a_limit_pays_nothing_twice(tmp_path: Path) -> None:
 
 
 def _eval_set(
-    folder: Path, models: Any, budget: int = 60, *, task: Task | None = None, **options: Any
+    folder: Path, models: Any, budget: int = SPENT, *, task: Task | None = None, **options: Any
 ) -> list[EvalLog]:
     given = {**QUIET, "retry_attempts": 1, **options}
     logs = eval_set(
-        race(task or quiz(), budget=budget, sampler="ucb-e", batch=4), str(folder), model=models, **given
+        race(task or quiz(18), budget=budget, sampler="ucb-e", batch=4), str(folder), model=models, **given
     )[1]
     return [read_eval_log(log.location) for log in logs]
 
@@ -192,7 +193,7 @@ def test_a_race_that_is_over_is_not_run_again(tmp_path: Path, late: str) -> None
     # all of the budget is used up: a model added later can only be listed
     again = _eval_set(tmp_path, [*three(), *(model(name, 0.99) for name in late)])
     assert _uuids(first) == _uuids(again)
-    assert attempts(again) == 60
+    assert attempts(again) == SPENT
 
 
 @pytest.mark.parametrize("open_logs", ["ac", variant("b")], ids=["two logs", "the last log"])
@@ -204,7 +205,7 @@ def test_killed_while_the_logs_were_closed(tmp_path: Path, open_logs: str) -> No
     assert {log.status for log in again} == {"success"}
     assert _uuids(first) == _uuids(again)
     assert {s.name: s.rank for s in board(again).standings} == ranks
-    assert board(again).spent == 60
+    assert board(again).spent == SPENT
 
 
 def test_killed_while_the_host_copied_a_killed_log(tmp_path: Path) -> None:
@@ -217,15 +218,15 @@ def test_killed_while_the_host_copied_a_killed_log(tmp_path: Path) -> None:
     again = _eval_set(tmp_path, three())
     assert _uuids(again) == kept
     assert {log.status for log in again} == {"success"}
-    assert board(again).spent == 60
+    assert board(again).spent == SPENT
 
 
 def test_where_a_killed_run_left_no_buffer_what_it_may_have_begun_counts(tmp_path: Path) -> None:
     first = _eval_set(tmp_path, three(), max_samples=2)
     _unfinished(first, "abc", samples=8)
     again = _eval_set(tmp_path, three(), max_samples=2)
-    assert board(again).spent == 60
-    assert attempts(again) == 60 - 3 * 2
+    assert board(again).spent == SPENT
+    assert attempts(again) == SPENT - 3 * 2
 
 
 def test_what_a_model_whose_task_has_ended_had_begun_counts(tmp_path: Path) -> None:
@@ -236,16 +237,16 @@ def test_what_a_model_whose_task_has_ended_had_begun_counts(tmp_path: Path) -> N
             note.write_text('{"begun": {"killed": ["one", "two"], "killed again": ["two", "three"]}}')
     _unfinished(first, "ac", "cancelled", samples=8)
     again = _eval_set(tmp_path, three())
-    assert board(again).spent == 60
-    assert attempts(again) == 60 - 3
+    assert board(again).spent == SPENT
+    assert attempts(again) == SPENT - 3
 
 
 def test_a_model_added_to_an_unfinished_race(tmp_path: Path) -> None:
-    first = _eval_set(tmp_path, three(), 60)
+    first = _eval_set(tmp_path, three())
     _unfinished(first, "abc", "cancelled", samples=8)  # between two samples
     kept = _uuids(first)
-    again = _eval_set(tmp_path, [*three(), model("d", 0.99)], 60)
-    assert attempts(again) == board(again).spent == 60
+    again = _eval_set(tmp_path, [*three(), model("d", 0.99)])
+    assert attempts(again) == board(again).spent == SPENT
     assert board(again).of("simulated/d").readings >= 4
     assert kept <= _uuids(again)
 
@@ -253,15 +254,15 @@ def test_a_model_added_to_an_unfinished_race(tmp_path: Path) -> None:
 def test_answers_to_items_that_are_gone_stay_paid_and_are_said(
     tmp_path: Path, warnings_of_plugin: list[str]
 ) -> None:
-    first = _eval_set(tmp_path, three(), 40)
+    first = _eval_set(tmp_path, three(), 30)
     _unfinished(first, "abc", "cancelled", samples=8)
-    items = {f"item-{i}" for i in range(15)}
+    items = {f"item-{i}" for i in range(10)}
     gone = sum(sample.id not in items for log in first for sample in log.samples or [])
     assert gone > 1
     for _ in range(2):
-        again = _eval_set(tmp_path, three(), 40, task=quiz(15))
-        assert board(again).spent == 40
-        assert attempts(again) == 40 - gone
+        again = _eval_set(tmp_path, three(), 30, task=quiz(10))
+        assert board(again).spent == 30
+        assert attempts(again) == 30 - gone
         _unfinished(again, "abc", "cancelled", samples=6)
     assert sum("samples that the task no longer has" in text for text in warnings_of_plugin) in range(1, 4)
 
@@ -271,7 +272,7 @@ def test_answers_that_are_marked_as_invalid_stay_paid(tmp_path: Path) -> None:
     names = [str(sample.uuid) for sample in first[0].samples or []][:3]
     write_eval_log(invalidate_samples(first[0], names, ProvenanceData(author="me")), first[0].location)
     again = _eval_set(tmp_path, three())
-    assert board(again).spent == 60
+    assert board(again).spent == SPENT
     assert _uuids(again) == _uuids(first) - set(names)  # nothing is left to ask them again
 
 
@@ -280,7 +281,7 @@ def test_answers_to_other_questions_are_not_pooled(unfinished: str, tmp_path: Pa
     first = _eval_set(tmp_path, three())
     _unfinished(first, unfinished, "cancelled", samples=8)
     asked = attempts(_read(tmp_path))
-    edited = quiz()
+    edited = quiz(18)
     for sample in edited.dataset:
         if sample.id == first[1].samples[0].id:  # type: ignore[index]
             sample.input = "Something else?"
@@ -294,7 +295,7 @@ def test_a_task_that_dies_is_retried_and_keeps_what_it_bought(tmp_path: Path) ->
     models = [model("a", 0.3), model("b", 0.9), model("dies", 0.5, fail=0.4)]
     logs = _eval_set(tmp_path, models, fail_on_error=True, retry_attempts=2)
     assert {log.status for log in logs} == {"success"}
-    assert board(logs).spent <= 60
+    assert board(logs).spent <= SPENT
     dead = next(log for log in logs if log.eval.model == "simulated/dies")
     assert board(logs).of("simulated/dies").left is not None
     assert dead.samples
@@ -303,11 +304,11 @@ def test_a_task_that_dies_is_retried_and_keeps_what_it_bought(tmp_path: Path) ->
 def test_one_log_of_a_race_cannot_be_retried_alone(tmp_path: Path) -> None:
     file = tmp_path / "quiz.py"
     file.write_text(TASK_FILE)
-    args = {"task": str(file), "budget": 60, "sampler": "ucb-e", "evalbudget.batch": 4}
+    args = {"task": str(file), "budget": SPENT, "sampler": "ucb-e", "evalbudget.batch": 4}
     models = [f"simulated/{name}" for name in "abc"]
     made = {"bernoulli": True, "template": "{grade}"}
     logs = run("evalbudget_inspect/race", models, tmp_path, task_args=args, model_args=made)
-    assert attempts(logs) == 60
+    assert attempts(logs) == SPENT
     _unfinished(logs, "a")
     retried = eval_retry(logs[0], log_dir=str(tmp_path), **QUIET)[0]
     assert retried.status == "error"

@@ -35,15 +35,15 @@ from evalbudget_inspect.repeats import sample_source
 
 PRICES = "simulated/*: {call: 0.001, max_output: 60}\n"
 KINDS: dict[str, dict[str, Any]] = {
-    "auto": {"budget": 36},
-    "adaptive": {"budget": 36, "sampler": "robin", "pilot": 2},
-    "uniform": {"budget": "6x", "sampler": "uniform"},
-    "judge again": {"budget": 36, "repeat": "judge"},
-    "judges": {"budget": 36, "judges": ("x", "y")},
-    "judges of one answer": {"budget": 36, "judges": ("x", "y"), "repeat": "judge"},
-    "money": {"budget": "$0.05"},
+    "auto": {"budget": 24},
+    "adaptive": {"budget": 24, "sampler": "robin", "pilot": 2},
+    "uniform": {"budget": "4x", "sampler": "uniform"},
+    "judge again": {"budget": 24, "repeat": "judge"},
+    "judges": {"budget": 24, "judges": ("x", "y")},
+    "judges of one answer": {"budget": 24, "judges": ("x", "y"), "repeat": "judge"},
+    "money": {"budget": "$0.03"},
     "a sample of items": {"budget": 4},
-    "a declared range": {"budget": 36, "score_range": "1..10"},
+    "a declared range": {"budget": 24, "score_range": "1..10"},
 }
 
 

@@ -37,7 +37,7 @@ def only(folder: Path) -> EvalLog:
 def test_every_item_is_known(tmp_path: Path) -> None:
     task = str(EXAMPLES / "story_rating.py")
     done = command(
-        *("eval", task, "--budget", "4000", "--until", "item±3", "--score-range", "1..10", "--limit", "5"),
+        *("eval", task, "--budget", "4000", "--until", "item±4", "--score-range", "1..10", "--limit", "5"),
         *(
             "--model",
             "simulated/writer",
@@ -49,9 +49,9 @@ def test_every_item_is_known(tmp_path: Path) -> None:
         *("--display", "plain"),
     )
     assert done.returncode == 0, done.stderr
-    assert "Stopped   every item that can be scored is known to ± 3" in done.stdout
+    assert "Stopped   every item that can be scored is known to ± 4" in done.stdout
     log = only(tmp_path)
-    assert 5 * 3 < len(log.samples or []) < 400
+    assert 5 * 3 < len(log.samples or []) < 100
 
 
 @pytest.mark.parametrize("at_once", [variant(1), 9])
@@ -73,13 +73,13 @@ def test_a_cap_ends_it_before(tmp_path: Path) -> None:
 def test_the_flag_of_eval(tmp_path: Path) -> None:
     quiz_file, one = str(EXAMPLES / "race_quiz.py"), ("--model", "simulated/alder", "-M", "bernoulli=true")
     done = command(
-        *("eval", quiz_file, "--until", "±0.1", *one, "--limit", "200", "--log-dir", str(tmp_path)),
+        *("eval", quiz_file, "--until", "±0.2", *one, "--limit", "200", "--log-dir", str(tmp_path)),
         *("--no-log-realtime",),
     )
     assert done.returncode == 0, done.stderr
     assert "simulated/alder scores 0." in done.stdout
-    assert "until its mean is known to ±0.1" in done.stderr
-    assert attempts([only(tmp_path)]) < 200
+    assert "until its mean is known to ±0.2" in done.stderr
+    assert attempts([only(tmp_path)]) < 100
     for more, told in (
         (("eval", "--until", "±0.1", "--repeat", "judge"), "--repeat is for repeats"),
         (("eval", "--until", "±0"), "write a half-width above 0"),
