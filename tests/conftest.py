@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import gc
+import http.client
 import os
 import secrets
 import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, BinaryIO
 
 import pytest
 
@@ -22,6 +24,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 import hypothesis  # noqa: E402, F401  # loaded by its plugin otherwise, and refuses what is frozen below
 import numpy as np  # noqa: E402
+from hypothesis.internal.conjecture import providers  # noqa: E402
 from tests.claims import is_full  # noqa: E402
 from tests.machine import lacks  # noqa: E402
 
@@ -72,6 +75,24 @@ def _data_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("data")))
         yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _nothing_is_read_in_vain() -> Iterator[None]:
+    # headers as those of a mail are, which is a quarter of what a call to a server of ours takes; and the
+    # source of every module that is loaded, for numbers that hypothesis may try: others in each process
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(http.client, "parse_headers", _headers)
+        patch.setattr(providers, "_get_local_constants", lambda: providers._local_constants, raising=False)
+        yield
+
+
+def _headers(lines: BinaryIO, _class: type[http.client.HTTPMessage] = http.client.HTTPMessage) -> Any:
+    found = _class()
+    while line := lines.readline().decode("iso-8859-1").strip():
+        name, _, value = line.partition(":")
+        found[name] = value.strip()
+    return found
 
 
 @pytest.fixture(autouse=True)

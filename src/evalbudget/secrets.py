@@ -387,7 +387,17 @@ def _passwords(text: str) -> Iterator[str]:
 
 
 def _names_of_secrets(value: Any, name: str = "its text") -> Iterator[str]:
-    if isinstance(value, Mapping):
+    if isinstance(value, str):
+        one_word = " " not in value or value.startswith('{"')  # others may be prompts
+        addresses = [found for found in _ADDRESS.finditer(value) if one_word]
+        if (
+            without_known(value) != value
+            or _BEARER.fullmatch(value)
+            or any(":" in (_login(*each.groups()) or "") for each in addresses)
+            or (one_word and any(True for _ in _named_secrets(value)))
+        ):
+            yield name
+    elif isinstance(value, Mapping):
         for inner_name, inner in value.items():
             told = str(inner_name)
             of_headers = isinstance(inner, Mapping) and told.lower().endswith(("header", "headers"))
@@ -399,13 +409,3 @@ def _names_of_secrets(value: Any, name: str = "its text") -> Iterator[str]:
     elif isinstance(value, list | tuple):
         for before, inner in pairwise(["", *value]):
             yield from [before] if _is_secret_flag(before) else _names_of_secrets(inner, name)
-    elif isinstance(value, str):
-        one_word = " " not in value or value.startswith('{"')  # others may be prompts
-        addresses = [found for found in _ADDRESS.finditer(value) if one_word]
-        if (
-            without_known(value) != value
-            or _BEARER.fullmatch(value)
-            or any(":" in (_login(*each.groups()) or "") for each in addresses)
-            or (one_word and any(True for _ in _named_secrets(value)))
-        ):
-            yield name

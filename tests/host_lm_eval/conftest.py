@@ -17,6 +17,8 @@ import lm_eval.loggers.utils
 import lm_eval.models.api_models
 import lm_eval.utils
 import pytest
+import requests.adapters
+import requests.api
 import requests.sessions
 import tenacity
 from lm_eval.tasks import TaskManager
@@ -40,7 +42,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _nothing_is_found_out_again_or_waited_for() -> Iterator[None]:
     # the host compiles a task's templates for every document, which takes a sixth of its time here, reads the
     # whole environment for proxies before every call, and a task's documents for every arm and run, looks
-    # up its own version after each run, and waits a second before it sends a call again
+    # up its own version after each run, waits a second before it sends a call again, and makes a session and
+    # a connection for each call that it sends alone
     load, loaded = datasets.load_dataset, dict[str, Any]()
 
     def load_once(**given: Any) -> Any:
@@ -51,7 +54,9 @@ def _nothing_is_found_out_again_or_waited_for() -> Iterator[None]:
             loaded[of] = load(**given)
         return copy.copy(loaded[of])
 
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, requests.sessions.Session() as session:
+        session.mount("http://", requests.adapters.HTTPAdapter(pool_maxsize=100))
+        patch.setattr(requests.api, "request", session.request)
         patch.setattr(datasets, "load_dataset", load_once)
         patch.setattr(lm_eval.evaluator, "get_git_commit_hash", cache(lm_eval.evaluator.get_git_commit_hash))
         patch.setattr(lm_eval.loggers.utils, "version", cache(lm_eval.loggers.utils.version))

@@ -39,6 +39,7 @@ from evalbudget_lm_eval.races.output import RaceResult
 from loopback import Asked, Fault, Server, rating
 
 N = 40
+BUDGET = 80
 SKILLS = {"a": 0.9, "b": 0.8, "c": 0.6, "d": 0.5}
 
 
@@ -76,9 +77,9 @@ def run(
 ) -> RaceResult:
     kind = "local-chat-completions"
     arms = {name: (kind, server.args_of(name, max_retries=1, num_concurrent=concurrent)) for name in SKILLS}
-    given: dict[str, Any] = {"budget": 120, "batch": 16, "apply_chat_template": True, "journal": folder / "j"}
+    given: dict[str, Any] = {"budget": BUDGET, "batch": 16, "apply_chat_template": True}
     with arms_at_once(at_once):
-        return race(arms, "numbers", task_manager=tasks, **given | more)
+        return race(arms, "numbers", task_manager=tasks, journal=folder / "j", **given | more)
 
 
 def decisions(result: RaceResult) -> dict[str, Any]:
@@ -139,7 +140,7 @@ def test_rounds_of_several_requests_and_arms_of_one_model(server: Server, tasks:
         "settings": {name: {"system_instruction": f"Be {name}."} for name in ("brief", "kind", "wise")},
         "task_manager": tasks,
         "apply_chat_template": True,
-        "budget": 120,
+        "budget": 60,
         "sampler": "uniform",
     }
     arms = {"a": ("local-chat-completions", server.args_of("a", num_concurrent=4))}
@@ -152,7 +153,7 @@ def test_rounds_of_several_requests_and_arms_of_one_model(server: Server, tasks:
     # a live object is one for all settings: nobody asks it while somebody else does
     live = {"live": Racer(0.5, 1)}
     found = race(live, "numbers", **{**given, "apply_chat_template": False, "num_fewshot": 0})
-    assert found.leaderboard.spent == 120
+    assert found.leaderboard.spent == 60
 
 
 def test_an_error_that_ends_the_race_waits_for_the_other_arms(server: Server, tmp_path: Path) -> None:
@@ -180,7 +181,7 @@ def _lines(path: Path) -> list[dict[str, Any]]:
 def test_ctrl_c_loses_nothing_of_any_arm(server: Server, tasks: Any, tmp_path: Path) -> None:
     server.answer, before = skilled, signal.getsignal(signal.SIGINT)
     whole = run(server, tasks, tmp_path / "whole", 1)
-    for at, concurrent in ((6, 1), (60, 3)):
+    for at, concurrent in ((6, 1), (40, 3)):
         server.served.clear()
         server.latency = 0.02
         server.disturb = _presses(server, at)
@@ -190,7 +191,7 @@ def test_ctrl_c_loses_nothing_of_any_arm(server: Server, tasks: Any, tmp_path: P
         assert signal.getsignal(signal.SIGINT) is before
         said = Counter(line["arm"] for line in _lines(tmp_path / str(at) / "j") if "said" in line)
         assert said == server.count()
-        assert at <= said.total() < 120
+        assert at <= said.total() < BUDGET
         again = run(server, tasks, tmp_path / str(at), 4, concurrent=concurrent)
         assert decisions(again) == decisions(whole)
         assert max(Counter((s.model, s.prompt) for s in server.served).values()) == 1
@@ -228,8 +229,8 @@ def test_ctrl_c_stops_local_models_at_their_next_answer(tasks: Any, tmp_path: Pa
 def test_ctrl_c_while_judges_are_asked_loses_none_of_their_replies(server: Server, tmp_path: Path) -> None:
     server.answers = {"j1": rating(), "j2": rating()}
     judges = [server.judge(name, num_concurrent=2, max_retries=1) for name in ("j1", "j2")]
-    write_judged(tmp_path / "judged", judges, n=12, scale=[1, 5], rotation="all")
-    options: dict[str, Any] = {"score": "judged", "score_range": "1..5", "sampler": "uniform", "budget": 48}
+    write_judged(tmp_path / "judged", judges, n=6, scale=[1, 5], rotation="all")
+    options: dict[str, Any] = {"score": "judged", "score_range": "1..5", "sampler": "uniform", "budget": 24}
     tasks = TaskManager(include_path=str(tmp_path / "judged"), include_defaults=False)
     kind = "local-chat-completions"
     arms = {name: (kind, server.args_of(name, num_concurrent=4)) for name in SKILLS}
@@ -245,10 +246,10 @@ def test_ctrl_c_while_judges_are_asked_loses_none_of_their_replies(server: Serve
     server.latency, server.disturb = 0.02, press
     with pytest.raises(KeyboardInterrupt):
         race(arms, "essays", **options)
-    assert server.calls("j1") < 4 * 12
+    assert server.calls("j1") < 4 * 6
     done = race(arms, "essays", **options)
-    assert {standing.readings for standing in done.leaderboard.standings} == {12}
-    assert server.count() == Counter(dict.fromkeys(SKILLS, 12) | {"j1": 48, "j2": 48})
+    assert {standing.readings for standing in done.leaderboard.standings} == {6}
+    assert server.count() == Counter(dict.fromkeys(SKILLS, 6) | {"j1": 24, "j2": 24})
 
 
 @register_model("evalbudget-test-pressing")
@@ -324,7 +325,7 @@ def test_a_second_ctrl_c_waits_for_nobody(
         thread.join(10)
     server.disturb, server.latency = lambda body: None, 0.0
     board = run(server, tasks, tmp_path, 4).leaderboard
-    assert board.spent <= 120
+    assert board.spent <= BUDGET
     assert max(standing.failed for standing in board.standings) <= 1  # calls given up are paid
 
 
@@ -337,7 +338,7 @@ def test_killed_anywhere_nothing_is_lost_and_nothing_bought_twice(
     def take(body: Any) -> None:
         """What a kill would leave: the record as it is now."""
         with one_at_a_time:
-            due = [calls for calls in (5, 40, 81) if calls <= server.calls() and calls not in taken]
+            due = [calls for calls in (5, 30, 61) if calls <= server.calls() and calls not in taken]
             for calls in due[:1]:
                 taken[calls] = tmp_path / f"kill-{calls}"
                 taken[calls].mkdir()
@@ -357,7 +358,7 @@ def test_killed_anywhere_nothing_is_lost_and_nothing_bought_twice(
         assert max(asked.values()) == 1
         failed = sum(standing.failed for standing in board.standings)
         assert failed <= 4  # one call of each arm may have been under way: they count as paid
-        assert board.spent == len(known) + asked.total() + failed <= 120
+        assert board.spent == len(known) + asked.total() + failed <= BUDGET
 
 
 def number_of_prompt(prompt: str) -> int:
@@ -396,7 +397,7 @@ def test_arms_at_once_share_judges_and_their_bill(tmp_path: Path, monkeypatch: p
     kind, found = "local-chat-completions", []
     with PaidServer(latency=0.005, answers={"j1": rating(), "j2": rating()}) as server:
         judges = [server.judge(name, num_concurrent=4, max_gen_toks=20) for name in ("j1", "j2")]
-        write_judged(tmp_path / "judged", judges, n=12, scale=[1, 5], rotation="all")
+        write_judged(tmp_path / "judged", judges, n=6, scale=[1, 5], rotation="all")
         arms = {f"m{seed}": (kind, server.args_of("m", seed=seed)) for seed in (1, 2, 3)}
         for at_once in (1, 3):
             server.dollars.clear()
@@ -411,11 +412,11 @@ def test_arms_at_once_share_judges_and_their_bill(tmp_path: Path, monkeypatch: p
                 result = race(arms, "essays", **options)
             _, costs = spent_on(tmp_path / f"{at_once}/j.bill.jsonl")
             assert sum(costs.values()) == pytest.approx(server.bill)
-            assert server.calls() == 3 * 12 * (1 + len(judges))
+            assert server.calls() == 3 * 6 * (1 + len(judges))
             found.append(result)
         assert server.most_at_once > 4
     assert decisions(found[0]) == decisions(found[1])
-    assert {(s.name, s.readings) for s in found[0].leaderboard.standings} == {(name, 12) for name in arms}
+    assert {(s.name, s.readings) for s in found[0].leaderboard.standings} == {(name, 6) for name in arms}
 
 
 @register_model("evalbudget-test-placed")
@@ -506,7 +507,7 @@ def test_a_task_object_is_one_for_each_arm(server: Server, tasks: Any, tmp_path:
     for most in (1, 4):
         with arms_at_once(most):
             task = tasks.load(["numbers"])["tasks"]["numbers"]
-            found.append(race(arms, task, budget=120, task_manager=tasks, apply_chat_template=True))
+            found.append(race(arms, task, budget=BUDGET, task_manager=tasks, apply_chat_template=True))
     assert decisions(found[0]) == decisions(found[1])
     assert answers(found[0]) == answers(found[1])
 
@@ -529,8 +530,8 @@ def test_eight_are_asked_at_once_and_of_models_here_one(server: Server, tasks: A
     arms: dict[str, Any] = {name: f"local-completions:{server.completions_args(name)}" for name in names}
     arms |= {n: ("evalbudget-test-placed", racer(0.6, seed)[1]) for seed, n in enumerate("bc")}
     arms["live"] = Placed(seed=7)
-    found = race(arms, "numbers", budget=208, sampler="uniform", task_manager=tasks)
-    assert found.leaderboard.spent == 208
+    found = race(arms, "numbers", budget=104, sampler="uniform", task_manager=tasks)
+    assert found.leaderboard.spent == 104
     assert (server.most_at_once, Placed.most["all"]) == (8, 1)
     assert Racer.most_alive == 2  # the live one, and one that is loaded
 
@@ -584,7 +585,7 @@ def test_on_the_command_line(server: Server, tasks: Any, tmp_path: Path) -> None
     server.answer = skilled
     server.gather(2)
     arms = [f"--arm={name}=local-chat-completions:{server.chat_args(name)}" for name in SKILLS]
-    command = ["race", *arms, "--budget", "120", "--tasks", "numbers", "--apply_chat_template"]
+    command = ["race", *arms, "--budget", str(BUDGET), "--tasks", "numbers", "--apply_chat_template"]
     done = CliRunner().invoke(cli, ["lm-eval", *command, "--include_path", str(tmp_path / "tasks")])
     assert done.exit_code == 0, done.output
     assert 1 < server.most_at_once <= len(SKILLS)

@@ -108,7 +108,8 @@ def test_answers_are_kept_in_a_database_where_the_store_is_in_one(
 ) -> None:
     store, paid = f"{postgresql.url}#answers_of_lm_eval", Counter[tuple[int, int]]()
     shutil.copytree("tasks", tmp_path / "elsewhere" / "tasks")
-    while (done := run(models=arms(stops_at=30), store=store)).exit_code == 130:
+    few = ("--sampler_option", "items=30")
+    while (done := run(*few, models=arms(stops_at=30), store=store)).exit_code == 130:
         paid += Counter(Racer.asked)
         Racer.asked.clear()
         monkeypatch.chdir(tmp_path / "elsewhere")  # as on another machine
@@ -119,8 +120,8 @@ def test_answers_are_kept_in_a_database_where_the_store_is_in_one(
     address = shlex.quote(str(Address.parse(store)))
     assert f"  evalbudget audit serve {address}\nthen the same command again" in done.output
     assert label_all(store) > 0
-    assert "bad was" in run(models=arms(), store=store).stderr  # another model by its arguments
-    refusal = run("--budget", "$5", models=arms(stops_at=30), store=store)
+    assert "bad was" in run(*few, models=arms(), store=store).stderr  # another model by its arguments
+    refusal = run(*few, "--budget", "$5", models=arms(stops_at=30), store=store)
     assert "was begun without a budget in money or tokens" in " ".join(refusal.stderr.split())
     assert [each.name for each in Path().iterdir()] == ["tasks"]
 

@@ -24,12 +24,13 @@ from evalbudget_lm_eval.run.record import Kept
 
 RIGHT = "float(results[0] == doc['text'])"
 WRONG = "float(results[0] != doc['text'])"
-N = 12
+N = 6
+BUDGET = 30
 
 
 def run(folder: Path, lm: CoinModel, **more: Any) -> dict[str, Any]:
-    with budgeted(**{"budget": 60, "journal": "j.jsonl", **more}):
-        return simple_evaluate(folder, lm, rounds=6)
+    with budgeted(**{"budget": BUDGET, "journal": "j.jsonl", **more}):
+        return simple_evaluate(folder, lm, rounds=3)
 
 
 def mean_of(results: dict[str, Any], metric: str = "right") -> float:
@@ -48,7 +49,7 @@ def test_kept_answers_are_scored_again_for_nothing(
 ) -> None:
     folder, lm = write_scored(tmp_path / "tasks", "right", WRONG, n=N), CoinModel(seed=1)
     if broken:
-        with broken_off(Kept, "hear", at=40), pytest.raises(KeyboardInterrupt):
+        with broken_off(Kept, "hear", at=20), pytest.raises(KeyboardInterrupt):
             run(folder, lm, sampler=sampler)
     else:
         before = run(folder, lm, sampler=sampler)
@@ -58,7 +59,7 @@ def test_kept_answers_are_scored_again_for_nothing(
     again = CoinModel(seed=2)
     after = run(folder, again, sampler=sampler)
     block = after["evalbudget"]
-    assert paid + len(again.calls) == block["spent"] == block["readings"] == 60
+    assert paid + len(again.calls) == block["spent"] == block["readings"] == BUDGET
     assert bought_in("j.jsonl").requests[: len(planned)] == planned
     for record in after["samples"]["numbers"]:
         said = record["resps"][0][0]
@@ -70,9 +71,9 @@ def test_kept_answers_are_scored_again_for_nothing(
     if not broken:
         assert again.calls == []
         assert row == pytest.approx(1.0 - before["results"]["numbers"]["right,none"], abs=1e-12)
-    assert block["scored_again"] == (60 if not broken else paid)
+    assert block["scored_again"] == (BUDGET if not broken else paid)
     assert "kept answers are scored by it as it is now" in block["summary"]["text"]
-    assert "all 60 were scored again" in caplog.text or broken
+    assert f"all {BUDGET} were scored again" in caplog.text or broken
     # the same task: nothing is scored again
     caplog.clear()
     third = run(folder, CoinModel(fail_at=1), sampler=sampler)
@@ -134,7 +135,7 @@ def test_a_task_that_fails_on_its_answers_costs_nothing_and_may_be_mended(tmp_pa
         run(folder, CoinModel(fail_at=1))
     write_scored(tmp_path / "tasks", "right", WRONG, n=N)
     mended = run(folder, CoinModel(fail_at=1))
-    assert mended["evalbudget"]["scored_again"] == 60
+    assert mended["evalbudget"]["scored_again"] == BUDGET
 
 
 def test_processes_that_share_a_budget_score_alike(tmp_path: Path) -> None:
@@ -153,7 +154,7 @@ def test_processes_that_share_a_budget_score_alike(tmp_path: Path) -> None:
             "since what differs is: prompts or settings of the task",
         ),
         ({"metric": "wrong"}, "since what differs is: the metric or filter that decides"),
-        ({"budget": 72}, "with another budget or sampler, and this run buys its own"),
+        ({"budget": 36}, "with another budget or sampler, and this run buys its own"),
         ({"score_range": "0..1"}, "by what settings answers count (--score_range)"),
         ({"seed": 2}, "with another budget or sampler, and this run buys its own"),
     ],
@@ -169,7 +170,7 @@ def test_what_is_bought_anew_and_not_gone_on_with_is_said(
     monkeypatch.chdir(tmp_path)
     folder = write_scored(tmp_path / "tasks", "right", RIGHT, n=N)
     options: dict[str, Any] = {"journal": None, "sampler": "uniform"}
-    with broken_off(Kept, "hear", at=40), pytest.raises(KeyboardInterrupt):
+    with broken_off(Kept, "hear", at=20), pytest.raises(KeyboardInterrupt):
         run(folder, CoinModel(seed=1), **options)
     (left,) = Path("evalbudget-journals").glob("*.jsonl")
     changes = {name: value for name, value in edit.items() if name == "doc_to_text"}

@@ -15,12 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from lm_eval.evaluator import simple_evaluate
 from lm_eval.loggers import EvaluationTracker
 from tests.host_lm_eval.race_worlds import KIND, Racer, fresh_racers, is_right, manager, racer
 from tests.host_lm_eval.worlds import write_task
 
 import warm
+from evalbudget.cli.main import cli
 from evalbudget.comparisons import Baseline, Verdict, as_csv, read_baseline
 from evalbudget.comparisons.flags import FLAGS
 from evalbudget.errors import EvalbudgetError
@@ -289,10 +291,10 @@ def test_a_dry_run_asks_nobody(server: Server, old: Path, tmp_path: Path) -> Non
     assert not server.served
 
 
+@pytest.mark.usefixtures("own_tasks_only")
 def test_bad_input_ends_with_2(old: Path, tmp_path: Path) -> None:
     tasks = write_task(tmp_path / "tasks", n=N)
-    base = [sys.executable, "-c", EVALBUDGET, "lm-eval", "gate", "--tasks", "numbers"]
-    base += ["--include_path", str(tasks)]
+    base = ["lm-eval", "gate", "--tasks", "numbers", "--include_path", str(tasks)]
     for more, told in (
         (["--margin", "0.1", "--model", KIND], "a gate needs what the candidate is compared with"),
         (["--margin", "0.1", "--baseline", str(old)], "no model is named"),
@@ -301,8 +303,8 @@ def test_bad_input_ends_with_2(old: Path, tmp_path: Path) -> None:
             "for races of several",
         ),
     ):
-        done = warm.run([*base, *more], host="lm-eval", env=environment())
-        assert done.returncode == 2, done.stderr
+        done = CliRunner().invoke(cli, [*base, *more])
+        assert done.exit_code == 2, done.output
         assert told in done.stderr
 
 

@@ -115,8 +115,8 @@ def map_back(reading: dict[str, Any]) -> tuple[str, float | None]:
 def test_a_run_that_breaks_off_among_judges_pays_nobody_twice(
     server: Server, judges: list[str], tmp_path: Path
 ) -> None:
-    folder = write_judged(tmp_path, judges, n=6, gen_kwargs={"temperature": 1})
-    arguments: dict[str, Any] = {"budget": 30, "sampler": "eb-bernstein"}
+    folder = write_judged(tmp_path, judges, n=4, gen_kwargs={"temperature": 1})
+    arguments: dict[str, Any] = {"budget": 20, "sampler": "eb-bernstein"}
 
     def run(journal: Path) -> dict[str, Any]:
         with budgeted(journal=journal, **arguments):
@@ -127,7 +127,7 @@ def test_a_run_that_breaks_off_among_judges_pays_nobody_twice(
     with broken_off(Asking, "_heard", at=5), pytest.raises(KeyboardInterrupt):
         run(tmp_path / "broken" / "j.jsonl")
     again = run(tmp_path / "broken" / "j.jsonl")
-    assert server.calls() - before == 30 + 30
+    assert server.calls() - before == 20 + 20
     assert again["results"]["essays"]["judged,panel"] == whole["results"]["essays"]["judged,panel"]
     assert sorted(readings_of(again)) == sorted(readings_of(whole))
 
@@ -140,11 +140,11 @@ def test_a_run_that_breaks_off_among_judges_pays_nobody_twice(
     # scores of another panel are not mixed with these; how fast judges are asked is no matter
     for change in ({"scale": [1, 10]}, {"judges": judges[:2]}, {"prompt": "{{response}}?"}, {"seed": 1}):
         options = {"judges": judges, "gen_kwargs": {"temperature": 1}, **change}
-        folder = write_judged(tmp_path / "changed", options.pop("judges"), n=6, **options)
+        folder = write_judged(tmp_path / "changed", options.pop("judges"), n=4, **options)
         with pytest.raises(JournalError, match="judges = "):
             run(tmp_path / "broken" / "j.jsonl")
     slower = [server.judge(name, num_concurrent=1, max_retries=2) for name in NAMES]
-    folder = write_judged(tmp_path / "slower", slower, n=6, gen_kwargs={"temperature": 1})
+    folder = write_judged(tmp_path / "slower", slower, n=4, gen_kwargs={"temperature": 1})
     assert run(tmp_path / "broken" / "j.jsonl")["results"] == again["results"]
     assert server.calls() == calls
 

@@ -50,17 +50,17 @@ def _said(server: PaidServer, *more: str, tasks: str = "numbers", code: int = 0)
 
 
 def test_money_is_foreseen_from_earlier_runs(server: PaidServer) -> None:
-    asked = ("--budget", "$2", "--prices", "prices.yaml", "--sampler", "uniform")
+    asked = ("--budget", "$0.8", "--prices", "prices.yaml", "--sampler", "uniform")
     said = _said(server, *asked, "--dry_run")
-    assert "Task numbers with m Items 12 Sampler uniform Budget $2.00 At least 12 readings" in said
+    assert "Task numbers with m Items 12 Sampler uniform Budget $0.80 At least 12 readings" in said
     assert "A call $0.02" in said
     assert "Expected not known before the first readings" in said
-    assert "At most $2.00, whatever happens No call was made." in said
+    assert "At most $0.80, whatever happens No call was made." in said
     assert server.calls() == 0
     assert not Path("evalbudget-journals").exists()
     _said(server, *asked)
     calls = server.calls()
-    said = _said(server, "--budget", "$4", *asked[2:], "--dry-run")
+    said = _said(server, "--budget", "$1.6", *asked[2:], "--dry-run")
     assert f"A reading ${server.bill / calls:.4f} on average in earlier runs" in said
     assert "as fast as earlier runs" in said
     assert server.calls() == calls
@@ -98,14 +98,14 @@ def test_what_is_refused_is_refused_here_too(server: PaidServer) -> None:
 
 
 def test_a_run_in_money_is_replayed_in_money(server: PaidServer) -> None:
-    paid = ("--budget", "$2", "--prices", "prices.yaml", "--sampler", "uniform")
+    paid = ("--budget", "$0.8", "--prices", "prices.yaml", "--sampler", "uniform")
     _said(server, *paid, "--output_path", "out", "--log_samples")
     recorded = open_scores(Path("out"))
     assert recorded is not None
     assert recorded.costs is not None
     assert np.isfinite(recorded.costs[~np.isnan(recorded.scores)]).all()
     assert np.nansum(recorded.costs) == pytest.approx(server.bill)
-    command = ["backtest", "repeats", "out", "--budget", "$0.5", "--sampler", "uniform", "--seeds", "2"]
+    command = ["backtest", "repeats", "out", "--budget", "$0.4", "--sampler", "uniform", "--seeds", "2"]
     done = CliRunner().invoke(cli, command)
     assert done.exit_code == 0, done.output
     for bill in Path("out").rglob("*.bill.jsonl"):

@@ -144,7 +144,7 @@ def test_a_model_behind_a_cache_is_given_back_before_the_next_is_loaded(numbers:
         race(
             arms(circle=True),
             "numbers",
-            budget=120,
+            budget=60,
             sampler="uniform",
             task_manager=numbers,
             use_cache=str(tmp_path / "cache"),
@@ -156,16 +156,16 @@ def test_a_model_behind_a_cache_is_given_back_before_the_next_is_loaded(numbers:
 
 @pytest.mark.parametrize("at_once", [False, True])
 def test_models_do_not_answer_from_one_anothers_cache(tmp_path: Path, at_once: bool) -> None:
-    greedy = manager(tmp_path / "tasks", n=40, generation_kwargs={"until": ["\n"], "do_sample": False})
+    greedy = manager(tmp_path / "tasks", n=20, generation_kwargs={"until": ["\n"], "do_sample": False})
     live = {name: Racer(*skill) for name, skill in SKILLS.items()}
-    options: dict[str, Any] = {"budget": 120, "sampler": "uniform", "task_manager": greedy}
+    options: dict[str, Any] = {"budget": 60, "sampler": "uniform", "task_manager": greedy}
     cache = str(tmp_path / "cache")
     for _ in range(2):  # the second time without a call
         with arms_at_once(here=at_once):
             board = race(live, "numbers", use_cache=cache, **options).leaderboard
         for name, (skill, seed) in SKILLS.items():
-            assert board.of(name).estimate == pytest.approx(truth(seed, skill, 40))
-        assert len(Racer.asked) == 120
+            assert board.of(name).estimate == pytest.approx(truth(seed, skill, 20))
+        assert len(Racer.asked) == 60
 
 
 def test_one_bad_document_costs_no_arm_and_a_dead_one_leaves(numbers: Any) -> None:
@@ -190,10 +190,10 @@ def test_one_bad_document_costs_no_arm_and_a_dead_one_leaves(numbers: Any) -> No
 
 
 def test_stopped_anywhere_it_goes_on_to_the_same_end(numbers: Any, tmp_path: Path) -> None:
-    options: dict[str, Any] = {"budget": 150, "batch": 16, "task_manager": numbers}
+    options: dict[str, Any] = {"budget": 100, "batch": 16, "task_manager": numbers}
     whole = race(arms(), "numbers", **options)
     asked, stock = sorted(Racer.asked), lm_eval.evaluator.evaluate
-    for stops_at in (3, 70, 131):
+    for stops_at in (3, 50, 81):
         Racer.asked.clear()
         folder = tmp_path / str(stops_at)
         live = {name: Racer(*skill, stops_at=stops_at) for name, skill in SKILLS.items()}
@@ -219,10 +219,10 @@ def test_stopped_anywhere_it_goes_on_to_the_same_end(numbers: Any, tmp_path: Pat
         {**live, "late": racer(0.5, 9)},
         "numbers",
         output_path=folder,
-        **{**options, "budget": 260, "sampler": "uniform"},
+        **{**options, "budget": 160, "sampler": "uniform"},
     )
-    assert more.leaderboard.spent == 260
-    assert len(Racer.asked) == 110
+    assert more.leaderboard.spent == 160
+    assert len(Racer.asked) == 60
     assert not set(Racer.asked) & set(asked)
 
 

@@ -21,8 +21,8 @@ from evalbudget_lm_eval.cli import lm_eval_command
 from evalbudget_lm_eval.log_folder import open_scores
 from loopback import Asked, Server
 
-N = 60
-BUDGET = 100
+N = 40
+BUDGET = 60
 SKILLS = {"weak": 0.3, "fine": 0.6, "best": 0.95}
 
 
@@ -50,7 +50,7 @@ def answered(server: Server) -> Counter[tuple[str, str]]:
 
 def test_killed_it_goes_on_and_nothing_is_paid_for_twice(server: Server, tmp_path: Path) -> None:
     server.answer = skilled
-    server.hold(55)
+    server.hold(30)
     tasks, out = write_task(tmp_path / "tasks", n=N), tmp_path / "out"
     board_file = tmp_path / "board.json"
     arguments = flags(server, tasks, out, f"--json={board_file}")

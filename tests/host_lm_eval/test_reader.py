@@ -57,7 +57,7 @@ def stock(*arguments: object) -> str:
 def test_judged_runs_of_the_stock_command(server: Server, judges: list[str], tmp_path: Path) -> None:
     # one reply of a judge is unreadable
     server.answers["b"] = lambda asked: "no idea" if "topic: topic 2\n" in asked.prompt else rating()(asked)
-    folder = write_judged(tmp_path / "task", judges, n=20, repeats=3)
+    folder = write_judged(tmp_path / "task", judges, n=12, repeats=3)
     out = tmp_path / "out"
     table = stock(
         "run", "--model", "local-chat-completions", "--model_args", server.chat_args("first"),
@@ -70,7 +70,7 @@ def test_judged_runs_of_the_stock_command(server: Server, judges: list[str], tmp
     recorded = read(out)
     assert recorded.models == ("first", "second")
     assert sorted(recorded.raters) == JUDGES
-    assert recorded.scores.shape == (2, 20, 3, 3)
+    assert recorded.scores.shape == (2, 12, 3, 3)
     assert recorded.categories == tuple("ab"[int(i) % 2] for i in recorded.items)
     for index, item in enumerate(recorded.items):
         sample = found["samples"]["essays"][int(item)]
@@ -80,7 +80,7 @@ def test_judged_runs_of_the_stock_command(server: Server, judges: list[str], tmp
             assert (math.isnan(value) and score is None) or value == score
     assert recorded.texts is not None
     assert recorded.texts == tuple(f"Write about topic {item}." for item in recorded.items)
-    failed = np.isnan(recorded.scores).sum() - 2 * 20 * 3 * 2  # each answer has one judge of three
+    failed = np.isnan(recorded.scores).sum() - 2 * 12 * 3 * 2  # each answer has one judge of three
     assert failed == sum(s.model == "b" and "topic: topic 2\n" in s.prompt for s in server.served) > 0
 
     # what the host's table said is what the report says

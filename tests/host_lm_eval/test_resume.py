@@ -41,7 +41,7 @@ ROOT = Path(__file__).parents[2]
 def _start(folder: Path, log: Path, seconds: float) -> warm.Popen:
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     return warm.Popen(
-        [sys.executable, "-m", "tests.host_lm_eval.killed", str(folder), str(log), str(seconds), "100"],
+        [sys.executable, "-m", "tests.host_lm_eval.killed", str(folder), str(log), str(seconds), "60"],
         host="lm-eval",
         env={**os.environ, "PYTHONPATH": path},
         stdout=subprocess.PIPE,
@@ -67,11 +67,11 @@ def test_killed_and_interrupted_runs_go_on_to_exactly_the_budget(tmp_path: Path)
     log = tmp_path / "calls.jsonl"
 
     process = _start(folder, log, 0.04)
-    _when(log, 47, process)  # in the middle of a round
+    _when(log, 27, process)  # in the middle of a round
     process.send_signal(signal.SIGKILL)
     process.communicate()
     killed_at = _calls(log)
-    assert 47 <= killed_at < 100
+    assert 27 <= killed_at < 60
 
     process = _start(folder, log, 0.04)
     _when(log, killed_at + 6, process)
@@ -88,12 +88,12 @@ def test_killed_and_interrupted_runs_go_on_to_exactly_the_budget(tmp_path: Path)
     out, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
     told = json.loads(out.splitlines()[-1])
-    assert told["evalbudget"]["spent"] == told["evalbudget"]["readings"] == told["samples"] == 100
-    assert _calls(log) - 100 <= 2
+    assert told["evalbudget"]["spent"] == told["evalbudget"]["readings"] == told["samples"] == 60
+    assert _calls(log) - 60 <= 2
     assert told["evalbudget"]["journal"] == str(journal)
 
     # scores of this model depend on the document alone, so the same was bought as without interruption
-    with budgeted(sampler="eb-bernstein", budget=100, journal="whole.jsonl"):
+    with budgeted(sampler="eb-bernstein", budget=60, journal="whole.jsonl"):
         whole = simple_evaluate(folder, CoinModel(noise=False), rounds=10)
     assert bought_in("whole.jsonl").requests == bought_in(journal).requests
     for part in ("results", "evalbudget"):
@@ -168,13 +168,13 @@ def test_a_round_that_breaks_off_keeps_what_was_answered(
 def test_a_command_that_was_killed_goes_on_to_its_budget(
     tmp_path: Path, server: Server, concurrent: int, number: int, code: int
 ) -> None:
-    folder = write_task(tmp_path / "tasks", n=12)
-    server.latency = 0.05
-    server.hold(20)
+    folder = write_task(tmp_path / "tasks", n=6)
+    server.latency = 0.02
+    server.hold(10)
     model = server.chat_args("m", max_retries=1, num_concurrent=concurrent)
     flags = [
         *("lm-eval", "run", "--model", "local-chat-completions", "--model_args", model, "--tasks", "numbers"),
-        *("--include_path", str(folder), "--apply_chat_template", "--output_path", "out", "--budget", "72"),
+        *("--include_path", str(folder), "--apply_chat_template", "--output_path", "out", "--budget", "36"),
         *("--gen_kwargs", "temperature=1.0,seed=None", "--sampler", "uniform", "--log_samples"),
     ]
     command = [sys.executable, "-c", EVALBUDGET, *flags]
@@ -201,11 +201,11 @@ def test_a_command_that_was_killed_goes_on_to_its_budget(
     (path,) = Path("out").glob("*/results_*.json")
     block = json.loads(path.read_text())["evalbudget"]
     answered = sum(one.status == 200 for one in server.served)
-    assert block["spent"] == 72
+    assert block["spent"] == 36
     assert block["failed"] == sum(block["failures"].values()) <= (0 if waits else concurrent)
     assert set(block["failures"]) <= {"under way when the run was broken off"}
-    assert answered <= 72  # what was under way counts as spent
-    assert block["readings"] == 72 - block["failed"] <= answered
+    assert answered <= 36  # what was under way counts as spent
+    assert block["readings"] == 36 - block["failed"] <= answered
     assert len(list(Path("out/evalbudget-journals").glob("*.jsonl"))) == 1
     rows, (row,) = json.loads(path.read_text())["results"]["numbers"], evalbudget.read("out").estimate().rows
     told = [rows[f"exact_match{ending},none"] for ending in ("", "_lower", "_upper")]
@@ -320,13 +320,12 @@ def test_journals_of_other_runs_are_refused(tmp_path: Path) -> None:
 def test_of_documents_that_take_several_calls_a_kill_costs_what_was_under_way(
     tmp_path: Path, server: Server
 ) -> None:
-    folder = write_task(tmp_path / "tasks", n=6, repeats=4)
-    server.latency = 0.02
-    server.hold(30)
+    folder = write_task(tmp_path / "tasks", n=3, repeats=4)
+    server.hold(14)
     model = server.chat_args("m", max_retries=1, num_concurrent=3)
     command = [
         *(sys.executable, "-c", EVALBUDGET, "lm-eval", "run", "--model", "local-chat-completions"),
-        *("--model_args", model, "--tasks", "numbers", "--include_path", str(folder), "--budget", "72"),
+        *("--model_args", model, "--tasks", "numbers", "--include_path", str(folder), "--budget", "36"),
         *("--apply_chat_template", "--output_path", "out", "--gen_kwargs", "temperature=1.0,seed=None"),
         *("--sampler", "uniform"),
     ]
@@ -344,6 +343,6 @@ def test_of_documents_that_take_several_calls_a_kill_costs_what_was_under_way(
     (path,) = Path("out").glob("*/results_*.json")
     block = json.loads(path.read_text())["evalbudget"]
     assert block["failures"] == {UNANSWERED: 3}
-    assert 69 <= block["spent"] <= 72
-    assert block["readings"] == 17  # four calls each: of the 69 that are left one is too few
-    assert sum(one.status == 200 for one in server.served) <= 72
+    assert 33 <= block["spent"] <= 36
+    assert block["readings"] == 8  # four calls each: of the 33 that are left one is too few
+    assert sum(one.status == 200 for one in server.served) <= 36

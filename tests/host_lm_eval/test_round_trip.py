@@ -140,8 +140,8 @@ def test_judges_that_fail_on_a_document(
         server.answers[judge] = lambda asked: (
             "no idea" if "topic: topic 2\n" in asked.prompt else rating()(asked)
         )
-    folder, out = write_judged(tmp_path / "task", judges, n=10), tmp_path / "out"
-    with budgeted(sampler=sampler, budget=60, seed=1):
+    folder, out = write_judged(tmp_path / "task", judges, n=6), tmp_path / "out"
+    with budgeted(sampler=sampler, budget=36, seed=1):
         found = evaluate(folder, server.chat_args("writer"), output=out)
     rows, (row,) = found["results"]["essays"], evalbudget.read(out).estimate().rows
     worst = found["evalbudget"]["summary"]["at_worst"]
@@ -197,10 +197,10 @@ def test_judges_of_kept_answers(server: Server, judges: list[str], tmp_path: Pat
 @pytest.mark.parametrize("sampler", ["uniform", "eb-bernstein"])
 def test_groups_and_their_tasks(tmp_path: Path, sampler: str) -> None:
     folder, out = tmp_path / "tasks", tmp_path / "out"
-    write_task(folder, "one", n=20)
-    write_task(folder, "two", n=12)
+    write_task(folder, "one", n=10)
+    write_task(folder, "two", n=6)
     write_group(folder, "both", ["one", "two"])
-    with budgeted(sampler=sampler, budget=200, seed=3):
+    with budgeted(sampler=sampler, budget=100, seed=3):
         found = evaluate(folder, "model=coin,seed=3", "both", output=out, **COIN)
     for task in ("one", "two"):
         check_rows(out, found, task, "exact_match,none", task)
@@ -308,8 +308,8 @@ def test_a_budget_in_money(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     price_file(tmp_path)
-    folder, out = write_task(tmp_path / "tasks", generation_kwargs=GENERATION), tmp_path / "out"
-    with budgeted(sampler=sampler, budget="$2", prices="prices.yaml", seed=3):
+    folder, out = write_task(tmp_path / "tasks", n=12, generation_kwargs=GENERATION), tmp_path / "out"
+    with budgeted(sampler=sampler, budget="$0.6", prices="prices.yaml", seed=3):
         found = evaluate(folder, paid.chat_args("m"), "numbers", output=out)
     check_rows(out, found, "numbers", "exact_match,none")
     recorded = open_scores(out)

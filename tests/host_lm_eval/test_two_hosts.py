@@ -29,8 +29,8 @@ from evalbudget_lm_eval import budgeted as budgeted_lm_eval
 
 pytestmark = pytest.mark.filterwarnings(HOST_WARNING)
 
-ITEMS = 12
-BUDGET = 150
+ITEMS = 8
+BUDGET = 80
 ROWS = {
     "estimate": "",
     "stderr": "_stderr",
