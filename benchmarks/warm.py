@@ -37,7 +37,10 @@ IMPORTED = {  # what a command would import bit by bit
         *("openai", "fastapi", "uvicorn.lifespan.on", "uvicorn.protocols.http.auto", "charset_normalizer"),
         *("uvicorn.protocols.websockets.auto", "anyio._backends._asyncio", "rich.markdown", "pydantic.v1"),
         *("evalbudget_inspect._registry", "evalbudget_inspect.plugin", "evalbudget_inspect.cli"),
+        *("inspect_ai.model._providers.mockllm", "tiktoken.load", "tiktoken_ext.openai_public", "requests"),
         *("evalbudget.cli.main", "evalbudget.report", "scipy.special", "joblib"),
+        *("evalbudget.builtin", "evalbudget.doctor.checks", "evalbudget.pairwise.samplers"),
+        *("evalbudget.comparisons._verdicts", "evalbudget.scorer"),
         *("evalbudget_inspect.repeats.registry_entry", "evalbudget_inspect.repeats.dry_run"),
         *("evalbudget_inspect.races.registry_entry", "evalbudget_inspect.races.command"),
         *("evalbudget_inspect.races.dry_run", "evalbudget_inspect.races.gate", "evalbudget.comparisons"),
@@ -53,12 +56,14 @@ IMPORTED = {  # what a command would import bit by bit
     ),
     "lm-eval": (
         *("lm_eval._cli.harness", "lm_eval.evaluator", "lm_eval.models.openai_completions", "transformers"),
-        *(
-            "evalbudget_lm_eval.repeats.host_cli",
-            "evalbudget_lm_eval.races.command",
-            "evalbudget_lm_eval.plugin",
-        ),
-        *("evalbudget.cli.main", "evalbudget.report", "scipy.special", "pytablewriter", "rich"),
+        *("lm_eval.models.dummy", "pytablewriter", "rich", "scipy.io", "scipy.special", "joblib"),
+        *("evalbudget.cli.main", "evalbudget.builtin", "evalbudget.report", "evalbudget.backtest"),
+        *("evalbudget.book", "sqlalchemy.dialects.sqlite.pysqlite"),
+        *("evalbudget.doctor.checks", "evalbudget.pairwise.samplers", "evalbudget_lm_eval.plugin"),
+        *("evalbudget.comparisons._verdicts", "evalbudget.scorer"),
+        *("evalbudget_lm_eval.cli", "evalbudget_lm_eval.repeats.host_cli", "evalbudget_lm_eval.repeats.run"),
+        *("evalbudget_lm_eval.repeats.forecast", "evalbudget_lm_eval.races.command"),
+        *("evalbudget_lm_eval.races.api", "evalbudget_lm_eval.pairwise"),
     ),
 }
 _LARGEST = 1 << 20  # bytes of a request

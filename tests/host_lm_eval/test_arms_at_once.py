@@ -116,7 +116,7 @@ def test_it_is_the_race_of_one_after_the_other(
     for at_once in (1, 4):
         if at_once > 1:
             server.gather(at_once)
-        found[at_once] = run(server, tasks, tmp_path / str(at_once), at_once)
+        found[at_once] = run(server, tasks, tmp_path / str(at_once), at_once, budget=100)
         lines[at_once] = record(tmp_path / str(at_once))
         calls[at_once] = Counter((s.model, s.prompt) for s in server.served)
         most[at_once] = server.most_at_once

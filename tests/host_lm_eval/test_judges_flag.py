@@ -215,7 +215,6 @@ def test_a_broken_run_pays_no_judge_twice_and_asks_no_answer_anew(
     assert server.calls() == calls
 
 
-@pytest.mark.usefixtures("own_tasks_only")
 def test_another_run_buys_other_judgements_and_the_same_elsewhere_the_same(
     server: Server, file: str, tmp_path: Path, own_tasks_only: None
 ) -> None:

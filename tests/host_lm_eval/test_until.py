@@ -2,34 +2,21 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
+import pytest
+from click.testing import CliRunner, Result
 from tests.host_lm_eval.race_worlds import KIND, Racer, fresh_racers, manager, racer
 from tests.host_lm_eval.worlds import write_task
 
-import warm
+from evalbudget.cli.main import cli
 from evalbudget_lm_eval import race
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-EVALBUDGET = """
-import sys
-from lm_eval.tasks import TaskManager
-init = TaskManager.__init__
-TaskManager.__init__ = lambda self, *args, **more: init(self, *args, **more | {"include_defaults": False})
-from evalbudget.cli.main import main
-sys.argv[0] = "evalbudget"
-main()
-"""
 
 
-def command(*arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "EVALBUDGET_DISABLE_PLUGINS": "inspect", "COLUMNS": "80"}
-    return warm.run(
-        [sys.executable, "-c", EVALBUDGET, "lm-eval", *arguments], host="lm-eval", env=environment
-    )
+def command(*arguments: str) -> Result:
+    return CliRunner().invoke(cli, ["lm-eval", *arguments])
 
 
 def test_the_mean_of_one_model_is_known(tmp_path: Path) -> None:
@@ -42,19 +29,21 @@ def test_the_mean_of_one_model_is_known(tmp_path: Path) -> None:
     assert len(Racer.asked) == standing.readings < 150
 
 
+@pytest.mark.usefixtures("own_tasks_only")
 def test_by_the_command_of_a_run_and_of_a_race(tmp_path: Path) -> None:
     judged = ("--model", "dummy", "--tasks", "judged_stories")
     judged += ("--include_path", str(EXAMPLES / "lm_eval_judged"), "--score_range", "1..10")
     for way in ("run", "race"):
         done = command(way, *judged, "--until", "±0.8")
-        assert done.returncode == 0, done.stderr
+        assert done.exit_code == 0, done.stderr
         assert "scores 3." in done.stdout
         assert "until its mean is known to ±0.8" in done.stderr
     known = command("run", *judged, "--until", "item±3", "--budget", "3000", "--limit", "8")
-    assert known.returncode == 0, known.stderr
+    assert known.exit_code == 0, known.stderr
     assert "Stopped   every item that can be scored is known to ± 3" in known.stdout
 
 
+@pytest.mark.usefixtures("own_tasks_only")
 def test_what_is_refused(tmp_path: Path) -> None:
     numbers = ("--tasks", "numbers", "--include_path", str(write_task(tmp_path, n=9)), "--model", KIND)
     for more, told in (
@@ -63,5 +52,5 @@ def test_what_is_refused(tmp_path: Path) -> None:
         (("run", "--until", "item±1", "--budget", "90"), "add for example --score-range"),
     ):
         refused = command(more[0], *numbers, *more[1:])
-        assert refused.returncode == 2, refused.stderr
+        assert refused.exit_code == 2, refused.stderr
         assert told in refused.stderr
