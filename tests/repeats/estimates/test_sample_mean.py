@@ -182,24 +182,24 @@ def misses(kind: str, scores: str, n_items: int, n: int, runs: int) -> int:
 @pytest.mark.parametrize(
     ("kind", "scores", "n_items", "n", "expected", "at_most"),
     [
-        ("one", "coins", 400, 80, 3, 0.06),
-        ("one", "normal", 400, 390, 1, 0.06),
-        variant("one", "ties", 400, 80, 6, 0.1),
-        ("one", "rare", 400, 80, 6, 0.06),
+        ("one", "coins", 400, 80, 0, 0.06),
+        ("one", "normal", 400, 390, 0, 0.06),
+        variant("one", "ties", 400, 80, 3, 0.1),
+        ("one", "rare", 400, 80, 2, 0.06),
         variant("one", "skewed", 400, 80, 3, 0.12),
         variant("unequal", "coins", 400, 80, 1, 0.06),
         ("unequal", "ratings", 400, 80, 4, 0.06),
-        variant("unequal", "normal", 400, 200, 3, 0.06),
-        variant("unequal", "rare", 400, 200, 2, 0.06),
-        ("unequal", "skewed", 400, 200, 5, 0.09),
+        variant("unequal", "normal", 400, 200, 1, 0.06),
+        variant("unequal", "rare", 400, 200, 1, 0.06),
+        ("unequal", "skewed", 400, 200, 2, 0.09),
         ("pairs", "coins", 400, 80, 2, 0.06),
-        variant("pairs", "normal", 400, 390, 1, 0.06),
+        variant("pairs", "normal", 400, 390, 0, 0.06),
     ],
 )
 def test_the_interval_holds_the_full_runs_mean(
     kind: str, scores: str, n_items: int, n: int, expected: int, at_most: float
 ) -> None:
-    runs = replications(60, 4000)
+    runs = replications(30, 4000)
     missed = misses(kind, scores, n_items, n, runs)
     pinned(missed, expected)
     binomial_claim(missed, runs, at_most=at_most)
