@@ -34,7 +34,7 @@ class _Measured:
 
 def pp_lucb(quick: bool, seeds: int | None = None) -> Found:
     """Every experiment of the paper, in its own constants."""
-    trials = 2 if quick else seeds or TRIALS
+    trials = 1 if quick else seeds or TRIALS
     literals = 1 if quick else LITERALS
     gaps = GAPS[2:] if quick else GAPS
     world, by_score = constants(20_000 if quick else 500_000)

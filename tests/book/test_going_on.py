@@ -180,10 +180,10 @@ def test_a_payment_that_was_broken_off_hides_no_other(
 
 @pytest.mark.parametrize("n", [1, 5])
 def test_every_call_of_an_item_has_a_number_of_its_own(where: Address | None, n: int) -> None:
-    with opened(EBBernstein(DESIGN), Budget(90), where) as book:
+    with opened(EBBernstein(DESIGN), Budget(50), where) as book:
         buy(book, n, order=random.Random(3), fails=at_random)
         found = [(called.reading.request.cell.item, called.attempt) for called in book.calls()]
-    assert len(set(found)) == len(found) == 90
+    assert len(set(found)) == len(found) == 50
     for item, calls in Counter(item for item, _ in found).items():
         assert {attempt for i, attempt in found if i == item} == set(range(calls))
 

@@ -114,7 +114,7 @@ def test_no_mark_is_mistyped() -> None:
 
 SLOW = {
     *("start-inspect", "start-lm-eval", "comparisons", "audits", "races", "doctor", "judges/in-a-task"),
-    *("howto/labelling-with-a-team", "howto/ci-gate"),
+    *("howto/labelling-with-a-team", "howto/ci-gate", "judges", "money", "repeats/samples", "using/backtest"),
 }
 """Pages whose blocks take seconds, and show commands that the hosts' tests run: with full claims only."""
 

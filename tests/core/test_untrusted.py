@@ -34,14 +34,14 @@ def archive(path: Path, size: int, kind: int = zipfile.ZIP_DEFLATED, declares: i
 def test_an_archive_that_unpacks_to_too_much(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: int
 ) -> None:
-    monkeypatch.setenv(VARIABLE, f"{LIMIT}")
-    honest = archive(tmp_path / "honest.eval", 12 << 20, kind)
-    lying = archive(tmp_path / "lying.eval", 12 << 20, kind, declares=10)
+    monkeypatch.setenv(VARIABLE, f"{LIMIT / 4}")
+    honest = archive(tmp_path / "honest.eval", 3 << 20, kind)
+    lying = archive(tmp_path / "lying.eval", 3 << 20, kind, declares=10)
     for path in (honest, lying):
         with pytest.raises(InvalidInputError, match=rf"{path.name} unpacks to 0\.0 GiB or more.* {VARIABLE}"):
             check_archive(path)
         check_archive(path, "small.json".__eq__)
-    check_archive(archive(tmp_path / "fits.eval", 9 << 20, kind))
+    check_archive(archive(tmp_path / "fits.eval", 2 << 20, kind))
     monkeypatch.setenv(VARIABLE, "0.1")
     check_archive(honest)
 

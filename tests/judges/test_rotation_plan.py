@@ -47,7 +47,7 @@ def pilot(n: int = 3000, m: int = 3, seed: int = 0) -> VarianceComponents:
 )
 def test_forecast_against_simulation(cls: type[JudgeSchedule], m: int) -> None:
     prices = Prices(np.array([1.0, 2, 5, 15, 30]))
-    R, rng, n, found = replications(200, 5000), np.random.default_rng(40), 60, []
+    R, rng, n, found = replications(120, 5000), np.random.default_rng(40), 60, []
     more = {"prices": prices.per_call.tolist()} if cls is Priced else {}
     for seed in range(R):
         s = scored(WORLD.table(n, m, rng), cls(items(n), NAMES, epochs=m, seed=seed, **more))

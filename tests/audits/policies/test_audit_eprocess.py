@@ -73,8 +73,8 @@ def test_disjoint_coins_never_label_leader_and_rival_of_a_context_when_both_fit(
 
 @pytest.mark.parametrize("coin", [coin for coin in Coin if coin is not Coin.NONE])
 def test_coins_fall_as_often_as_their_propensity_says(coin: Coin) -> None:
-    judge, human = world(1000, gap=0.0, seed=5)
-    session = play(config(n_items=1000, coin=coin, labels_per_batch=60, second_pass=False), judge, human)
+    judge, human = world(500, gap=0.0, seed=5)
+    session = play(config(n_items=500, coin=coin, labels_per_batch=60, second_pass=False), judge, human)
     thrown = [d for d in session.draws if d.coin is not Coin.NONE]
     wanted = np.array([d.wanted for d in thrown], dtype=float)
     chance = np.array([d.propensity for d in thrown])

@@ -59,7 +59,7 @@ def test_an_interval_with_a_missing_label_holds_whatever_the_label_is(errata: Er
 @pytest.mark.claim
 def test_failures_that_are_not_at_random_prove_nothing_false() -> None:
     """Equal systems; all bad labels of the first never come, and its bad answers break the judge."""
-    trials, wins = replications(2, 60), 0
+    trials, wins = replications(1, 60), 0
     for seed in range(trials):
         rng = np.random.default_rng((seed, 11))
         human = (rng.random((2500, 2)) < 0.5).astype(float)

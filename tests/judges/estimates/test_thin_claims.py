@@ -23,18 +23,18 @@ def world(K: int, **more: float) -> Panel:
 @pytest.mark.parametrize(
     ("n", "K", "calls", "R", "expected"),
     [
-        (5, 8, 10, 300, 3),
-        variant(10, 5, 11, 300, 6),
-        variant(15, 20, 22, 200, 4),
-        (30, 20, 36, 200, 4),
-        variant(60, 20, 70, 150, 2),
+        (5, 8, 10, 300, 1),
+        variant(10, 5, 11, 300, 4),
+        variant(15, 20, 22, 200, 3),
+        (30, 20, 36, 200, 3),
+        variant(60, 20, 70, 150, 1),
         (100, 123, 200, 40, 0),
     ],
 )
 def test_panel_mean_covers_where_judges_share_no_items(
     n: int, K: int, calls: int, R: int, expected: int
 ) -> None:
-    R, rng, failed = replications(R // 3, 3000 if K < 100 else 400), np.random.default_rng([40, n, K]), 0
+    R, rng, failed = replications(R // 5, 3000 if K < 100 else 400), np.random.default_rng([40, n, K]), 0
     for _ in range(R):
         s, gamma = thin(world(K), n, calls, rng)
         interval = panel_mean(s).confidence_interval()
@@ -160,7 +160,7 @@ KEPT = {"item + generation": 1.2, "item x judge + residual": 0.4}
 def test_components_are_the_sums_they_are_called(
     draw: Callable[[np.random.Generator], JudgeScores], one_generation: bool, expected: dict[str, float]
 ) -> None:
-    R, rng = replications(25, 2000), np.random.default_rng(43)
+    R, rng = replications(15, 2000), np.random.default_rng(43)
     found = []
     for _ in range(R):
         components = variance_components(draw(rng), one_generation=one_generation).components[:-1]

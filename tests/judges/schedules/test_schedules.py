@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.claims import pinned, replications
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.hooks._plugins import Plugins
@@ -108,6 +109,7 @@ def test_a_large_dropped_panel_keeps_within_one_overall_with_one_category() -> N
     assert "'j3' was dropped" in schedule.notes[0]
 
 
+@pytest.mark.claim
 def test_dropped_judges_leave_the_panel_balanced_overall() -> None:
     example = Cyclic(
         names(17),
@@ -118,7 +120,8 @@ def test_dropped_judges_leave_the_panel_balanced_overall() -> None:
     )
     assert np.ptp(counts(example.without(0), 2).sum(axis=0)[1:]) <= 1
     rng, spread = np.random.default_rng(0), []
-    for seed in range(1000):
+    R = replications(300, 1000)
+    for seed in range(R):
         K, n, epochs = int(rng.integers(3, 8)), int(rng.integers(4, 40)), int(rng.integers(1, 4))
         labels = rng.integers(int(rng.integers(1, 7)), size=n).tolist()
         schedule = Cyclic(names(n), names(K), categories=labels, epochs=epochs, seed=seed).without(0)
@@ -126,7 +129,9 @@ def test_dropped_judges_leave_the_panel_balanced_overall() -> None:
         assert np.ptp(table, axis=1).max() <= 1
         spread.append(np.ptp(table.sum(axis=0)))
     assert max(spread) <= 2
-    assert spread.count(2) <= 20  # where staying calls leave no better; 25 if calls only go to who has least
+    # where staying calls leave no better; 25 in 1000 if calls only go to who has least
+    assert spread.count(2) <= 0.02 * R
+    pinned(spread.count(2), 5)
 
 
 def test_priced_shares_survive_a_dropped_judge() -> None:
