@@ -29,7 +29,10 @@ SECTIONS = (
     "coverage",
     "scale",
 )
-SLOW = {"identification", "plans", "histories", "new-model", "visit-misled", "visit-until", "scale"}
+SLOW = {
+    *("identification", "draws", "until-right", "plans", "histories"),
+    *("new-model", "visit-misled", "visit-until", "scale"),
+}
 
 
 @pytest.fixture(scope="module", autouse=True)

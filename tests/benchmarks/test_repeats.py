@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.benchmarks.quick import invoke, save
+from tests.claims import variant
 
 from evalbudget.repeats.backtest._replay import ReplayStage
 from evalbudget.replay._contestant import contestants
@@ -33,7 +34,9 @@ def recorded_stories(folder: Path) -> None:
     save(folder, "hanna_multijudge", scores, items=items, categories=["X", "Y"] * 10)
 
 
-@pytest.mark.parametrize("section", ["gains", "bias", "sequences", "coverage", "sample", "speed"])
+@pytest.mark.parametrize(
+    "section", ["gains", variant("bias"), variant("sequences"), "coverage", "sample", "speed"]
+)
 def test_a_section_runs(section: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recorded(tmp_path)
     recorded_stories(tmp_path)
@@ -53,10 +56,10 @@ def test_the_page_shows_the_printed_figures(tmp_path: Path, monkeypatch: pytest.
     recorded(tmp_path)
     monkeypatch.setattr("places.RECORDED", tmp_path)
     docs = tmp_path / "docs"
-    result = invoke("repeats", "judges", "--quick", "--seeds", "3", "--write-docs", "--docs", str(docs))
+    result = invoke("repeats", "judges", "--quick", "--seeds", "2", "--write-docs", "--docs", str(docs))
     page = (docs / "repeats.md").read_text(encoding="utf-8")
     entry = json.loads((docs / "results" / "repeats.json").read_text(encoding="utf-8"))["judges"]
-    assert entry["command"] == "python benchmarks/repeats.py judges --seeds 3 --quick --write-docs"
+    assert entry["command"] == "python benchmarks/repeats.py judges --seeds 2 --quick --write-docs"
     assert entry["command"] in page
     for table in entry["section"]["tables"]:
         for row in table["rows"]:

@@ -98,7 +98,7 @@ def always_the_same(examples: int, seconds: float = 5.0) -> Callable[[Any], Any]
     return timed
 
 
-def check_damage(valid: bytes, read: Callable[[bytes], object], named: Path, *, examples: int = 100) -> None:
+def check_damage(valid: bytes, read: Callable[[bytes], object], named: Path, *, examples: int = 60) -> None:
     """Whatever became of a file, reading it has a result or ends in our own error, which names it.
 
     Args:

@@ -1,4 +1,4 @@
-"""An answer of ten megabytes on one line, and items named by marks alone, are read, kept and shown."""
+"""An answer of five megabytes on one line, and items named by marks alone, are read, kept and shown."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.cli.commands import typed
 from evalbudget.audits.store import Answer, AuditRun
 from evalbudget.recorded._files import open_scores
 
-MARK, LONG = "\u0301", "x" * 10_000_000
+MARK, LONG = "\u0301", "x" * 5_000_000
 
 
 def test_a_long_answer_in_an_audit(tmp_path: Path) -> None:
@@ -34,9 +34,8 @@ def test_a_long_answer_in_an_audit(tmp_path: Path) -> None:
         assert audit("export", path, "--format", kind, "-o", file).exit_code == 0
         done = audit("import", path, file, "--format", kind, "--by", "ann")
         assert done.exit_code == 0, done.output
-    assert (
-        thread_time() - began < 5.0
-    )  # one; laying the answer out for the width of a terminal took half a minute
+    # half a second; laying the answer out for the width of a terminal took a quarter of a minute
+    assert thread_time() - began < 5.0
 
 
 def test_items_named_by_marks_alone(tmp_path: Path) -> None:

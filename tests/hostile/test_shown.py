@@ -123,7 +123,7 @@ def test_whatever_names_hold_in_what_commands_say(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(_Sums, "best_rho", lambda _: 0.5)
     monkeypatch.setattr(PairedDraws, "interval", lambda *_: (-0.5, 0.5))
 
-    @always_the_same(replications(100, 10_000))
+    @always_the_same(replications(60, 10_000))
     @given(
         st.sampled_from((of_report, of_compare, of_gate, of_doctor)),
         st.lists(TEXTS, min_size=8, max_size=8, unique_by=lambda text: text.strip()),

@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Iterator
 from http.client import HTTPResponse
-from pathlib import Path
 
 import pytest
 from tests.audits.page.serving import Answered, call, request, serving
@@ -27,13 +26,13 @@ HEADERS = {
 }
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[AuditStore]:
-    with audit(tmp_path / "a.sqlite") as store:
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AuditStore]:
+    with audit(tmp_path_factory.mktemp("audit") / "a.sqlite") as store:
         yield store
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def server(store: AuditStore) -> Iterator[PageServer]:
     with serving(store) as server:
         yield server

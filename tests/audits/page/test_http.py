@@ -140,34 +140,32 @@ def test_the_verdict_comes_up_when_it_is_reached_and_nobody_is_asked_for_more(
     assert state["progress"]["outstanding"] == 0
 
 
-@pytest.mark.parametrize(
-    ("status", "name", "what", "message"),
-    [
-        (422, "label", {"draw": 0, "score": 11, "by": "ann"}, "whole numbers 1 to 10"),
-        (422, "label", {"draw": 10**6, "score": 5, "by": "ann"}, "never drawn"),
-        (400, "label", {"draw": 0, "score": True, "by": "ann"}, "score is missing"),
-        (400, "label", {"draw": 0, "score": None, "by": "ann"}, "score is missing"),
-        (400, "label", {"draw": "0", "score": 5, "by": "ann"}, "draw is missing"),
-        (400, "label", {"draw": -1, "score": 5, "by": "ann"}, "draw is missing"),
-        (400, "label", {"draw": 0, "score": 5}, "by is missing"),
-        (400, "next", {"session": "s"}, "by is missing"),
-        (400, "next", {"by": "ann"}, "session is missing"),
-        (400, "next", {"session": "s", "by": "ann", "skip": "x"}, "skip"),
-        (400, "next", {"session": "s", "by": "ann", "skip": [2**63]}, "too large"),
-        (400, "correct", {"draw": 10**30, "score": 5, "by": "ann"}, "too large"),
-        (400, "label", {"draw": 0, "score": 10**400, "by": "ann"}, "too large"),
-        (400, "label", {"draw": 0, "score": float("nan"), "by": "ann"}, "too large, or none"),
-    ],
+SENSELESS: tuple[tuple[int, str, dict[str, object], str], ...] = (
+    (422, "label", {"draw": 0, "score": 11, "by": "ann"}, "whole numbers 1 to 10"),
+    (422, "label", {"draw": 10**6, "score": 5, "by": "ann"}, "never drawn"),
+    (400, "label", {"draw": 0, "score": True, "by": "ann"}, "score is missing"),
+    (400, "label", {"draw": 0, "score": None, "by": "ann"}, "score is missing"),
+    (400, "label", {"draw": "0", "score": 5, "by": "ann"}, "draw is missing"),
+    (400, "label", {"draw": -1, "score": 5, "by": "ann"}, "draw is missing"),
+    (400, "label", {"draw": 0, "score": 5}, "by is missing"),
+    (400, "next", {"session": "s"}, "by is missing"),
+    (400, "next", {"by": "ann"}, "session is missing"),
+    (400, "next", {"session": "s", "by": "ann", "skip": "x"}, "skip"),
+    (400, "next", {"session": "s", "by": "ann", "skip": [2**63]}, "too large"),
+    (400, "correct", {"draw": 10**30, "score": 5, "by": "ann"}, "too large"),
+    (400, "label", {"draw": 0, "score": 10**400, "by": "ann"}, "too large"),
+    (400, "label", {"draw": 0, "score": float("nan"), "by": "ann"}, "too large, or none"),
 )
-def test_calls_that_make_no_sense_are_refused(
-    server: PageServer, store: AuditStore, status: int, name: str, what: dict[str, object], message: str
-) -> None:
-    if what.get("draw") == 0:
-        what = what | {"draw": store.draws.tasks()[0].draw} if type(what["draw"]) is int else what
-    found = call(server, name, **what)
-    assert found.status == status
-    assert message in found.json["error"]
-    assert store.labels.history() == []
+
+
+def test_calls_that_make_no_sense_are_refused(server: PageServer, store: AuditStore) -> None:
+    first = store.draws.tasks()[0].draw
+    for status, name, what, message in SENSELESS:
+        given = what | ({"draw": first} if type(what.get("draw")) is int and what["draw"] == 0 else {})
+        found = call(server, name, **given)
+        assert found.status == status, what
+        assert message in found.json["error"]
+        assert store.labels.history() == []
 
 
 def test_contradictions_between_pages_are_told_and_kept(server: PageServer, store: AuditStore) -> None:
