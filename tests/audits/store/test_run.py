@@ -239,7 +239,7 @@ def finish(told: Told, store: AuditStore) -> list[Stage]:
 
 
 def test_a_pool_used_up_is_labelled_again_until_it_is_decided(tmp_path: Path) -> None:
-    told = Told((5.0, 5.2), n_items=20, pilot=12, labels_per_batch=9)
+    told = Told((5.0, 5.2), n_items=20, pilot=12, labels_per_batch=18)
     with told.create(tmp_path / "a.sqlite") as store:
         told.draw(store)
         while not (found := weigh(store)).pool_used_up:
@@ -298,7 +298,7 @@ def test_whoever_looks_has_the_next_labels_of_the_second_pass_drawn_once(
 
 
 def test_human_only_waits_for_answers_before_it_wants_labels(tmp_path: Path) -> None:
-    told = Told((5.0, 5.2), n_items=40, policy=HumanOnly, pilot=8, labels_per_batch=8)
+    told = Told((5.0, 5.2), n_items=20, policy=HumanOnly, pilot=8, labels_per_batch=16)
     with told.create(tmp_path / "a.sqlite") as store:
         assert weigh(store).stage is Stage.DRAW
         assert weigh(store).wanted == ()
