@@ -20,11 +20,13 @@ from tests.audits.page import chromium
 import warm
 
 ROOT = Path(__file__).resolve().parents[2]
-# as `mkdocs build --strict`, without the index for searching and the process that lays out each signature: a
-# third of the time, and no test looks at either
+# as `mkdocs build --strict`, without the index for searching, the process that lays out each signature, the
+# colours of code, and a look whether a template has changed each time: half of the time, and no test looks at
+# any of these
 BUILD = """
 import logging, sys
 from pathlib import Path
+import jinja2
 from mkdocs.commands.build import build
 from mkdocs.config import load_config
 from mkdocs.utils.yaml import yaml_load
@@ -32,7 +34,10 @@ from mkdocstrings_handlers.python._internal import rendering
 rendering._get_formatter = lambda: lambda code, length: code
 logging.basicConfig(level=logging.WARNING)
 plugins = [one for one in yaml_load(Path("mkdocs.yml").read_text())["plugins"] if one != "search"]
-build(load_config("mkdocs.yml", strict=True, site_dir=sys.argv[1], plugins=plugins))
+jinja2.Template.is_up_to_date = True
+config = load_config("mkdocs.yml", strict=True, site_dir=sys.argv[1], plugins=plugins)
+config["mdx_configs"]["pymdownx.highlight"] = {"use_pygments": False}
+build(config)
 """
 
 

@@ -225,7 +225,7 @@ def test_plans_are_those_of_the_command(
 
 def test_plans_of_races_and_repeats_are_those_of_the_command(tmp_path: Path) -> None:
     path = tmp_path / "pilot.npz"
-    plain(2, 40, 1, 4).save(path)
+    plain(2, 20, 1, 4).save(path)
     scores = evalbudget.read(path)
     assert scores.plan(item_half_width=0.4, model="model 0").to_dict() == told(
         "plan", path, "--item-half-width", 0.4, "--model", "model 0"

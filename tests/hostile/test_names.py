@@ -42,7 +42,7 @@ def test_refusals_and_backtests(scores: str, model: str) -> None:
     for command in (
         ["report", scores, "--model", f"{model}!"],
         ["plan", scores, "--model", model, "--half-width", "0.1"],
-        ["backtest", "judges", scores, "--model", model],
+        ["backtest", "judges", scores, "--model", model, "--seeds", "1"],
         ["report", f"{model.replace('/', '')}.npz"],
     ):
         told = CliRunner().invoke(cli, command)
