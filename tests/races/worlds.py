@@ -94,9 +94,9 @@ def buy(
 ) -> list[Reading]:
     """Have up to n cells asked, each answered before the next one, then look; what was answered."""
     told: list[Reading] = []
-    while len(told) < n and (requests := book.trade((), 1)):
+    came: list[Reading] = []
+    while requests := book.trade(came, int(len(told) < n)):
         came = answered(requests, scores, cost=cost)
-        book.trade(came, 0)
         told += came
     book.look()
     return told

@@ -235,8 +235,8 @@ SAMPLERS: list[Callable[[Design, int], RacingSampler]] = [
     lambda d, seed: UniformRacing(d, seed=seed),
     lambda d, seed: UCBE(d, batch=8, seed=seed),
     lambda d, seed: LUCB(d, batch=8, delta=0.5, seed=seed),
-    lambda d, seed: SuccessiveRejects(d, budget=200, seed=seed),
-    lambda d, seed: SequentialHalving(d, budget=200, seed=seed),
+    lambda d, seed: SuccessiveRejects(d, budget=120, seed=seed),
+    lambda d, seed: SequentialHalving(d, budget=120, seed=seed),
     lambda d, seed: Pulse(d, batch=8, tau=2, predictor=HISTORY, seed=seed),
     lambda d, seed: Pulse(d, batch=8, tau=2, t0=2, coefficient="published", predictor=HISTORY, seed=seed),
     lambda d, seed: NaivePooling(d, batch=8, tau=2, predictor=HISTORY, seed=seed),
@@ -253,9 +253,10 @@ SAMPLERS: list[Callable[[Design, int], RacingSampler]] = [
 def test_whole_steps_and_single_requests_decide_the_same(
     make: Callable[[Design, int], RacingSampler], seed: int
 ) -> None:
-    truth = world(seed)
+    m, n = 5, 40
+    truth = world(seed, m, n)
     truth[np.random.default_rng(seed).random(truth.shape) < 0.1] = np.nan
-    whole, single = make(DESIGN, seed), make(DESIGN, seed)
+    whole, single = make(design(m, n), seed), make(design(m, n), seed)
     cells = [(m, i) for each in rounds_of(whole, truth) for m, items in each.items() for i in items]
     journal = play(single, 10_000, score=lambda c: float(truth[c.model, c.item]), concurrency=5)
     assert sorted(cells) == sorted({(r.request.cell.model, r.request.cell.item) for r in journal.readings})
@@ -266,7 +267,7 @@ def test_whole_steps_and_single_requests_decide_the_same(
         single.closed,
     )
     assert whole.eliminated.keys() == single.eliminated.keys()
-    for model in range(M):
+    for model in range(m):
         one, other = whole.draws(model), single.draws(model)
         np.testing.assert_array_equal(one.item, other.item)
         np.testing.assert_array_equal(one.value, other.value)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.claims import variant
 from tests.races.worlds import answered, buy, design, factors, finish
 
 from evalbudget import Budget, Cell, Reading
@@ -143,7 +144,7 @@ def test_failures_buy_the_same_cells_in_any_order(cls: Any, budget: int) -> None
         return None if late else float(truth[cell.model, cell.item])
 
     bought = set()
-    for concurrency, seed in ((1, 0), (4, 1), (13, 3), (1000, 5)):
+    for concurrency, seed in ((1, 0), (7, 3), (1000, 5)):
         sampler = cls(design(5, 60), seed=1)
         order = random.Random(seed)
         journal = play(sampler, budget, score=score, concurrency=concurrency, order=order)
@@ -155,9 +156,9 @@ def test_failures_buy_the_same_cells_in_any_order(cls: Any, budget: int) -> None
 
 @pytest.mark.parametrize("make", [UniformRacing, SuccessiveRejects])
 def test_a_long_round_of_a_model_that_is_down_is_not_paid_for(make: Any) -> None:
-    truth = scores(0, 2, 2000)
-    options = {"batch": 2000} if make is UniformRacing else {}
-    sampler = make(design(2, 2000), seed=1, **options)
+    truth = scores(0, 2, 500)
+    options = {"batch": 500} if make is UniformRacing else {}
+    sampler = make(design(2, 500), seed=1, **options)
     journal = play(
         sampler, 10_000, score=lambda c: None if c.model == 0 else truth[c.model, c.item], concurrency=50
     )
@@ -430,14 +431,14 @@ def test_a_round_is_answered_once_before_the_next() -> None:
 
 
 @pytest.mark.parametrize("cls", [*COLD, PairedEProcess])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, variant(1), 2])
 def test_who_looks_at_a_race_whose_models_leave_changes_nothing(cls: Any, seed: int) -> None:
-    truth = scores(seed, 5, 60, 0.8, 0.6)
+    truth = scores(seed, 5, 40, 0.8, 0.6)
     asked = []
     for looks in (False, True):
-        sampler, rng = cls(design(5, 60), seed=seed), random.Random(seed)
+        sampler, rng = cls(design(5, 40), seed=seed), random.Random(seed)
         book, cells = Book(sampler, Budget(10_000)), []
-        for upto in (20, 61, 90, 10_000):
+        for upto in (13, 41, 60, 10_000):
             while len(cells) < upto and (came := buy(book, truth, 1 if looks else upto - len(cells))):
                 cells += [reading.request.cell for reading in came]
                 assert sampler.leader() not in sampler.lost

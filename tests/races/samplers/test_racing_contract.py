@@ -24,6 +24,10 @@ from evalbudget.races.samplers import (
 )
 from evalbudget.races.samplers._pooling import PoolingSampler
 from evalbudget.testing import SamplerContract
+from evalbudget.testing._contract import SCORES
+
+SHAPES = {"all-zero", "all-equal", "ties-everywhere", "huge-and-tiny", "tiny"}
+"""Of scores: a cell is read once and its score is cut to the range, so the others are 0 or like these."""
 
 
 class RacingContract(SamplerContract):
@@ -31,6 +35,10 @@ class RacingContract(SamplerContract):
     n_items = 20
     asks_everything = False
     score_range = (0.0, 1.0)
+
+    @pytest.mark.parametrize("score", [each for each in SCORES if each.id in SHAPES])
+    def test_any_finite_scores_are_taken(self, score: Any) -> None:
+        super().test_any_finite_scores_are_taken(score)
 
 
 HISTORY = "with a history"
@@ -93,9 +101,6 @@ class TestRacing(RacingContract):
 
 class TestEveryRegistered(RacingContract):
     """With its defaults, whoever brought it."""
-
-    n_items = 60
-    n_requests = 200
 
     @pytest.fixture(autouse=True, params=sorted(plugins().racers))
     def _use(self, request: pytest.FixtureRequest) -> None:
