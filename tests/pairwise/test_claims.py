@@ -106,7 +106,13 @@ def raced(world: World, n_items: int, seed: int, **options: Any) -> tuple[Duel, 
     value = world.values(n_items, [seed, 11])
     design = duels([str(i) for i in range(n_items)], [f"m{m}" for m in range(k)], "judge")
     sampler = Duel(design, seed=seed, until_proved=True, **options)
-    found = play(sampler, 2 * n_items * k * k, score=lambda cell: _of(sampler, cell, value), concurrency=16)
+    found = play(
+        sampler,
+        2 * n_items * k * k,
+        score=lambda cell: _of(sampler, cell, value),
+        concurrency=16,
+        together=16,
+    )
     return sampler, len(found.readings)
 
 

@@ -64,6 +64,7 @@ def raced(
         60 * items,
         score=lambda c: None if luck.random() < fails[c.model, c.item] else float(scores[c.model, c.item]),
         concurrency=8,
+        together=8,
     )
     found = possible_winners(
         [sampler.draws(m) for m in range(2)],

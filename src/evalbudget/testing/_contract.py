@@ -163,7 +163,8 @@ class SamplerContract(MadeUpScores):
             return decide(cells, last)
 
         looked.decide = looking
-        assert self.play(looked) == self.play(self.fresh())
+        played = [self.play(each, concurrency=4, together=2) for each in (looked, self.fresh())]
+        assert played[0] == played[1]
 
     # requests
 
@@ -211,7 +212,9 @@ class SamplerContract(MadeUpScores):
     )
     def test_any_finite_scores_are_taken(self, score: Score) -> None:
         low, high = self.score_range or (-math.inf, math.inf)
-        played = self.play(self.fresh(), score=lambda c: min(high, max(low, score(c) or 0.0)), concurrency=3)
+        played = self.play(
+            self.fresh(), score=lambda c: min(high, max(low, score(c) or 0.0)), concurrency=3, together=3
+        )
         assert len(played.readings) == self.n_requests or played.stopped is not None
 
     def test_scores_outside_the_range_are_refused(self) -> None:
@@ -261,7 +264,7 @@ class SamplerContract(MadeUpScores):
 
     def test_costs_change_no_decision_unless_they_are_weighed_and_differ(self) -> None:
         counting, ignoring, weighing = (
-            self.play(sampler, score=self.score_or_failure, cost=cost)
+            self.play(sampler, score=self.score_or_failure, cost=cost, concurrency=4, together=4)
             for sampler, cost in (
                 (self.fresh(), lambda c: 1.0),
                 (self.fresh(), self.cost),
@@ -274,7 +277,11 @@ class SamplerContract(MadeUpScores):
     @pytest.mark.parametrize("scale", [1e-9, 1e9])
     def test_any_costs_are_taken_in_any_unit(self, scale: float) -> None:
         played = self.play(
-            self.weighing(), score=self.score_or_failure, cost=lambda c: scale * self.cost(c), concurrency=5
+            self.weighing(),
+            score=self.score_or_failure,
+            cost=lambda c: scale * self.cost(c),
+            concurrency=5,
+            together=5,
         )
         assert len(played.readings) == self.n_requests or played.stopped is not None
 

@@ -57,6 +57,7 @@ def play(
     *,
     score: Score = gaussian,
     concurrency: int = 1,
+    together: int = 1,
     order: random.Random | None = None,
     cost: Callable[[Cell], float] = lambda cell: 1.0,
 ) -> Played:
@@ -67,6 +68,7 @@ def play(
         n_requests: in all.
         score: of each cell, whose ``epoch`` counts the calls of its model and item here.
         concurrency: requests in flight.
+        together: how many of them come back at a time.
         order: which request in flight comes back next; None for the oldest.
         cost: of each cell, with or without a score.
     """
@@ -80,9 +82,11 @@ def play(
         in_flight += requests
         if not in_flight:
             break
-        request = in_flight.pop(order.randrange(len(in_flight)) if order else 0)
-        cell = request.cell._replace(epoch=book.attempt(request))
-        came = [Reading(request, score(cell), cost(cell))]
+        came = []
+        for _ in range(min(together, len(in_flight))):
+            request = in_flight.pop(order.randrange(len(in_flight)) if order else 0)
+            cell = request.cell._replace(epoch=book.attempt(request))
+            came.append(Reading(request, score(cell), cost(cell)))
     book.look()
     calls = book.calls()
     stopped = book.stop_reason if book.finished else None
