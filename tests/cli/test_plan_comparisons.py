@@ -18,7 +18,7 @@ from evalbudget.backtest import RecordedScores, backtest_race
 from evalbudget.errors import InvalidInferenceError, InvalidInputError, UnknownNameError
 from evalbudget.races.backtest._plan import plan_race
 from evalbudget.recorded._declared import Declared
-from evalbudget.replay._worlds import median_and_most, worlds
+from evalbudget.replay._worlds import WORLDS, median_and_most, worlds
 
 
 def answers(skills: list[float], items: int, seed: int) -> RecordedScores:
@@ -89,7 +89,7 @@ def test_the_larger_count_is_mostly_enough() -> None:
             RecordedScores(both.scores[:, part], both.models, both.items[part], both.raters)
             for part in (slice(80), slice(80, None))
         )
-        plan = plan_race(pilot, n_items=200, seed=seed)[1]
+        plan = plan_race(pilot, n_items=200, n_worlds=replications(16, WORLDS), seed=seed)[1]
         needed = backtest_race(
             later,
             ["race"],

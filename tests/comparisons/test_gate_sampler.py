@@ -170,15 +170,15 @@ def sections() -> Iterator[Any]:
 
 
 WRONG = {
-    ("pass or fail", 0): 2,
+    ("pass or fail", 0): 1,
     ("pass or fail", -1): 1,
     ("ratings", 0): 1,
     ("ratings", -1): 2,
-    ("skewed", 0): 2,
+    ("skewed", 0): 0,
     ("skewed", -1): 1,
     ("clustered", 0): 0,
     ("clustered", -1): 0,
-    ("noisy judge", 0): 3,
+    ("noisy judge", 0): 1,
     ("noisy judge", -1): 1,
 }
 PLAYED = {("pass or fail", 0), ("ratings", -1), ("skewed", -1), ("clustered", 0)}
@@ -187,7 +187,7 @@ PLAYED = {("pass or fail", 0), ("ratings", -1), ("skewed", -1), ("clustered", 0)
 @pytest.mark.claim
 @pytest.mark.parametrize(("world", "times"), [case if case in PLAYED else variant(*case) for case in WRONG])
 def test_wrong_verdicts_at_any_moment(sections: Any, world: str, times: int) -> None:
-    R = replications(30, 2000)
+    R = replications(18, 2000)
     drawn = sections.WORLDS[world]
     rng = np.random.default_rng(7)
     wrong = Verdict.WORSE if times == 0 else Verdict.NOT_WORSE

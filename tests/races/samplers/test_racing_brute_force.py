@@ -258,7 +258,7 @@ def test_whole_steps_and_single_requests_decide_the_same(
     truth[np.random.default_rng(seed).random(truth.shape) < 0.1] = np.nan
     whole, single = make(design(m, n), seed), make(design(m, n), seed)
     cells = [(m, i) for each in rounds_of(whole, truth) for m, items in each.items() for i in items]
-    journal = play(single, 10_000, score=lambda c: float(truth[c.model, c.item]), concurrency=5)
+    journal = play(single, 10_000, score=lambda c: float(truth[c.model, c.item]), concurrency=5, together=2)
     assert sorted(cells) == sorted({(r.request.cell.model, r.request.cell.item) for r in journal.readings})
     assert whole.asked == len(cells) <= len(journal.readings)
     assert (whole.leader(), outcome_of(whole), whole.closed) == (

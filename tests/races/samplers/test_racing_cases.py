@@ -105,7 +105,11 @@ def test_a_model_that_always_fails_leaves_and_holds_nobody_up(cls: Any) -> None:
     truth = scores(0, 5, 60)
     sampler = cls(design(5, 60), seed=1)
     journal = play(
-        sampler, 10_000, score=lambda c: None if c.model == 0 else truth[c.model, c.item], concurrency=6
+        sampler,
+        10_000,
+        score=lambda c: None if c.model == 0 else truth[c.model, c.item],
+        concurrency=6,
+        together=6,
     )
     failed = sum(reading.value is None for reading in journal.readings)
     assert failed <= 3 * (8 + 6), "it went on asking"
@@ -124,7 +128,7 @@ def test_a_model_that_dies_midway_leaves(cls: Any) -> None:
         answered[cell.model] = answered.get(cell.model, 0) + 1
         return None if cell.model == 2 and answered[2] > 70 else truth[cell.model, cell.item]
 
-    journal = play(sampler, 10_000, score=score, concurrency=4)
+    journal = play(sampler, 10_000, score=score, concurrency=4, together=4)
     failed = sum(reading.value is None for reading in journal.readings)
     assert failed <= 3 * 64 + 20
     assert journal.stopped
@@ -144,10 +148,10 @@ def test_failures_buy_the_same_cells_in_any_order(cls: Any, budget: int) -> None
         return None if late else float(truth[cell.model, cell.item])
 
     bought = set()
-    for concurrency, seed in ((1, 0), (7, 3), (1000, 5)):
+    for concurrency, together, seed in ((1, 1, 0), (7, 1, 3), (1000, 40, 5)):
         sampler = cls(design(5, 60), seed=1)
         order = random.Random(seed)
-        journal = play(sampler, budget, score=score, concurrency=concurrency, order=order)
+        journal = play(sampler, budget, score=score, concurrency=concurrency, together=together, order=order)
         assert journal.stopped or len(journal.readings) == budget
         cells = tuple(sorted(reading.request.cell for reading in journal.readings))
         bought.add((cells, sampler.leader(), outcome_of(sampler), tuple(sampler.eliminated), sampler.lost))
@@ -160,7 +164,11 @@ def test_a_long_round_of_a_model_that_is_down_is_not_paid_for(make: Any) -> None
     options = {"batch": 500} if make is UniformRacing else {}
     sampler = make(design(2, 500), seed=1, **options)
     journal = play(
-        sampler, 10_000, score=lambda c: None if c.model == 0 else truth[c.model, c.item], concurrency=50
+        sampler,
+        10_000,
+        score=lambda c: None if c.model == 0 else truth[c.model, c.item],
+        concurrency=50,
+        together=25,
     )
     assert sum(reading.value is None for reading in journal.readings) == 16 + 8
     assert sampler.lost == {0}
@@ -215,7 +223,7 @@ def test_items_that_fail_for_all_block_nothing(cls: Any) -> None:
     truth = scores(0, 5, 60)
     truth[:, ::3] = np.nan
     sampler = cls(design(5, 60), seed=1)
-    played = play(sampler, 10_000, score=lambda c: float(truth[c.model, c.item]), concurrency=6)
+    played = play(sampler, 10_000, score=lambda c: float(truth[c.model, c.item]), concurrency=6, together=6)
     assert played.stopped
     assert sampler.leader() == 2
     assert sampler.eliminated.keys().isdisjoint({2})

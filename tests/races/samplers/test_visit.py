@@ -80,7 +80,7 @@ def test_requests_say_how_likely_they_were() -> None:
 
 
 def test_the_first_item_is_drawn_with_its_probability() -> None:
-    many = 1500
+    many = 800
     # the first item is all but certain, the last one is open
     history = FactorModel.of_factors(np.array([[5.0], [3.0], [1.0], [0.0]]), U=np.ones((24, 1)))
     sampler = Visit(design(many, 4), predictor=history, batch=2, tau=0.05)
@@ -204,13 +204,13 @@ def test_options_out_of_range_are_refused(options: dict[str, float], told: str) 
     [
         ("whole", 1, 0),
         ("none", 0, 0),
-        variant("permuted", 1, 0),
+        variant("permuted", 0, 0),
         ("inverted", 0, 0),
-        variant("five models", 3, 0),
+        variant("five models", 2, 0),
     ],
 )
 def test_intervals_hold_the_mean(world: str, fixed: int, anytime: int) -> None:
-    R = replications(60, 2000)
+    R = replications(40, 2000)
     scores = answers(np.random.default_rng(20).normal(0.5, 1.0, R), 21)
     scores[np.random.default_rng(22).random(scores.shape) < 0.03] = np.nan
     truth = np.nanmean(scores, axis=1)
