@@ -6,7 +6,6 @@ import os
 from typing import Any
 
 import pytest
-from scipy.stats import binomtest
 
 
 def replications(default: int, full: int) -> int:
@@ -30,6 +29,8 @@ def binomial_claim(failures: int, trials: int, *, at_most: float, significance: 
     Raises:
         AssertionError: a one-sided exact binomial test rejects the claim.
     """
+    from scipy.stats import binomtest  # takes a second to import, and this module is loaded with every test
+
     p = float(binomtest(failures, trials, at_most, alternative="greater").pvalue)
     if p < significance:
         raise AssertionError(
