@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -21,6 +22,14 @@ def is_full() -> bool:
 def variant(*values: Any) -> Any:
     """A parameter set that is tested in `make claims` only: what it shows of the product others show too."""
     return pytest.param(*values, marks=pytest.mark.variant)
+
+
+def only(kept: set[str], cases: Iterable[Any]) -> list[Any]:
+    """Parameter sets with ids, of which all but these are variants."""
+    return [
+        each if each.id in kept else pytest.param(*each.values, id=each.id, marks=pytest.mark.variant)
+        for each in cases
+    ]
 
 
 def binomial_claim(failures: int, trials: int, *, at_most: float, significance: float = 0.001) -> None:

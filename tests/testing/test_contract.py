@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.asked.contract import AskedContract
-from tests.claims import variant
+from tests.claims import only, variant
 
 from evalbudget import Cell, Design, Sampler
 from evalbudget.hooks._plugins import plugins
@@ -21,6 +21,7 @@ from evalbudget.repeats.samplers import (
     RobinHood,
 )
 from evalbudget.testing import SamplerContract
+from evalbudget.testing._contract import SCORES
 
 
 class OnRatings(RatingKernel):
@@ -127,4 +128,7 @@ class TestEveryRegistered(Registered, AskedContract):
 
 
 class TestEveryRegisteredInABook(Registered, SamplerContract):
-    pass
+    # that it reckons with all of them is shown above
+    @pytest.mark.parametrize("score", only({"all-equal", "late-surprise", "huge-and-tiny"}, SCORES))
+    def test_any_finite_scores_are_taken(self, score: Any) -> None:
+        super().test_any_finite_scores_are_taken(score)
