@@ -89,8 +89,8 @@ def _nothing_is_read_in_vain() -> Iterator[None]:
 
 def _headers(lines: BinaryIO, _class: type[http.client.HTTPMessage] = http.client.HTTPMessage) -> Any:
     found = _class()
-    while line := lines.readline().decode("iso-8859-1").strip():
-        name, _, value = line.partition(":")
+    for line in http.client._read_headers(lines)[:-1]:  # type: ignore[attr-defined]  # refuses too many
+        name, _, value = line.decode("iso-8859-1").partition(":")
         found[name] = value.strip()
     return found
 

@@ -180,7 +180,7 @@ def test_an_answer_that_no_money_was_left_to_judge_is_judged_and_not_asked_again
 
 
 def test_an_unfinished_run_goes_on_with_its_bill(folder: Path, server: PaidServer) -> None:
-    server.fail(500, times=math.inf, after=20)
+    server.fail(500, times=math.inf, after=10)
     with pytest.raises(Exception, match="500"):
         run(folder, server, "$0.8", concurrent=4, prices="prices.yaml", args={"max_retries": 1})
     spent = server.bill
