@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -14,7 +15,7 @@ import numpy as np
 
 from evalbudget.book._calls import Called, beside_in, calls_in
 from evalbudget.book._copy import Copy
-from evalbudget.book._known import Known
+from evalbudget.book._known import ADOPTED, Known
 from evalbudget.book._opening import opened, terms_of
 from evalbudget.book._statements import CUT_OFF, IS_TOLD, LOST
 from evalbudget.book._tables import ALONE, LAYOUT
@@ -29,6 +30,8 @@ from evalbudget.shown import shown_logger
 from evalbudget.store import Address
 
 T = TypeVar("T")
+Place = tuple[int, int, int]
+"""Model, item and phase."""
 
 log = shown_logger(__name__)
 
@@ -88,6 +91,7 @@ class Book:
         self._untold: list[Reading] = []
         self._mine: dict[int, Claim] = {}  # calls that this worker has
         self._lost: dict[int, Claim] = {}  # that an earlier one of its name had, and that count as lost
+        self._ahead: Counter[Place] = Counter()  # adopted beyond what was planned
         self._beside = 0.0  # paid by this worker for no cell
         self._paying: tuple[float, str] | None = None  # what was paid last, while its end is not known
         self._is_sure = True  # whether what was written last is known to be written, or not to be
@@ -143,6 +147,35 @@ class Book:
                 raise
             self._mine |= found
             return [claim.request for claim in found.values()]
+
+    def adopt(self, planned: Planned, most: Sequence[float]) -> Sequence[Request]:
+        """Cells that somebody else chose are under way; of a book in memory, before anything is handed out.
+
+        They take the place of what the sampler plans of the same items in that phase.
+
+        Args:
+            planned: they; the note is not read.
+            most: the highest cost of each, which is held whether the budget pays for it or not.
+
+        Returns:
+            A request for each, in order.
+        """
+        adopted = planned._replace(note=ADOPTED)
+        text = self._copy.text_of(adopted)
+
+        def act(turn: Turn) -> list[Claim]:
+            first = len(self._known)
+            self._copy.begin(turn.connection, adopted, text)
+            return [turn.call(cell, cost) for cell, cost in enumerate(most, first)]
+
+        claims = self._turn(act)
+        self._mine |= {claim.request.id: claim for claim in claims}
+        self._ahead.update(self._place(claim.cell) for claim in claims)
+        return [claim.request for claim in claims]
+
+    def _place(self, cell: int) -> Place:
+        model, item, phase = (self._known.of(name, cell) for name in ("model", "item", "phase"))
+        return model, item, phase
 
     def _take_turn(self, found: dict[int, Claim], n: int) -> None:
         """Tell what is untold, and claim what is missing of n."""
@@ -324,10 +357,10 @@ class Book:
     def closed(self) -> tuple[Cell, ...]:
         """What is given up, as the sampler's ``closes_as`` names it."""
         cells = self.cells()
-        shut = {
-            self.sampler.closes_as(self._known.cell(n))
-            for n in np.flatnonzero(cells.state == CLOSED).tolist()
-        }
+        shut = set()
+        if self.sampler.waits_for_all:
+            found = np.flatnonzero(cells.state == CLOSED).tolist()
+            shut = {self.sampler.closes_as(self._known.cell(n)) for n in found}
         return tuple(sorted(shut | cells.given_up))
 
     @property
@@ -458,6 +491,8 @@ class Book:
             raise SamplerError(
                 f"sampler {self.sampler.name!r} planned an empty round twice; it must wait or stop"
             )
+        if self._ahead:
+            planned = self._without_adopted(planned)
         text = self._copy.text_of(planned)
 
         def begin(turn: Turn) -> None:
@@ -465,6 +500,15 @@ class Book:
                 self._copy.begin(turn.connection, planned, text)
 
         self._turn(begin)
+
+    def _without_adopted(self, planned: Planned) -> Planned:
+        kept = np.ones(planned.item.size, np.bool_)
+        for number, (model, item) in enumerate(zip(planned.model, planned.item, strict=True)):
+            place = int(model), int(item), planned.phase
+            kept[number] = self._ahead[place] <= 0
+            self._ahead[place] -= not kept[number]
+        drawn = None if planned.propensity is None else planned.propensity[kept]
+        return planned._replace(model=planned.model[kept], item=planned.item[kept], propensity=drawn)
 
     def _begin_pass(self, passes: int) -> bool:
         """Put the next pass of the round together; whether there is one."""
@@ -501,7 +545,11 @@ class Book:
         for reading in self._untold:
             told = None if self._is_sure else turn.connection.scalar(IS_TOLD, {"which": reading.request.id})
             if told is None:
-                turn.take_in(self._had(reading.request.id), reading)
+                claim = self._had(reading.request.id)
+                turn.take_in(claim, reading)
+                if reading.value is None and self._ahead[place := self._place(claim.cell)] > 0:
+                    self._ahead[place] -= 1  # another was asked in its place
+                    self._copy.change(claim.cell, self._workers.me, state=CLOSED)
 
     def _pay(self, cost: float, why: str, may: Callable[[Turn], bool]) -> bool:
         """Pay once, also if it is not known how a turn ended and the same is paid again because of that."""

@@ -34,6 +34,9 @@ _COLUMNS: dict[str, tuple[type, Any]] = {
 _OURS = ("propensity", "call", "attempt", "passed")
 """Of the columns, those that plans do not see; the last says in which pass a cell came back last."""
 
+ADOPTED = "chosen by somebody else"
+"""The note of a round that the sampler did not plan."""
+
 
 class Known:
     """The columns, in the order of the rounds, and the cells that wait.
@@ -42,7 +45,7 @@ class Known:
         sampler: whose rounds they are; it says who scores what, and what closes together.
 
     Attributes:
-        notes: of every round.
+        notes: of every round; of one that the sampler did not plan that of the round before, None at first.
         withdrawn: requests in all when each model was withdrawn, shape (n_models,); -1 where it was not.
         why_withdrawn: why these were.
         n_passes: that rounds were handed out in, where they wait for all.
@@ -107,7 +110,9 @@ class Known:
             self._of["rater"][self._n + number] = self._sampler.rater_of(where[1], epoch)
         self._waiting.add(rows.start, n)
         self._n = n
-        self.notes.append(planned.note)
+        before = self.notes[-1] if self.notes else None
+        is_adopted = isinstance(planned.note, str) and planned.note == ADOPTED
+        self.notes.append(before if is_adopted else planned.note)
 
     def _check(self, planned: Planned) -> None:
         d = self._sampler.design

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from evalbudget.cells import OPEN, Cells
+from evalbudget.cells import CAME, TAKEN, Cells
 from evalbudget.design import Cell
 from evalbudget.repeats._rounds import Readings
 from evalbudget.statistics._bounds import BoolArray
@@ -96,7 +96,7 @@ def table_of(cells: Cells, n_items: int, left: int | None, *, with_costs: bool) 
         left: how many more readings are paid for.
         with_costs: whether costs are weighed.
     """
-    handed = np.flatnonzero(cells.state != OPEN)
+    handed = np.flatnonzero((cells.state == TAKEN) | (cells.state == CAME))
     failed = np.repeat(np.arange(cells.item.size), cells.failures)
     row = np.concatenate([handed, failed])
     returned = cells.returned
