@@ -11,8 +11,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-from evalbudget import Budget, Reading
-from evalbudget.run import SharedPurchase
+from evalbudget import Reading
 from judges_sections.found import Found, Table, Target
 from postgresql_server import server, why_not
 from scale_sections import worker
@@ -31,36 +30,35 @@ class Constants:
     Attributes:
         turn: seconds that a turn takes with nothing to do.
         step: seconds for each ask or tell of one's own, beyond that.
-        repeat: seconds for each step of others.
+        read: seconds for each ask or tell of others, to read what came of it.
     """
 
     turn: float
     step: float
-    repeat: float
+    read: float
 
 
 def measured(quick: bool) -> Constants:
-    """One worker alone at the store, and a second one that repeats what the first did."""
+    """One worker alone at the store, and a second one that reads what the first did."""
     turns = 20 if quick else 400
     with tempfile.TemporaryDirectory() as folder, nullcontext() if why_not() else server() as there:
         store = str(Path(folder) / "store.db") if there is None else f"{there.url}#constants"
-        budget = Budget(100 * turns)
-        first = SharedPurchase(worker.sampler(), budget, store)
-        second = SharedPurchase(worker.sampler(), budget, store)
+        first = worker.opened(store, 100 * turns)
+        second = worker.opened(store, 100 * turns)
         started = time.perf_counter()
         for _ in range(turns):
-            first.look()
+            first.trade((), 0)
         turn = (time.perf_counter() - started) / turns
         started = time.perf_counter()
         for _ in range(turns // 4):
-            first.trade([Reading(request, 0.5) for request in first.buy(50)], 0)
+            first.trade([Reading(request, 0.5) for request in first.trade((), 50)], 0)
         own = (time.perf_counter() - started) / (turns // 4)
         started = time.perf_counter()
-        second.look()
-        repeat = (time.perf_counter() - started) / (100 * (turns // 4))
+        second.trade((), 0)
+        read = (time.perf_counter() - started) / (100 * (turns // 4))
         first.close()
         second.close()
-    return Constants(turn, max(own - 2 * turn, 0.0) / 100, repeat)
+    return Constants(turn, max(own - 2 * turn, 0.0) / 100, read)
 
 
 @dataclass(frozen=True)
@@ -71,13 +69,13 @@ class Outcome:
         readings: in a second.
         held: share of the time that somebody has the store.
         idle: share of the time that a hand waits for the store instead of a model.
-        repeating: share of a processor that each worker takes to repeat the steps of others.
+        reading: share of a processor that each worker takes to read what others did.
     """
 
     readings: float
     held: float
     idle: float
-    repeating: float
+    reading: float
 
 
 def simulated(
@@ -95,7 +93,7 @@ def simulated(
     rng = random.Random(seed)
     back: list[tuple[float, int]] = []  # when a call comes back, and whose it is
     arrived, waiting = [0] * workers, [False] * workers
-    seen, steps, done, free_at, held, repeated, idle = [0] * workers, 0, 0, 0.0, 0.0, 0.0, 0.0
+    seen, steps, done, free_at, held, reading, idle = [0] * workers, 0, 0, 0.0, 0.0, 0.0, 0.0
     since: list[list[float]] = [[] for _ in range(workers)]
     line: deque[int] = deque()
     for each in range(workers):
@@ -106,11 +104,11 @@ def simulated(
         if line and (not back or free_at <= back[0][0]):
             each = line.popleft()
             begin = max(free_at, max(since[each][:1]))
-            # most of what was missed is repeated while others are at the store
+            # most of what was missed is read while others are at the store
             missed, own = steps - seen[each], 2 * arrived[each]
             taken = constants.turn + constants.step * own
             free_at = now = begin + taken
-            held, repeated = held + taken, repeated + constants.repeat * missed
+            held, reading = held + taken, reading + constants.read * missed
             idle += sum(free_at - at for at in since[each])
             steps, done = steps + own, done + arrived[each]
             seen[each] = steps
@@ -126,7 +124,7 @@ def simulated(
                 waiting[each] = True
                 line.append(each)
     hands = workers * _HANDS * seconds
-    return Outcome(done / seconds, min(1.0, held / seconds), idle / hands, repeated / seconds / workers)
+    return Outcome(done / seconds, min(1.0, held / seconds), idle / hands, reading / seconds / workers)
 
 
 def contention(quick: bool) -> Found:
@@ -146,14 +144,14 @@ def contention(quick: bool) -> Found:
                     f"{found.readings:,.0f}",
                     f"{found.held:.0%}",
                     f"{found.idle:.1%}",
-                    f"{found.repeating:.1%}",
+                    f"{found.reading:.1%}",
                 )
             )
     assert hundred is not None
-    join = 2 * _READINGS * constants.repeat
+    join = 2 * _READINGS * constants.read
     return Found(
         "What one turn at the store takes here, and a simulation of workers with 10 calls at a time each "
-        "that share it. One worker has the store at a time; what others did it repeats before.",
+        "that share it. One worker has the store at a time; what others did it reads before.",
         (
             *("workers", "seconds a call", "readings a second wanted", "had"),
             *("store in use", "hands idle for the store", "of a processor, each worker"),
@@ -166,7 +164,7 @@ def contention(quick: bool) -> Found:
                 (
                     ("a turn with nothing to do", f"{1e3 * constants.turn:.2f} ms"),
                     ("an ask or a tell of one's own", f"{1e6 * constants.step:.0f} µs"),
-                    ("a step of another worker, repeated", f"{1e6 * constants.repeat:.0f} µs"),
+                    ("an ask or a tell of another worker, read", f"{1e6 * constants.read:.0f} µs"),
                     (f"to join after {_READINGS:,} readings", f"{join / 60:,.0f} minutes"),
                 ),
             ),

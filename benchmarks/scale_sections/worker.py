@@ -1,4 +1,4 @@
-"""One worker of a shared purchase, as a process: tells what it was given and asks for more at once."""
+"""One worker of a book, as a process: tells what it was given and asks for more at once."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import sys
 import time
 
 from evalbudget import Budget, Design, Reading, Request
+from evalbudget.book import Book
 from evalbudget.repeats.samplers import RobinHood
-from evalbudget.run import SharedPurchase
+from evalbudget.store import Address
 
 ITEMS = 1_000
 LEASE = 3.0
@@ -18,16 +19,21 @@ def sampler() -> RobinHood:
     return RobinHood(Design.of_items(ITEMS), seed=1)
 
 
+def opened(store: str, budget: int) -> Book:
+    """As one more worker."""
+    return Book(sampler(), Budget(budget), Address.parse(store), lease=LEASE)
+
+
 def main() -> None:
     """``worker.py STORE BUDGET WIDTH``: width requests at a time."""
     store, budget, width = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-    purchase = SharedPurchase(sampler(), Budget(budget), store, lease=LEASE)
-    requests = purchase.buy(width)
-    while requests or not purchase.finished:
+    book = opened(store, budget)
+    requests = book.trade((), width)
+    while requests or not book.finished:
         if not requests:
             time.sleep(0.02)  # for what others have under way
-        requests = purchase.trade([_read(request) for request in requests], width)
-    purchase.close()
+        requests = book.trade([_read(request) for request in requests], width)
+    book.close()
 
 
 def _read(request: Request) -> Reading:

@@ -12,8 +12,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-from evalbudget import Budget
-from evalbudget.run import SharedPurchase
+from evalbudget.cells import CAME
 from judges_sections.found import Found, Target
 from postgresql_server import server, why_not
 from scale_sections import worker
@@ -60,17 +59,17 @@ def campaign(store: str, *, workers: int, budget: int, width: int, kills: int) -
     """
     rng = random.Random(1)
     command = [sys.executable, worker.__file__, store, str(budget), str(width)]
-    watch = SharedPurchase(worker.sampler(), Budget(budget), store, lease=worker.LEASE)
+    watch = worker.opened(store, budget)
     running = [subprocess.Popen(command) for _ in range(workers)]
     seen: list[tuple[float, int, int]] = []
     killed = 0
     try:
         while any(each.poll() is None for each in running):
-            watch.look()
-            tally = watch.tally
-            seen.append((time.monotonic(), watch.sampler.asked, tally.readings + tally.failed))
+            watch.trade((), 0)
+            cells = watch.cells()
+            seen.append((time.monotonic(), cells.asked, int(cells.returned.sum())))
             due = budget * (killed + 1) / (kills + 2)
-            if killed < kills and tally.readings > due:
+            if killed < kills and (cells.state == CAME).sum() > due:
                 place = rng.randrange(workers)
                 running[place].kill()
                 running[place].wait()
@@ -81,22 +80,22 @@ def campaign(store: str, *, workers: int, budget: int, width: int, kills: int) -
         for each in running:
             each.kill()
             each.wait()
-    watch.look()
+    calls = watch.calls()
     steady = [(at, asked + told) for at, asked, told in seen if 0.1 * budget < told < 0.9 * budget]
     # of a tiny campaign nothing was seen in the middle
     steady = steady or [(seen[0][0], 0), (time.monotonic(), 2 * budget)]
     (first, before), (last, after) = steady[0], steady[-1]
     rate = (after - before) / max(last - first, 1e-9)
-    cells = Counter(reading.request.cell for reading in watch.journal.readings)
+    read = Counter(called.reading.request.cell for called in calls if called.reading.value is not None)
     found = Campaign(
         rate,
         rate / (2 * width),
-        watch.ledger.spent,
-        watch.tally.readings,
-        sum(watch.tally.unread.values()),
-        sum(times > 1 for times in cells.values()),
+        watch.spent,
+        read.total(),
+        sum(called.reading.cost for called in calls if called.is_lost),
+        sum(times > 1 for times in read.values()),
         killed,
-        watch.ledger.promised,
+        budget - watch.spent - watch.free,
     )
     watch.close()
     return found

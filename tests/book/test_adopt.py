@@ -1,4 +1,4 @@
-"""Cells that somebody else chose: a run in phases that goes on from readings alone buys what it would have."""
+"""Cells that somebody else chose: a run that goes on from readings alone buys what it would have bought."""
 
 from __future__ import annotations
 

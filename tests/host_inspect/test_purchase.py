@@ -139,21 +139,19 @@ def test_any_host_spends_at_most_the_budget_and_tells_all_once(seed: int) -> Non
         while host.step():
             steps += 1
             assert host.paid <= budget
-            assert book.purchase.ledger.spent + book.purchase.ledger.promised <= budget + 1e-9
+            assert book.book.free >= -1e-9
             assert steps < 20 * budget, "the run does not end"
             if steps == stop:
                 break  # kill -9: cells that ran are lost, and so cost nothing that anybody knows of
         paid = host.paid
-    assert book.purchase.finished
-    assert not book.sampler.pending
-    told = [event.request.id for event in book.purchase.journal if event.reading is not None]
-    assert len(told) == len(set(told)) == book.sampler.asked
-    assert book.purchase.ledger.spent == sum(cell.calls for cell in log.values())
-    assert book.purchase.ledger.spent == paid <= budget
-    assert book.purchase.ledger.promised == 0
-    cells = [event.request.cell for event in book.purchase.journal if event.reading is None]
+    assert book.finished
+    assert not book.outstanding
+    assert book.spent == sum(cell.calls for cell in log.values())
+    assert book.spent == paid <= budget
+    assert book.book.free == budget - paid
+    cells = [reading.request.cell for reading in book.account.readings]
     assert len(cells) == len(set(cells))
-    assert book.purchase.tally.readings == sum(cell.value is not None for cell in log.values())
+    assert book.n_read == sum(cell.value is not None for cell in log.values())
     _check_phases(book, log)
     if host.failing == 0 and host.abandoning == 0 and kills == 0:
         assert paid == budget
@@ -163,7 +161,7 @@ def _check_phases(book: RepeatPurchase, log: dict[Key, _Recorded]) -> None:
     """After any kills and failures, readings are of the phases they were asked in."""
     told = {
         (book.sampler.design.items[r.request.cell.item], r.request.cell.epoch + 1): r.request.phase
-        for r in book.purchase.journal.readings
+        for r in book.account.readings
     }
     assert told.items() >= {key: cell.phase for key, cell in log.items()}.items()
     if book.sampler.allocation is not Allocation.PHASED:
@@ -179,10 +177,10 @@ def test_a_cell_that_an_operator_has_run_again_is_counted() -> None:
     for item in "ab":
         book.completed((item, 1), 1.0)
     book.completed(("a", 1), 0.0, attempts=2)
-    assert book.purchase.ledger.spent == 3
-    assert book.purchase.tally.readings == 2
+    assert book.spent == 3
+    assert book.n_read == 2
     book.completed(("not in this run", 1), 0.0)
-    assert book.purchase.ledger.spent == 3
+    assert book.spent == 3
 
 
 def test_an_error_is_why_a_run_ended_also_where_it_cut_nothing_off() -> None:
@@ -214,13 +212,13 @@ def test_width_follows_what_the_host_runs_at_once() -> None:
 def test_stopped_allocation_asks_nothing_more() -> None:
     book = RepeatPurchase(Config.of(budget=30, sampler="uniform"), ["a", "b"], epochs=1)
     book.begin()
-    book.purchase.stop("drained by the operator")
+    book.stop("drained by the operator")
     book.completed(("a", 1), 1.0)
     assert book.wanted() == []
     book.abandoned(("b", 1))
     assert book.wanted() == []
-    assert book.purchase.finished
-    assert book.purchase.stop_reason == "drained by the operator"
+    assert book.finished
+    assert book.stop_reason == "drained by the operator"
 
 
 WARMUP = Config.of(budget=99).fixed_repeats
@@ -251,8 +249,8 @@ def test_what_a_killed_run_had_begun_counts_as_spent() -> None:
     items = ["a", "b", "c", "d"]
     book = RepeatPurchase(Config.of(budget=8, sampler="uniform"), items, epochs=2)
     book.begin([PriorCell(("a", 1), 1, errored=False)], begun=3)
-    assert book.purchase.ledger.spent == 3.0
-    assert book.purchase.ledger.free == 0.0
+    assert book.spent == 3.0
+    assert book.book.free == 0.0
     # the host starts all first epochs by itself: the last ones, which the rest does not pay, stay out
     seeds = [(item, epoch) for epoch in (1, 2) for item in items]
     assert [key for key in seeds if not book.may_run(key)] == [("b", 2), ("c", 2), ("d", 2)]
@@ -260,8 +258,8 @@ def test_what_a_killed_run_had_begun_counts_as_spent() -> None:
         runs = book.may_run(key)
         book.completed(key, 1.0 if runs else None, attempts=int(runs))
     assert book.wanted() == []
-    assert book.purchase.finished
-    assert book.purchase.ledger.spent == 8.0
+    assert book.finished
+    assert book.spent == 8.0
 
 
 def test_a_phase_in_an_earlier_log_that_is_none() -> None:

@@ -17,11 +17,12 @@ from tests.host_inspect.race_tasks import QUIET
 from tests.host_inspect.worlds import entry_of, scoring, solving
 
 from evalbudget import Reading
+from evalbudget.book import Book
 from evalbudget.cli.main import cli
 from evalbudget.errors import BudgetError, InvalidInputError, StoreDownError, StoreError
 from evalbudget.repeats import describe_mean
 from evalbudget.repeats.estimates import ItemReadings
-from evalbudget.run import SharedPurchase
+from evalbudget.repeats.samplers import RepeatSampler
 from evalbudget_inspect import budgeted
 from evalbudget_inspect.host.refusals import take_refusals
 from evalbudget_inspect.reading.open_logs import open_scores
@@ -48,12 +49,10 @@ def _as_told(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.setattr(sample_source, "digest_of", lambda *asked: "as told")
 
 
-def of_another(store: Path, **more: Any) -> SharedPurchase:
+def of_another(store: Path, **more: Any) -> Book:
     """What a process elsewhere has of the purchase."""
     config = Config.of(budget=BUDGET, store=store, **more)
-    book = RepeatPurchase(config, ITEMS, epochs=1, seeded=False, about=ABOUT, worker="elsewhere")
-    assert book.shared is not None
-    return book.shared
+    return RepeatPurchase(config, ITEMS, epochs=1, seeded=False, about=ABOUT, worker="elsewhere").book
 
 
 def test_every_log_has_its_samples_and_the_rows_of_all(
@@ -61,28 +60,26 @@ def test_every_log_has_its_samples_and_the_rows_of_all(
 ) -> None:
     store = tmp_path / "store.db"
     other = of_another(store)
-    requests = other.buy(20)
-    for request in requests[:-1]:
-        other.tell(Reading(request, 4.0 + request.cell.item % 3))
-    late = threading.Timer(1.0, lambda: other.tell(Reading(requests[-1], 9.0)))
+    requests = other.trade((), 20)
+    asked = {(ITEMS[r.cell.item], other.attempt(r) + 1) for r in requests}
+    other.trade([Reading(request, 4.0 + request.cell.item % 3) for request in requests[:-1]], 0)
+    late = threading.Timer(1.0, lambda: other.trade([Reading(requests[-1], 9.0)], 0))
     late.start()
     log = run(budgeted(make_task(), budget=BUDGET, store=store))
     assert not late.is_alive()  # it was waited for
     assert log.status == "success"
     assert len(cells(log)) == len(set(cells(log))) == BUDGET - 20
-    asked = {(ITEMS[r.cell.item], r.cell.epoch + 1) for r in requests}
     assert not asked & set(cells(log))
 
-    other.look()
+    table = ItemReadings.of_bought(other.readings(), len(ITEMS))
     assert other.finished
-    table = ItemReadings.of_bought(other.journal.readings, len(ITEMS))
     assert table.value.size == BUDGET
     found = metrics(log)
     assert "accuracy" not in found
     assert "mean" not in found  # which is of this log's samples alone
-    mean = describe_mean(
-        table, allocation=other.sampler.allocation, fixed_repeats=other.sampler.fixed_repeats
-    )
+    sampler = other.sampler
+    assert isinstance(sampler, RepeatSampler)
+    mean = describe_mean(table, allocation=sampler.allocation, fixed_repeats=sampler.fixed_repeats)
     assert found == pytest.approx({name: mean.rows[name] for name in found}, nan_ok=True)
     assert entry_of(log, "readings")["readings"] == BUDGET
     assert entry_of(log)["spent"] == BUDGET
@@ -186,15 +183,15 @@ def test_other_questions_under_the_same_names_are_refused(make_task: Any, run: A
 def test_a_store_that_goes_away_ends_the_run(
     make_task: Any, run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    trade, turns = SharedPurchase.trade, Counter[str]()
+    trade, turns = Book.trade, Counter[str]()
 
-    def gone(purchase: SharedPurchase, *given: Any, **more: Any) -> Any:
+    def gone(book: Book, *given: Any) -> Any:
         turns["all"] += 1
         if turns["all"] > 15:
             raise StoreDownError("store.db cannot be reached")
-        return trade(purchase, *given, **more)
+        return trade(book, *given)
 
-    monkeypatch.setattr(SharedPurchase, "trade", gone)
+    monkeypatch.setattr(Book, "trade", gone)
     log = run(budgeted(make_task(), budget=BUDGET, store=tmp_path / "store.db"), max_samples=2)
     assert log.status == "error"
     assert "cannot be reached" in str(take_refusals()[0])
@@ -206,13 +203,12 @@ def test_what_a_killed_process_logged_and_never_told_counts_once(
     """Of a killed process the host has logged more than the store was told."""
     store, folder = tmp_path / "store.db", tmp_path / "logs"
     other = of_another(store)
-    held = other.buy(10)
-    for request in held[:8]:
-        other.tell(Reading(request, 5.0))
+    held = other.trade((), 10)
+    keys = [(ITEMS[request.cell.item], other.attempt(request) + 1) for request in held]
+    other.trade([Reading(request, 5.0) for request in held[:8]], 0)
     other.close()  # the last two are lost, and bought again
     ended = run(budgeted(make_task(), budget=BUDGET, store=store))
     assert entry_of(ended)["readings"] == BUDGET - 2
-    keys = [(ITEMS[request.cell.item], request.cell.epoch + 1) for request in held]
     first = (ended.samples or [])[0]
     samples = [
         first.model_copy(deep=True, update={"id": item, "epoch": epoch, "uuid": f"{item} {epoch}"})

@@ -42,7 +42,6 @@ from evalbudget.recorded._parquet_pages import _sizes
 from evalbudget.repeats.samplers import EBBernstein
 from evalbudget.run import Bill
 from evalbudget.run._bill import spent_on
-from evalbudget.run._shared_purchase import SharedPurchase
 from evalbudget.store import Address
 
 CSV = b"model,item,rater,repeat,score\na,x,r,0,1.5\na,y,r,0,2\na,y,r,1,\nb,x,r,0,3\n"
@@ -455,20 +454,8 @@ def test_a_bill_after_any_damage(tmp_path: Path) -> None:
     check_damage(path.read_bytes(), reader(damaged, go_on), damaged)
 
 
-def buy(path: Path) -> None:
-    """In a store that processes share."""
-    worker = SharedPurchase(sampler(), Budget(60), str(path))
-    try:
-        for request in worker.buy(3):
-            worker.tell(Reading(request, 0.5, 1.0))
-        worker.look()
-        assert worker.ledger.spent >= 0.0
-    finally:
-        worker.close()
-
-
 def race(path: Path) -> None:
-    """The same, with a bill."""
+    """In a store that processes share, with a bill."""
     config = RaceConfig(budget="$1", seed=2, store=str(path), all_arms=2)
     prices = Tariff(Unit.USD, {"a": Price(1, 1), "b": Price(1, 1)})
     worker = SharedRace(config, list("ijklmn"), ["a", "b"], about={"task": "t"}, tariff=prices)
@@ -487,17 +474,14 @@ def race(path: Path) -> None:
 @pytest.mark.claim
 def test_a_store_that_processes_share_after_any_damage(tmp_path: Path) -> None:
     path, damaged = tmp_path / "whole.sqlite", tmp_path / "a.sqlite"
-    buy(path)
-    check_damage(path.read_bytes(), reader(damaged, buy), damaged, examples=30)
+    race(path)
+    check_damage(path.read_bytes(), reader(damaged, race), damaged, examples=30)
 
 
 @pytest.mark.claim
-@pytest.mark.parametrize("use", [buy, race])
-def test_a_store_that_processes_share_and_that_something_else_wrote_into(
-    tmp_path: Path, use: Callable[[Path], None]
-) -> None:
+def test_a_store_that_processes_share_and_that_something_else_wrote_into(tmp_path: Path) -> None:
     path, whole = tmp_path / "a.sqlite", tmp_path / "whole.sqlite"
-    use(whole)
+    race(whole)
     with closing(sqlite3.connect(whole)) as db:
         columns = [(t, c[1]) for t in ("meta", "steps") for c in db.execute(f"PRAGMA table_info({t})")]
         triggers = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'")]
@@ -515,7 +499,7 @@ def test_a_store_that_processes_share_and_that_something_else_wrote_into(
             for name in triggers:
                 db.execute(f"DROP TRIGGER {name}")
             db.execute('UPDATE {} SET "{}" = ? WHERE rowid = ?'.format(*column), (value, row))
-        refusal(lambda: use(path), path)
+        refusal(lambda: race(path), path)
 
     each()
 
@@ -526,12 +510,12 @@ def test_a_store_that_processes_share_and_that_something_else_wrote_into(
 def test_a_store_that_lacks_a_step_is_refused(tmp_path: Path, change: str) -> None:
     """Those after it would be read twice."""
     path = tmp_path / "a.sqlite"
-    buy(path)
+    race(path)
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
             db.execute(f"DROP TRIGGER {name}")
         db.execute(change)
-    assert "of its steps from 0 on one is missing" in refusal(lambda: buy(path), path)
+    assert "of its steps from 0 on one is missing" in refusal(lambda: race(path), path)
 
 
 @pytest.fixture(scope="module")

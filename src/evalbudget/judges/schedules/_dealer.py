@@ -26,12 +26,13 @@ class Dealer:
         self._scored = [0] * schedule.n_judges
         self._failed = [0] * schedule.n_judges
 
+    def due(self, item: int, epoch: int) -> tuple[int, ...]:
+        """Who scores a cell as things stand; until it is dealt that may change."""
+        return self._dealt.get((item, epoch)) or self.schedule.judges_for(item, epoch)
+
     def judges(self, item: int, epoch: int) -> tuple[int, ...]:
         """Who scores a cell."""
-        place = (item, epoch)
-        if place not in self._dealt:
-            self._dealt[place] = self.schedule.judges_for(item, epoch)
-        return self._dealt[place]
+        return self._dealt.setdefault((item, epoch), self.due(item, epoch))
 
     def assume(self, item: int, epoch: int, judge: int) -> None:
         """A cell was scored by this judge earlier, whatever the schedule says now."""

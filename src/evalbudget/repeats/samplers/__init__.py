@@ -3,7 +3,13 @@
 from evalbudget.repeats._objective import Objective
 from evalbudget.repeats._rounds import Note, Readings, Round, Stop, Wait
 from evalbudget.repeats.samplers._base import JudgeOf, RepeatSampler
-from evalbudget.repeats.samplers._phased import Auto, EBBernstein, PhasedSampler, RatingKernel
+from evalbudget.repeats.samplers._phased import (
+    Auto,
+    EBBernstein,
+    PhasedSampler,
+    RatingKernel,
+    checked_phase,
+)
 from evalbudget.repeats.samplers._robin import Robin
 from evalbudget.repeats.samplers._robin_hood import RobinHood
 from evalbudget.repeats.samplers._sample import Sample
@@ -26,4 +32,5 @@ __all__ = [
     "Stop",
     "Uniform",
     "Wait",
+    "checked_phase",
 ]

@@ -106,6 +106,7 @@ class RepeatSampler(AskedSampler):
     def decide(self, cells: Cells, last: Note | None) -> Planned | Wait | Stop:
         """The next round; see :class:`~evalbudget.sampler.Sampler`."""
         self._check_raters()
+        cells = self._with_raters(cells)
         table = table_of(cells, self.design.n_items, self.left(cells), with_costs=self.weighs_costs)
         if not table.is_open.any():
             return Wait(table.settled + 1) if table.under_way.any() else Stop(ALL_CLOSED)
@@ -126,6 +127,13 @@ class RepeatSampler(AskedSampler):
         """Whose turn it is."""
         return 0 if self._judge_of is None else self._judge_of(item, epoch)
 
+    def _with_raters(self, cells: Cells) -> Cells:
+        """As they are known now."""
+        if self._judge_of is None:
+            return cells
+        places = zip(cells.item.tolist(), cells.epoch.tolist(), strict=True)
+        return replace(cells, rater=np.array([self._judge_of(*place) for place in places], np.int64))
+
     def left(self, cells: Cells) -> int | None:
         """How many more readings are paid for, if known."""
         return None
@@ -145,7 +153,8 @@ class RepeatSampler(AskedSampler):
         decides.
 
         Args:
-            judge_of: rater of an item and epoch (both from 0); must always answer the same.
+            judge_of: rater of an item and epoch (both from 0), as far as that is known; once there is a
+                score, it must always answer the same.
             rotation: name of the schedule, for the journal.
 
         Raises:

@@ -87,9 +87,7 @@ class PhasedSampler(RepeatSampler):
         Raises:
             InvalidInputError: what the run's record calls a phase is none.
         """
-        if type(phase) is not int or not 0 <= phase < MOST_PHASES:
-            raise InvalidInputError(f"phase {phase!r:.30} is not a whole number from 0 to {MOST_PHASES - 1}")
-        self._known_phase[cell] = phase
+        self._known_phase[cell] = checked_phase(phase)
         self._latest = max(self._latest, phase)
 
     def follow(self, cell: Cell) -> Request:
@@ -160,6 +158,17 @@ class RatingKernel(PhasedSampler):
 
     name = "rating-kernel"
     scores = Scores.LEVELS
+
+
+def checked_phase(phase: object) -> int:
+    """What the record of a run calls a phase.
+
+    Raises:
+        InvalidInputError: it is none.
+    """
+    if type(phase) is int and 0 <= phase < MOST_PHASES:
+        return phase
+    raise InvalidInputError(f"phase {phase!r:.30} is not a whole number from 0 to {MOST_PHASES - 1}")
 
 
 def _weights(name: str, weights: Sequence[float] | None, n_items: int) -> FloatArray:

@@ -129,7 +129,6 @@ class Rotation:
         kept: every epoch of an item scores the same generation.
         seed: of the schedule.
         model: the model judged.
-        late: a cell's judge may still change when it is scored; otherwise only when it is asked for.
         told: a scorer is known to ask for the role, though perhaps not for every answer.
 
     Raises:
@@ -147,12 +146,10 @@ class Rotation:
         kept: bool = False,
         seed: int = 0,
         model: str = "",
-        late: bool = False,
         told: bool = True,
     ) -> None:
         self.panel = panel
         self.told = told
-        self._late = late
         itself = panel.judging_itself(model)
         self.notes = [] if itself is None else [itself]
         self.kept = kept
@@ -180,12 +177,12 @@ class Rotation:
         """Whether any scorer asked any judge."""
 
     def judge(self, item: int, epoch: int) -> int:
-        """Who scores this epoch (from 0) of an item.
+        """Who scores this epoch (from 0) of an item; until it is scored that may change.
 
         Where several judges are to score each generation, consecutive epochs of a kept one get them all.
         """
         if self._calls == 1:
-            return self._dealer.judges(item, epoch)[0]
+            return self._dealer.due(item, epoch)[0]
         judges = self.schedule.judges_for(item, epoch // self._calls)
         return judges[(int(self._turn[item]) + epoch) % len(judges)]
 
@@ -208,8 +205,8 @@ class Rotation:
         """The judge of a cell, epochs counted from 1 as the host does."""
         cell = (self._index[item], epoch - 1)
         self._seated.add(cell)
-        if self._late:
-            self._dealer.deal_again(*cell)
+        self._dealer.deal_again(*cell)
+        self._dealer.judges(*cell)
         judge = self.judge(*cell)
         name, called = self.panel.judges[judge], partial(self._count, cell)
         if self.panel.owner is not None:

@@ -30,11 +30,11 @@ from evalbudget_inspect.races.arm import Arm, Group
 from evalbudget_inspect.races.coordinator import Coordinator, coordinator_of
 from evalbudget_inspect.races.resume import known_cells
 from evalbudget_inspect.repeats.earlier_log import (
-    count_retries,
     is_refused,
     paid_attempts,
     refuse,
     refuse_other_task,
+    retries,
     what_is_left,
 )
 
@@ -114,7 +114,8 @@ class RaceSource(SampleSource):
             if money is None or money.ended(race, arm.index, name, scored=value is not None):
                 attempts = paid_attempts(sample)
                 race.completed(arm.index, key, value, attempts=attempts, error=error, sample=name)
-                count_retries(race.lanes[arm.index].tally, sample)
+                for reason in retries(sample):
+                    race.lanes[arm.index].tally.lose(0.0, reason, calls=1.0)
             else:
                 race.unaffordable(arm.index, key)
             await coordinator.pump()

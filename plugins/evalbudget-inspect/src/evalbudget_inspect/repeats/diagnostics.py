@@ -58,18 +58,17 @@ def asked_for(config: Config, score: str) -> dict[str, Any]:
 def outcome(book: RepeatPurchase) -> dict[str, Any]:
     """Where the budget went."""
     items = book.sampler.design.items
-    purchase = book.purchase
-    failures = purchase.tally.failures
+    account = book.account
     return {
         **_budget_of(book),
         "sampler": book.sampler.name,
         "spent": book.spent,
-        "items": len({r.request.cell.item for r in purchase.journal.readings if r.value is not None}),
-        "readings": purchase.tally.readings,
-        "failed": sum(failures.values()),
-        "failures": dict(list(failures.items())[:5]),
-        "closed_items": [items[cell.item] for cell in book.sampler.closed],
-        "stop_reason": purchase.stop_reason,
+        "items": len({r.request.cell.item for r in account.readings if r.value is not None}),
+        "readings": book.n_read,
+        "failed": sum(account.failures.values()),
+        "failures": dict(list(account.failures.items())[:5]),
+        "closed_items": [items[item] for item in book.closed],
+        "stop_reason": book.stop_reason,
         "allocation": book.sampler.allocation.value,
         "fixed_repeats": book.sampler.fixed_repeats,
         **({"processes": list(book.processes)} if book.processes else {}),
@@ -116,7 +115,7 @@ class Diagnosis:
         if rotation is None:
             return None
         calls = []
-        for reading in self.book.purchase.journal.readings:
+        for reading in self.book.account.readings:
             cell, told = reading.request.cell, (reading.value, reading.request.phase)
             # a cell that failed before its judge was asked is no failure of the judge
             if reading.value is not None or rotation.was_called(cell.item, cell.epoch):
@@ -140,11 +139,11 @@ class Diagnosis:
         if self.panel is not None:
             return self.panel.corrected
         items = self.book.sampler.design.items
-        return ItemReadings.of_bought(self.book.purchase.journal.readings, len(items))
+        return ItemReadings.of_bought(self.book.account.readings, len(items))
 
     @property
     def _in_vain(self) -> set[int]:
-        return asked_in_vain(self.book.purchase.journal.readings)
+        return asked_in_vain(self.book.account.readings)
 
     @property
     def mean(self) -> BenchmarkMean:
@@ -157,7 +156,7 @@ class Diagnosis:
             estimators=self.book.config.further,
             strata=self.book.strata,
             clusters=self.clusters,
-            given_up=[cell.item for cell in self.book.sampler.closed],
+            given_up=self.book.closed,
             in_vain=self._in_vain,
             **self._how,
         )
@@ -203,7 +202,7 @@ class Diagnosis:
             cluster: field by which items come in clusters; None for none.
             rows: names of the host's own rows of that score.
         """
-        book, purchase = self.book, self.book.purchase
+        book = self.book
         names = book.sampler.design.items
         weighed = self.panel if self.panel is not None and self.panel.weighs_judges else None
         return summarize(
@@ -216,12 +215,12 @@ class Diagnosis:
                 mean=self.mean,
                 budget=None if book.config.budget is None else book.budget.amount,
                 spent=book.spent,
-                failures=purchase.tally.failures,
-                closed=[names[cell.item] for cell in book.sampler.closed],
-                failing=None if book.resumed else failing_items(purchase.journal.readings, names),
+                failures=book.account.failures,
+                closed=[names[item] for item in book.closed],
+                failing=None if book.resumed else failing_items(book.account.readings, names),
                 stop_reason=why_unfinished(book)
-                if book.broken_off or not purchase.finished
-                else purchase.stop_reason,
+                if book.broken_off or not book.finished
+                else book.stop_reason,
                 bounds=self.bounds,
                 judges=() if weighed is None else weighed.by_epoch.scoring_panel().judges,
                 judged=bool(spec.model_roles) and self.panel is None,

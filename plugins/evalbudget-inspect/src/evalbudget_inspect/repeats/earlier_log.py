@@ -11,7 +11,6 @@ from inspect_ai.dataset import Sample
 from inspect_ai.log import EvalSample, EvalSampleSummary
 
 from evalbudget.errors import InvalidInputError
-from evalbudget.run import Tally
 from evalbudget_inspect.host.attempt_notes import Note
 from evalbudget_inspect.host.current_run import Run
 from evalbudget_inspect.host.earlier_attempts import (
@@ -51,10 +50,10 @@ def paid_attempts(sample: EvalSample) -> int:
     return len(sample.error_retries or []) + (not is_refused(sample.metadata))
 
 
-def count_retries(tally: Tally, sample: EvalSample) -> None:
-    """Count attempts that failed and were made again, which are paid with the last one that was made."""
-    for failed in (sample.error_retries or [])[: max(0, paid_attempts(sample) - 1)]:
-        tally.lose(0.0, kind_of(failed.message), calls=1.0)
+def retries(sample: EvalSample) -> list[str]:
+    """Why attempts failed that were made again, which are paid with the last one that was made."""
+    again = (sample.error_retries or [])[: max(0, paid_attempts(sample) - 1)]
+    return [kind_of(failed.message) for failed in again]
 
 
 @dataclass(frozen=True, slots=True)

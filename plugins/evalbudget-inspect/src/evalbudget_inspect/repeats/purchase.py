@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from evalbudget import Budget, Cell, Design, Reading
-from evalbudget.errors import BudgetError, InvalidInputError
+import numpy as np
+
+from evalbudget import Budget, Cell, Design, Reading, Request
+from evalbudget.cells import CAME, Planned
+from evalbudget.errors import BudgetError
 from evalbudget.repeats.estimates import Strata
 from evalbudget.repeats.samplers import JudgeOf, RepeatSampler, Sample
-from evalbudget.run import LOST, RUN_AGAIN, UNANSWERED, Bill, Flight, Purchase
+from evalbudget.run import ABANDONED, LOST, RUN_AGAIN, UNANSWERED, Bill
 from evalbudget_inspect.host.readings import ALL_ITEMS, PHASE, STRATUM, STRATUM_ITEMS
+from evalbudget_inspect.repeats.account import Account
 from evalbudget_inspect.repeats.config import Config
-from evalbudget_inspect.repeats.resume import Key, PriorCell, promises
+from evalbudget_inspect.repeats.resume import Key, PriorCell, epochs_of, phases_of, promises
 
-if TYPE_CHECKING:  # it brings SQLAlchemy
-    from evalbudget.run import SharedPurchase
+if TYPE_CHECKING:
+    from evalbudget.book import Book
 
 _UNLIMITED = 10**12  # where no budget was given: what the host runs by itself is all there is
 _UNKNOWN = 1e-6  # of the budget: what a reading costs, as long as none is known
+_NOTHING = 1e-9  # of a budget in money: what the book holds for a cell, whose cost is on the bill
+_SLACK = 1e-9
 _ALL = 10**9
 _AT_ONCE = 20  # cells to start with, where the host says no number and has none of its own to start
 _FREE = 20  # times as many readings in a row as there are items, and none cost anything
@@ -65,6 +72,9 @@ def check_budget(config: Config, budget: Budget, least: int, why: str) -> None:
 class RepeatPurchase:
     """Drives one sampler from a host that completes samples one by one.
 
+    The run is a book: in memory, begun anew from the log by a run that goes on, or where processes meet that
+    share the budget.
+
     Args:
         config: what the user asked for.
         items: sample ids of this run, in order.
@@ -81,6 +91,7 @@ class RepeatPurchase:
 
     Raises:
         BudgetError: the budget does not cover the first readings.
+        StoreError: the store is of another run, or cannot be used.
     """
 
     def __init__(
@@ -105,33 +116,28 @@ class RepeatPurchase:
         self.bill = bill
         self.budget: Budget = config.resolve_budget(len(items), without=_UNLIMITED)
         self._judge_of = judge_of if config.corrects_judges else None
+        self._scored_as: dict[tuple[int, int], int] = {}  # epoch of the host by item and epoch of the book
         design = Design(items=tuple(items), categories=None if strata is None else tuple(strata))
         if self._judge_of is not None and config.panel is not None:
             design = Design(items=tuple(items), raters=config.panel.judges)
         expected = None if config.budget is None or bill is not None else int(self.budget.amount)
-        sampler = config.make_sampler(
-            design, warmup=epochs, budget=expected, judge_of=self._judge_of, questions=questions
+        self.sampler: RepeatSampler = config.make_sampler(
+            design,
+            warmup=epochs,
+            budget=expected,
+            judge_of=None if self._judge_of is None else self._rater,
+            questions=questions,
         )
+        """That decides what is asked."""
         if bill is None:
-            least, why = least_of(config, sampler, len(items), epochs, attempts)
+            least, why = least_of(config, self.sampler, len(items), epochs, attempts)
             check_budget(config, self.budget, least, why)
-        self.shared: SharedPurchase | None = None
-        """The purchase, where other processes take part in it."""
+        else:
+            self.sampler.weigh_costs(self.budget.amount)
+        self.is_shared = config.store is not None
+        """Other processes may take part."""
         self.processes: tuple[str, ...] = ()
         """That shared the budget, once it is used up."""
-        self.purchase: Purchase
-        if config.store is not None:
-            # it brings SQLAlchemy, which no other run needs
-            from evalbudget.run import SharedPurchase
-
-            self.purchase = self.shared = SharedPurchase(
-                *(sampler, self.budget, config.store), cost=attempts, about=about, worker=worker
-            )
-        elif bill is None:
-            self.purchase = Purchase(sampler, self.budget, cost=attempts)
-        else:
-            self.purchase = Purchase(sampler, self.budget, cost=_UNKNOWN * self.budget.amount)
-            sampler.weigh_costs(self.budget.amount)
         self.epochs = epochs if seeded else 0
         self.resumed = False
         """Whether earlier attempts bought cells; in which order is not known."""
@@ -141,16 +147,18 @@ class RepeatPurchase:
         """Readings whose answers came out of the host's cache."""
         self._attempts = attempts
         self._index = {item: i for i, item in enumerate(items)}
-        self._flights: dict[Key, Flight] = {}
+        self._requests: dict[Key, Request] = {}  # with the host
+        self._started: set[Key] = set()  # of these, what it works on
+        self._epoch_of: dict[int, int] = {}  # the host's, of adopted cells, by the number of the request
+        self._shift: Counter[int] = Counter()  # of items: how far epochs are ahead of the book's numbers
         self._refused: set[Key] = set()
         self._failed_before: set[Key] = set()
         self._short: dict[Key, int] = {}  # attempts left of the last cells, which the budget pays no more of
         self._first = 0  # cells to keep with the host at least
         self._width = width
         if width is None and not seeded:
-            alone = config.draws and bill is None and config.store is None
+            alone = config.draws and bill is None and not self.is_shared
             self._first = _ALL if alone else _AT_ONCE
-        self._running = 0
         self._peak = 1
         self._free = 0
         self._spent_on_readings = 0.0
@@ -158,15 +166,28 @@ class RepeatPurchase:
         """Samples that were under way at a second Ctrl-C, which may be billed."""
         self.broken_off: int | None = None
         """Those that were under way when an error ended the run, which are spent; None if none did."""
+        self._most = float(attempts) if bill is None else _NOTHING * self.budget.amount
+        self._unread: Counter[str] = Counter()  # calls that brought nothing and are paid elsewhere, by reason
+        self._account: Account | None = None  # as of the last look
+        self._is_closed = False
+        self.book = self._opened(about, worker)
+        """Of all processes."""
         if config.budget is None:
-            self.purchase.stop("no budget given")
+            self.stop("no budget given")
 
-    @property
-    def sampler(self) -> RepeatSampler:
-        """That decides what is asked."""
-        found = self.purchase.sampler
-        assert isinstance(found, RepeatSampler)
-        return found
+    def _opened(self, about: Mapping[str, str] | None, worker: str) -> Book:
+        # it brings SQLAlchemy, and hosts start without
+        from evalbudget.book import Book
+        from evalbudget.store import Address
+
+        def most(cell: Cell) -> float:
+            return self._most
+
+        if self.config.store is None:
+            return Book(self.sampler, self.budget, most=most)
+        where = Address.parse(self.config.store)
+        settings = {"cost": self._most, **(about or {})}
+        return Book(self.sampler, self.budget, where, most=most, about=settings, known_as=worker or None)
 
     # what happens
 
@@ -183,32 +204,42 @@ class RepeatPurchase:
 
         Returns:
             Keys the host does not start by itself and must be given, in order.
+
+        Raises:
+            InvalidInputError: what an earlier log calls a phase is none.
         """
         earlier = {cell.key: cell for cell in prior if cell.key[0] in self._index}
         seeds = [(item, epoch) for epoch in range(1, self.epochs + 1) for item in self._index]
         others = sorted(earlier.keys() - set(seeds), key=lambda key: (key[1], self._index[key[0]]))
-        for known in earlier.values():
-            if known.phase is not None:
-                try:
-                    self.sampler.assume_phase(self._cell(known.key), known.phase)
-                except InvalidInputError as ex:
-                    raise InvalidInputError(
-                        f"sample {known.key[0]!r}, epoch {known.key[1]} of the log to go on with: {ex}; "
-                        "restore the log, or begin another run"
-                    ) from ex
+        phases = phases_of((*seeds, *others), earlier, self.sampler)
         self.resumed = bool(prior or lost)
         self.lost = lost
         promised = dict.fromkeys((*seeds, *others), 0.0)  # in money the bill decides, call by call
         if self.bill is None:
             for paid, why in ((lost, LOST), (begun * self._attempts + more, UNANSWERED)):
                 if paid:
-                    self.purchase.pay(min(paid, self.purchase.ledger.free), why)
+                    self._pay(min(paid, max(0.0, self.book.free)), why)
             cells = [(key, earlier.get(key)) for key in (*seeds, *others)]
-            promised, self._refused = promises(cells, attempts=self._attempts, free=self.purchase.ledger.free)
+            promised, self._refused = promises(cells, attempts=self._attempts, free=self.book.free)
         self._failed_before = {known.key for known in earlier.values() if known.errored}
-        for key, cost in promised.items():
-            self._flights[key] = self.purchase.adopt(self._cell(key), cost)
+        for phase in sorted(phases):
+            self._adopt(phases[phase], phase, promised)
+        for item, epochs in epochs_of(promised).items():
+            self._shift[self._index[item]] = max(epochs) - len(epochs)
         return others  # what may not run again too: the log keeps only what the host was given
+
+    def _adopt(self, keys: Sequence[Key], phase: int, promised: Mapping[Key, float]) -> None:
+        item = np.array([self._index[key[0]] for key in keys])
+        chosen = Planned(np.zeros_like(item), item, phase, None)
+        requests = self.book.adopt(chosen, [promised[key] for key in keys])
+        for key, request in zip(keys, requests, strict=True):
+            self._hand(key, request)
+            self._epoch_of[request.id] = key[1]
+
+    def _hand(self, key: Key, request: Request) -> None:
+        self._requests[key] = request
+        if self._judge_of is not None:
+            self._scored_as[request.cell.item, request.cell.epoch] = key[1] - 1
 
     def may_run(self, key: Key) -> bool:
         """Whether the budget covers a cell that the host starts by itself, or runs again since it errored."""
@@ -220,16 +251,19 @@ class RepeatPurchase:
 
     def started(self, key: Key) -> None:
         """The host works on this cell now."""
-        flight = self._flights.get(key)
-        if flight is not None and not flight.started:
-            flight.started = True
-            self._running += 1
-            self._peak = max(self._peak, self._running)
+        if key in self._requests:
+            self._started.add(key)
+            self._peak = max(self._peak, len(self._started))
 
     def attempt_failed(self, key: Key) -> None:
         """The host tries this cell again, if it may run."""
         if key in self._short:
             self._short[key] -= 1
+
+    def retried(self, reason: str) -> None:
+        """An attempt failed for this reason and was made again; it is paid with the last one."""
+        self._unread[reason] += 1
+        self._account = None
 
     def completed(
         self,
@@ -248,98 +282,172 @@ class RepeatPurchase:
             attempts: that were paid.
             error: why it has no score.
             sample: the host's own name of it, by which the bill knows it.
+
+        Raises:
+            StoreError: the store cannot be used.
         """
-        flight = self._land(key)
+        request = self._land(key)
         cost = float(attempts) if self.bill is None else self.bill.of_sample(sample)
-        if flight is not None and value is None:
-            self.purchase.fail(flight.request, error, cost=cost)
-        elif flight is not None:
-            self.purchase.tell(Reading(flight.request, value, cost, error))
-            self._free = 0 if cost else self._free + 1
-            self._spent_on_readings += cost
+        if request is not None:
+            self._tell(Reading(request, value, cost, error))
+            if value is not None:
+                self._free = 0 if cost else self._free + 1
+                self._spent_on_readings += cost
         elif key[0] in self._index:
             # an operator had a finished cell run again: it is paid for, but what followed from its first
             # reading cannot be taken back
-            self.purchase.pay(1.0 if self.bill is None else cost, RUN_AGAIN, calls=1.0)
-        self._see_bill()
+            self._pay(1.0, RUN_AGAIN)
+        self._stop_if_free()
 
-    def _see_bill(self) -> None:
-        """What was spent is what is on the bill, for samples under way and for lost ones too."""
+    def abandoned(self, key: Key) -> None:
+        """The host gave this cell up before it ran: it cost nothing and taught nothing."""
+        request = self._land(key)
+        if request is not None:
+            self._tell(Reading(request, None, 0.0, ABANDONED))
+
+    def _land(self, key: Key) -> Request | None:
+        self._started.discard(key)
+        return self._requests.pop(key, None)
+
+    def _tell(self, reading: Reading) -> None:
+        self._account = None
+        self.book.trade([reading], 0)
+
+    def _pay(self, samples: float, why: str) -> None:
+        """For calls beside those of the readings."""
+        self._account = None
         if self.bill is None:
-            return
-        self.purchase.ledger.spent = self.bill.spent
-        self.purchase.promise_at_least(self.bill.most_of_sample)
-        if self.purchase.stopped is None and self._free >= max(100, _FREE * self.n_items):
-            self.purchase.stop(f"the last {self._free:,} readings cost nothing; give the budget in scores")
-
-    def has_under_way(self, key: Key) -> bool:
-        """Whether the host has this cell, and was not done with it yet."""
-        return key in self._flights
+            self.book.pay(samples, why)
+        else:  # which has what they cost
+            self._unread[why] += 1
 
     def pays(self, samples: float) -> bool:
         """Pay for what brought nothing, in samples; False, and nothing paid, if it exceeds what is left."""
-        return self.purchase.pays(samples)
+        self._account = None
+        return self.book.pays(samples, UNANSWERED)
+
+    def _stop_if_free(self) -> None:
+        if self.bill is not None and self._free >= max(100, _FREE * self.n_items) and not self.book.stopped:
+            self.stop(f"the last {self._free:,} readings cost nothing; give the budget in scores")
+
+    def stop(self, reason: str) -> None:
+        """Ask nothing more; what is under way may still come back."""
+        self.book.stop(reason)
+
+    def ends(self) -> None:
+        """All is bought, or the task ends: let other processes go on; what was under way here is lost."""
+        if self._is_closed or not self.is_shared:
+            return
+        try:
+            if self.finished:
+                self.processes = self.account.processes
+        finally:
+            self._is_closed = True
+            self.book.close(patience=0.0)
+
+    def wanted(self) -> list[Key]:
+        """Cells to run next: as many as the host has hands for and the budget pays for."""
+        keys: list[Key] = []
+        n = max(0, self.width - len(self._requests))
+        if self.bill is not None:
+            n = min(n, self._affordable)
+        left = int(self.book.free + _SLACK)
+        if self._counts_alone and not self._requests and 0 < left < self._attempts:
+            self._most = left  # one by one, each tried again as long as that is paid
+        for request in self.book.trade((), n):
+            item = request.cell.item
+            key = (self.sampler.design.items[item], self.book.attempt(request) + 1 + self._shift[item])
+            self._hand(key, request)
+            if self._most < self._attempts and self._counts_alone:
+                self._short[key] = int(self._most)
+            keys.append(key)
+        self._account = None
+        return keys
+
+    # what is known
+
+    def has_under_way(self, key: Key) -> bool:
+        """Whether the host has this cell, and was not done with it yet."""
+        return key in self._requests
+
+    @property
+    def outstanding(self) -> int:
+        """Cells with the host."""
+        return len(self._requests)
 
     def share(self, key: Key) -> dict[str, int]:
         """What estimates must know of how the cell was bought: the phase; nothing where there are none.
 
         Where a sample of the items is drawn, of which stratum the item is, and how many there are.
         """
-        flight = self._flights.get(key)
-        if flight is not None and self.strata is not None:
-            stratum = int(self.strata.of_item[flight.request.cell.item])
+        request = self._requests.get(key)
+        if request is not None and self.strata is not None:
+            stratum = int(self.strata.of_item[request.cell.item])
             size = int(self.strata.sizes[stratum])
             return {STRATUM: stratum, STRATUM_ITEMS: size, ALL_ITEMS: self.strata.n_items}
-        phase = None if flight is None else flight.request.phase
+        phase = None if request is None else request.phase
         return {} if phase is None else {PHASE: phase}
 
-    def abandoned(self, key: Key) -> None:
-        """The host gave this cell up before it ran: it cost nothing and taught nothing."""
-        flight = self._land(key)
-        if flight is not None:
-            self.purchase.abandon(flight.request)
+    @property
+    def account(self) -> Account:
+        """What was bought by all processes, as of now; once this one has left, as of then."""
+        if self._account is None or (self.is_shared and not self._is_closed):
+            self._account = Account(
+                self.book.calls(),
+                Counter(self.book.beside()) + self._unread,
+                self._host_epoch,
+                in_scores=self.bill is None,
+            )
+        return self._account
+
+    def _host_epoch(self, request: int, item: int, attempt: int) -> int:
+        known = self._epoch_of.get(request)
+        return attempt + 1 + self._shift[item] if known is None else known
+
+    @property
+    def n_read(self) -> int:
+        """How many scores there are."""
+        return int(np.count_nonzero(self.book.cells().state == CAME))
+
+    @property
+    def closed(self) -> list[int]:
+        """Items that were given up."""
+        return [cell.item for cell in self.book.closed]
+
+    @property
+    def finished(self) -> bool:
+        """Nothing is under way, and nothing more will be asked."""
+        if self._requests:
+            return False
+        return self.book.finished or (self.bill is not None and not self._affordable)
+
+    @property
+    def stop_reason(self) -> str:
+        """Why nothing more is asked."""
+        return self.book.stop_reason if self.finished else "not finished"
 
     @property
     def waits(self) -> bool:
         """Whether other processes have something under way, which may come to this one."""
-        return self.shared is not None and not self.purchase.finished
-
-    def ends(self) -> None:
-        """All is bought, or the task ends: let other processes go on; what was under way here is lost."""
-        if self.shared is not None:
-            shared, self.shared = self.shared, None
-            try:
-                if self.purchase.finished:
-                    self.processes = shared.processes()
-            finally:
-                shared.close(patience=0.0)
-
-    def wanted(self) -> list[Key]:
-        """Cells to run next: as many as the host has hands for and the budget pays for."""
-        self._see_bill()
-        keys: list[Key] = []
-        left = int(self.purchase.ledger.free + 1e-9)
-        if self._counts_alone and not self._flights and 0 < left < self._attempts:
-            self.purchase.cost = left  # one by one, each tried again as long as that is paid
-        for request in self.purchase.buy(max(0, self.width - len(self._flights))):
-            key = (self.sampler.design.items[request.cell.item], request.cell.epoch + 1)
-            self._flights[key] = flight = self.purchase.flights[request.id]
-            if flight.promised < self._attempts and self._counts_alone:
-                self._short[key] = int(flight.promised)
-            keys.append(key)
-        return keys
+        return self.is_shared and not self._is_closed and not self.finished
 
     @property
     def _counts_alone(self) -> bool:
         """The budget is in scores, and no other process spends of it."""
-        return self.bill is None and self.shared is None
+        return self.bill is None and not self.is_shared
 
-    # what is known
+    @property
+    def _affordable(self) -> int:
+        """How many more cells may begin, each as dear as the dearest so far, beside those under way."""
+        assert self.bill is not None
+        each = max(self.bill.most_of_sample, _UNKNOWN * self.budget.amount)
+        left = self.budget.amount - self.bill.spent + _SLACK * each
+        return max(0, int(left // each) - len(self._requests))
 
     @property
     def spent(self) -> float:
         """Of the budget, by earlier attempts too."""
-        return self.purchase.ledger.spent + self.cut_off if self.bill is None else self.bill.spent
+        return self.book.spent + self.cut_off if self.bill is None else self.bill.spent
 
     @property
     def wasted(self) -> float:
@@ -366,15 +474,7 @@ class RepeatPurchase:
         """Items of this run."""
         return len(self._index)
 
-    # bookkeeping
-
-    def _land(self, key: Key) -> Flight | None:
-        flight = self._flights.pop(key, None)
-        if flight is not None and flight.started:
-            self._running -= 1
-        return flight
-
-    def _cell(self, key: Key) -> Cell:
-        item, epoch = self._index[key[0]], key[1] - 1
-        rater = 0 if self._judge_of is None else self._judge_of(item, epoch)
-        return Cell(item=item, epoch=epoch, rater=rater)
+    def _rater(self, item: int, epoch: int) -> int:
+        """Who scored, or is to score, what the book asks of an item."""
+        assert self._judge_of is not None
+        return self._judge_of(item, self._scored_as.get((item, epoch), epoch))

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+
+from evalbudget import Allocation
+from evalbudget.errors import InvalidInputError
+from evalbudget.repeats.samplers import RepeatSampler, checked_phase
 
 Key = tuple[str, int]  # (sample id, epoch as the host counts, from 1)
 
@@ -63,3 +68,46 @@ def promises(
         else:
             refused.add(cell.key)
     return promised, refused
+
+
+def phases_of(
+    keys: Sequence[Key], earlier: Mapping[Key, PriorCell], sampler: RepeatSampler
+) -> Mapping[int, Sequence[Key]]:
+    """Cells that the host starts or hands back, by the phase in which they were asked.
+
+    A later epoch that nothing is said of was cut off in the last phase that is known.
+
+    Args:
+        keys: of them, in order.
+        earlier: what is known of some.
+        sampler: of the run.
+
+    Raises:
+        InvalidInputError: what the log calls a phase is none.
+    """
+    known: dict[Key, int] = {}
+    if sampler.allocation is Allocation.PHASED:
+        known = {key: _phase(cell) for key, cell in earlier.items() if cell.phase is not None}
+    latest = max(known.values(), default=0)
+    found: dict[int, list[Key]] = defaultdict(list)
+    for key in keys:
+        found[known.get(key, 0 if key[1] <= sampler.warmup else latest)].append(key)
+    return found
+
+
+def _phase(cell: PriorCell) -> int:
+    try:
+        return checked_phase(cell.phase)
+    except InvalidInputError as ex:
+        raise InvalidInputError(
+            f"sample {cell.key[0]!r}, epoch {cell.key[1]} of the log to go on with: {ex}; restore the log, "
+            "or begin another run"
+        ) from ex
+
+
+def epochs_of(keys: Iterable[Key]) -> Mapping[str, Sequence[int]]:
+    """Of each sample id."""
+    found: dict[str, list[int]] = defaultdict(list)
+    for item, epoch in keys:
+        found[item].append(epoch)
+    return found

@@ -19,11 +19,10 @@ from inspect_ai.scorer import Score
 from inspect_ai.solver import TaskState
 from numpy.typing import NDArray
 
-from evalbudget import Allocation
 from evalbudget.design import LARGEST
 from evalbudget.errors import EvalbudgetError, InvalidInputError, StoreError
 from evalbudget.repeats import Repeat, Summary
-from evalbudget.run import UNANSWERED
+from evalbudget.run import UNANSWERED, USED_UP
 from evalbudget.shown import shown_logger
 from evalbudget_inspect.host.bill import Account, gave_up, host_price, open_account
 from evalbudget_inspect.host.bill_file import open_bill
@@ -52,11 +51,11 @@ from evalbudget_inspect.repeats.earlier_log import (
     NOT_PAID,
     NOT_RUN,
     NOT_RUN_AGAIN,
-    count_retries,
     is_refused,
     paid_attempts,
     refuse,
     refuse_other_task,
+    retries,
     what_is_left,
 )
 from evalbudget_inspect.repeats.identical_repeats import identical_repeats, repeats_were_identical
@@ -165,7 +164,7 @@ class BudgetedSource(SampleSource):
             return {}
         serving.book.cut_off = interrupts.given_up(run.spec.eval_id)
         told = outcome(serving.book)
-        if not serving.book.purchase.finished:
+        if not serving.book.finished:
             if self._cluster is not None:  # of items that were not asked no sample says it
                 metadata = {item: self._sample(item).metadata or {} for item in serving.book.items}
                 told["clusters"] = {
@@ -200,7 +199,7 @@ class BudgetedSource(SampleSource):
 
     def _take_in_the_rest(self, run: Run, serving: _Serving, book: RepeatPurchase) -> None:
         """What is in the log alone: where an error ended the run, the host told of no sample any more."""
-        if not book.purchase.outstanding or self.config.store is not None:
+        if not book.outstanding or book.is_shared:
             return  # those who share a store count what this process had when it leaves
         samples = samples_of_error(run.log_location)
         if samples is None:
@@ -234,10 +233,11 @@ class BudgetedSource(SampleSource):
             if name in account.gave_up:
                 value, error = None, account.too_dear.get(name, account.reason)
                 if name not in account.too_dear:
-                    book.purchase.stop("budget used up")
+                    book.stop(USED_UP)
         attempts = paid_attempts(sample)
         book.completed((str(sample.id), sample.epoch), value, attempts=attempts, error=error, sample=name)
-        count_retries(book.purchase.tally, sample)
+        for reason in retries(sample):
+            book.retried(reason)
         book.cached += value is not None and is_from_cache(sample)
 
     def _diagnosis(self, serving: _Serving, book: RepeatPurchase) -> Diagnosis:
@@ -274,7 +274,7 @@ class BudgetedSource(SampleSource):
         cells = int(budget.amount)
         label(run.spec, n_items, f"{cells:,} samples")
         serving = self._servings.setdefault(run.spec.eval_id, _Serving())
-        expect(cells, lambda: serving.book is not None and serving.book.purchase.finished)
+        expect(cells, lambda: serving.book is not None and serving.book.finished)
 
     # inspect's SampleSource
 
@@ -528,7 +528,7 @@ class BudgetedSource(SampleSource):
         unread = earlier.unread
         keys = book.begin(prior, begun=unread.samples, more=unread.more, lost=earlier.lost)
         serving.book = book
-        serving.seen.count += book.purchase.tally.readings  # of other processes too
+        serving.seen.count += book.n_read  # of other processes too
         serving.tried = bool(prior) or serving.seen.count > 0
         if self.config.store is not None:
             self._share(run, serving)
@@ -611,7 +611,6 @@ class BudgetedSource(SampleSource):
             epochs=budget // len(items),
             kept=self.config.repeat is Repeat.JUDGE,
             seed=self.config.seed,
-            late=self.config.allocation is Allocation.FIXED,
             model=model,
             told=self._told,
         )
@@ -625,9 +624,9 @@ class BudgetedSource(SampleSource):
         if interrupts.came:
             return False
         if run is not None and is_cancelled(run):
-            if book.shared is not None:  # others go on
+            if book.is_shared:  # others go on
                 return False
-            book.purchase.stop("cancelled by the operator")
+            book.stop("cancelled by the operator")
         try:
             keys = book.wanted()
         except StoreError as ex:
@@ -694,11 +693,10 @@ class BudgetedSource(SampleSource):
         return value, None
 
     def _warn_if_identical(self, serving: _Serving, book: RepeatPurchase) -> None:
-        purchase = book.purchase
-        if serving.warned or purchase.outstanding or purchase.tally.readings < 2 * book.n_items:
+        if serving.warned or book.outstanding or book.n_read < 2 * book.n_items:
             return
         serving.warned = True
-        warning = repeats_were_identical(purchase.journal.readings, self.config.repeat)
+        warning = repeats_were_identical(book.account.readings, self.config.repeat)
         if warning is not None:
             logger.warning(warning)
 
