@@ -42,7 +42,7 @@ FACES = (
 """Packages whose names people may build on."""
 
 MODULES = (
-    *("budget", "cells", "closing", "design", "errors", "estimate", "exit_codes", "flags", "journal"),
+    *("budget", "cells", "closing", "design", "errors", "estimate", "exit_codes", "flags"),
     *("missing", "outage", "untrusted", "yaml_text"),
     *("sampler", "scale", "scorer", "secrets", "shown", "tables", "until"),
     *("comparisons.flags", "pairwise.flags", "audits.flags", "judges.flags", "races.flags"),

@@ -6,9 +6,10 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy.stats import binomtest
 
-from evalbudget import Design, Reading
+from evalbudget import Design
 from evalbudget.repeats import RepeatConfig
-from evalbudget.repeats.estimates import ItemReadings, mean_over_fixed_items
+from evalbudget.repeats._array_book import ArrayBook
+from evalbudget.repeats.estimates import mean_over_fixed_items
 from judges_sections.found import Floats, Found, Target
 
 RUNS = 400
@@ -90,18 +91,11 @@ def _run(
     """Error of the estimate, the ends of its interval, and calls."""
     config = RepeatConfig.of(budget=cap, until=f"item±{half_width}", score_range="0..1")
     sampler = config.make_sampler(Design.of_items(chance.size), budget=cap)
-    read: list[tuple[int, int, float, float]] = []
-    while len(read) < cap and (requests := sampler.ask(1)):
-        (request,) = requests
-        item = request.cell.item
-        value = rng.binomial(levels, chance[item]) / levels
-        phase = float("nan") if request.phase is None else request.phase
-        read.append((item, request.cell.epoch, value, phase))
-        sampler.tell([Reading(request, value)])
-    items, epochs, values, phases = zip(*read, strict=True)
-    table = ItemReadings.of(items, epochs, values, n_items=chance.size, phase=phases)
+    book = ArrayBook(sampler)
+    while book.n < cap and (asked := book.ask(cap - book.n)) is not None:
+        book.tell(rng.binomial(levels, chance[asked.item]) / levels)
     found = mean_over_fixed_items(
-        table, allocation=sampler.allocation, fixed_repeats=sampler.fixed_repeats, bounds=(0.0, 1.0)
+        book.bought(), allocation=sampler.allocation, fixed_repeats=sampler.fixed_repeats, bounds=(0.0, 1.0)
     )
     ends = found.interval(LEVEL)
-    return found.value - float(chance.mean()), ends.low, ends.high, len(read)
+    return found.value - float(chance.mean()), ends.low, ends.high, book.n

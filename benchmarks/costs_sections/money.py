@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from evalbudget._asked import AskedSampler
+from asking import Asking
 from evalbudget.design import Cell, Reading, Request
+from evalbudget.repeats._array_book import ArrayBook
+from evalbudget.repeats.samplers import RepeatSampler
 
 Floats = NDArray[np.float64]
 
@@ -69,7 +71,7 @@ class Bought:
     cut: int = 0
 
 
-def one_at_a_time(sampler: AskedSampler, priced: Priced, budgets: Sequence[float]) -> list[Bought]:
+def one_at_a_time(sampler: RepeatSampler, priced: Priced, budgets: Sequence[float]) -> list[Bought]:
     """Begin a reading while the largest cost so far fits; look at each budget where it would have ended.
 
     Args:
@@ -77,7 +79,7 @@ def one_at_a_time(sampler: AskedSampler, priced: Priced, budgets: Sequence[float
         priced: what comes back.
         budgets: money, increasing.
     """
-    told: list[Reading] = []
+    book, told = ArrayBook(sampler), list[Reading]()
     spent = largest = 0.0
     found: list[Bought] = []
     while True:
@@ -85,16 +87,18 @@ def one_at_a_time(sampler: AskedSampler, priced: Priced, budgets: Sequence[float
             found.append(Bought(tuple(told), spent))
             if len(found) == len(budgets):
                 return found
-        (request,) = sampler.ask(1)
+        asked = book.ask(1)
+        assert asked is not None
+        request = Request(len(told), Cell(item=int(asked.item[0]), epoch=int(asked.epoch[0])))
         reading = Reading(request, *priced(request.cell))
-        sampler.tell((reading,))
+        book.tell(np.array([reading.value]), np.array([reading.cost]))
         told.append(reading)
         spent += reading.cost
         largest = max(largest, reading.cost)
 
 
 def at_once(
-    sampler: AskedSampler, priced: Priced, budget: float, in_flight: int, rule: Rule | None = largest_seen
+    sampler: RepeatSampler, priced: Priced, budget: float, in_flight: int, rule: Rule | None = largest_seen
 ) -> Bought:
     """Several readings under way at once, each for as long as it costs; what is begun comes back.
 
@@ -107,7 +111,7 @@ def at_once(
             what is known now. None: it begins while there is money, and when there is none left all that are
             under way are cut off, and teach nothing.
     """
-    seen = Seen()
+    seen, book = Seen(), Asking(sampler)
     spent = now = 0.0
     flying: list[tuple[float, int, Request, float, float]] = []
     told: list[Reading] = []
@@ -115,7 +119,7 @@ def at_once(
     while True:
         while len(flying) < in_flight:
             if waiting is None:
-                (waiting,) = sampler.ask(1) or (None,)
+                (waiting,) = book.ask(1) or (None,)
             if waiting is None:
                 break
             promised = 0.0
@@ -137,7 +141,7 @@ def at_once(
         spent += end - begun
         seen.add(request.cell, end - begun)
         told.append(Reading(request, score, end - begun))
-        sampler.tell(told[-1:])
+        book.tell(told[-1])
 
 
 def _sorted(told: list[Reading], spent: float, cut: int = 0) -> Bought:

@@ -30,17 +30,16 @@ class Prices:
     noise: float = 0.0
     slope: float = 0.0
 
-    def priced(self, pool: Pool, seed: int, readings: int) -> tuple[Priced, float]:
+    def priced(self, pool: Pool, seed: int) -> tuple[Priced, float]:
         """Scores and costs of one replication, and what a reading of plain epochs is expected to cost."""
-        draws = Draws(pool, seed, readings)
+        draws = Draws(pool, seed)
         low, high = float(np.nanmin(pool.values)), float(np.nanmax(pool.values))
         luck: list[list[float]] = [[] for _ in pool.items]
         streams = [np.random.default_rng([seed, 17, item]) for item in range(len(pool.items))]
 
         def priced(cell: Cell) -> tuple[float, float]:
             item, epoch = cell.item, cell.epoch
-            of_item = draws.values[item]
-            value = of_item[epoch] if epoch < len(of_item) else draws.further(item, epoch)
+            value = float(draws.of(np.array([item]), np.array([epoch]))[0])
             log = -self.slope * (value - low) / (high - low)
             if self.noise:
                 while epoch >= len(luck[item]):

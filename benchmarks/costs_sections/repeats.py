@@ -89,7 +89,7 @@ def _worst(pool: Pool, name: str, runs: int) -> Mapping[str, Floats]:
             sampler: RepeatSampler = (Uniform if way == "plain epochs" else Auto)(pool.design, seed=seed)
             if way == "by costs":
                 sampler.weigh_costs()
-            priced, typical = prices.priced(pool, seed, 200 * len(pool.items))
+            priced, typical = prices.priced(pool, seed)
             budgets = [times * typical * len(pool.items) for times in TIMES]
             found[way].append([_error(pool, run.readings) for run in one_at_a_time(sampler, priced, budgets)])
     return {way: np.array(errors) for way, errors in found.items()}

@@ -55,7 +55,7 @@ def bought(
 ) -> tuple[RepeatSampler, Bought, float]:
     """One run with several readings in flight: the sampler, what it bought, and its budget."""
     n = len(pool.items)
-    priced, typical = failures_dear(n, seed).priced(pool, seed, 100 * n)
+    priced, typical = failures_dear(n, seed).priced(pool, seed)
     budget = times * n * typical
     sampler: RepeatSampler = (Uniform if way == "plain epochs" else Auto)(pool.design, seed=seed)
     if way.startswith("by costs"):

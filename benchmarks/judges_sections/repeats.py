@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evalbudget import Design, Reading
+from evalbudget import Design
 from evalbudget.backtest import RecordedScores
 from evalbudget.judges.schedules import Cyclic, JudgeSchedule, Random
+from evalbudget.repeats._array_book import ArrayBook
 from evalbudget.repeats.samplers import RepeatSampler
 from evalbudget.replay._contestant import contestants
 from evalbudget.statistics._judge_effects import judge_effects
@@ -105,18 +106,19 @@ def worst(way: Way, scores: Floats, per_item: int, seed: int) -> float:
     rng = np.random.default_rng([seed, 1])
     draws: list[list[int]] = [[] for _ in range(n)]
     item, judge, value = [], [], []
-    for _ in range(per_item * n):
-        (request,) = sampler.ask(1)
-        _, i, epoch, _ = request.cell
-        while epoch >= len(draws[i]):
-            draws[i].extend(rng.integers(recorded, size=64).tolist())
-        j = judge_of(i, epoch)
-        score = float(scores[i, j, draws[i][epoch]])
-        sampler.tell([Reading(request, score)])
-        item.append(i)
-        judge.append(j)
-        value.append(score)
-    at, by, x = np.array(item), np.array(judge), np.array(value)
+    book = ArrayBook(sampler)
+    while book.n < per_item * n and (asked := book.ask(per_item * n - book.n)) is not None:
+        own = []
+        for i, epoch in zip(asked.item.tolist(), asked.epoch.tolist(), strict=True):
+            while epoch >= len(draws[i]):
+                draws[i].extend(rng.integers(recorded, size=64).tolist())
+            own.append((i, judge_of(i, epoch), draws[i][epoch]))
+        i_, j_, which = map(np.array, zip(*own, strict=True))
+        item.append(i_)
+        judge.append(j_)
+        value.append(scores[i_, j_, which])
+        book.tell(value[-1])
+    at, by, x = (np.concatenate(column) for column in (item, judge, value))
     if way.corrected:
         x = x - judge_effects(at, by, x, K)[by]
     estimate = np.bincount(at, x, n) / np.bincount(at, minlength=n)

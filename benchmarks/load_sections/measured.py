@@ -23,7 +23,6 @@ from typing import Any
 import numpy as np
 
 from evalbudget import Budget, Design, Sampler
-from evalbudget._asked import AskedSampler
 from evalbudget.book import Book, drive
 from evalbudget.design import Reading, Request
 from evalbudget.hooks import plugins
@@ -70,27 +69,25 @@ def book(readings: int, at_once: int) -> dict[str, float]:
         return told(seconds, perf_counter() - begun)
 
 
-def decisions(sampler: AskedSampler, calls: int, score: Callable[[Request], float]) -> dict[str, float]:
-    """One score after the other, as a host asks for them when an answer comes in."""
+def decisions(sampler: Sampler, calls: int, score: Callable[[Request], float]) -> dict[str, float]:
+    """One score after the other, as a host asks for them when an answer comes in; on a book in memory."""
     seconds = array("d")
     begun = perf_counter()
-    for _ in range(calls):
+    kept = Book(sampler, Budget(calls))
+    came: list[Reading] = []
+    while True:
         start = perf_counter()
-        asked = sampler.ask()
-        spent = perf_counter() - start
-        if not asked:
+        requests = kept.trade(came, 1)
+        seconds.append(perf_counter() - start)
+        if not requests:
             break
-        reading = Reading(asked[0], score(asked[0]))
-        start = perf_counter()
-        sampler.tell((reading,))
-        seconds.append(spent + perf_counter() - start)
+        came = [Reading(request, score(request)) for request in requests]
     return told(seconds, perf_counter() - begun)
 
 
 def items(sampler: str, items: int, beyond: int) -> dict[str, float]:
     """A run over so many items, as far past its first readings as ``beyond`` says; five levels of scores."""
     one = made(sampler, Kind.REPEATS, Design.of_items(items))
-    assert isinstance(one, AskedSampler)
     draws = random.Random(2)
     first = items * max(1, one.fixed_repeats)
     return decisions(one, first + beyond, lambda _: float(draws.randrange(5)))

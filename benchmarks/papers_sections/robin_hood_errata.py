@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from evalbudget.design import Reading
+from evalbudget.repeats._array_book import ArrayBook
 from evalbudget.repeats.backtest._pool import Draws
 from evalbudget.repeats.samplers import RobinHood
 from evalbudget.replay._contestant import contestants
@@ -85,11 +85,11 @@ def _given_up(quick: bool) -> Erratum:
     """Items whose warm-up was unanimous, after a long run."""
     items, budget = (24, 900) if quick else (1016, LARGEST)
     pool = ratings_pool(n_items=items, seed=1000)
-    sampler, draws = RobinHood(pool.design, seed=0), Draws(pool, 0, budget)
-    for _ in range(budget):
-        (request,) = sampler.ask()
-        sampler.tell((Reading(request, draws.further(request.cell.item, request.cell.epoch)),))
-    stuck = np.array(sampler.counts()) == sampler.warmup
+    sampler, draws = RobinHood(pool.design, seed=0), Draws(pool, 0)
+    book = ArrayBook(sampler)
+    while book.n < budget and (asked := book.ask(budget - book.n)) is not None:
+        book.tell(draws.of(*asked))
+    stuck = book.bought().counts == sampler.warmup
     return Erratum(
         "ROBIN-HOOD's bound on a variance holds with probability 1 - delta",
         "it is 0 where the warm-up ratings all agree; the item is never asked again (the plateau of Fig. 5)",

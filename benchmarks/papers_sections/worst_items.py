@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from evalbudget.design import Reading
+from evalbudget.repeats._array_book import ArrayBook
 from evalbudget.repeats.backtest._pool import Draws, Pool
 from evalbudget.replay._contestant import Contestant
 from evalbudget.sampler import Allocation
@@ -26,20 +26,12 @@ def item_means(pool: Pool, entrant: Contestant, budgets: Sequence[int], seed: in
         seed: of the draws and of the sampler.
     """
     sampler = entrant.build(pool, objective="worst-item", seed=seed, budget=budgets[-1])
-    draws = Draws(pool, seed, budgets[-1])
-    total, count = [0.0] * len(pool.items), [0] * len(pool.items)
-    bought = 0
+    draws, book = Draws(pool, seed), ArrayBook(sampler)
     for budget in budgets:
-        for _ in range(budget - bought):
-            (request,) = sampler.ask()
-            item = request.cell.item
-            value = draws.further(item, request.cell.epoch)
-            sampler.tell((Reading(request, value),))
-            total[item] += value
-            count[item] += 1
-        bought = budget
+        while book.n < budget and (asked := book.ask(budget - book.n)) is not None:
+            book.tell(draws.of(*asked))
         with np.errstate(invalid="ignore"):
-            yield np.array(total) / np.array(count)
+            yield book.bought().moments.mean
 
 
 def worst_errors(pool: Pool, entrant: Contestant, budgets: Sequence[int], seeds: int) -> Floats:

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student_t
 
-from evalbudget._asked import AskedSampler
 from evalbudget.hooks._plugins import plugins
 from evalbudget.repeats.backtest._pool import Pool
 from evalbudget.repeats.estimates import ItemReadings, eb_wilson
+from evalbudget.repeats.samplers import RepeatSampler
 from evalbudget.sampler import Allocation
 from evalbudget.statistics._bounds import Bounds
 from references.eb_t import eb_t
@@ -94,7 +94,7 @@ def _one_run(
     hits: dict[tuple[int, str], list[BoolArray]],
 ) -> None:
     build: Any = plugins().sampler(allocation)
-    sampler: AskedSampler = build(pool.design, seed=seed)
+    sampler: RepeatSampler = build(pool.design, seed=seed)
     fixed = sampler.fixed_repeats if sampler.allocation is not Allocation.FIXED else None
     k = len(pool.items)
     played = run_sampler(pool, sampler, PER_ITEM[-1] * k, seed)

@@ -97,10 +97,7 @@ def run(setting: Setting) -> Section:
 def _plain_errors(pool: Pool, seed: int) -> Floats:
     """Error of the worst item after 1, 2, ... plain epochs, on the draws that the sampler gets."""
     most = LONGEST * max(PER_ITEM)
-    draws = Draws(pool, seed, most * len(pool.items))
-    for item in range(len(pool.items)):
-        draws.further(item, most - 1)
-    sums = np.cumsum([values[:most] for values in draws.values], axis=1)
+    sums = np.cumsum(Draws(pool, seed).of(*np.indices((len(pool.items), most))), axis=1)
     return np.asarray(np.abs(sums / np.arange(1, most + 1) - pool.means[:, None]).max(axis=0))
 
 

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from evalbudget._asked import AskedSampler
+from asking import Asking
 from evalbudget.design import Reading
+from evalbudget.repeats._array_book import ArrayBook, Asked
 from evalbudget.repeats.backtest._pool import Draws, Pool
 from evalbudget.repeats.estimates import ItemReadings
+from evalbudget.repeats.samplers import RepeatSampler
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +49,8 @@ class Run:
         )
 
 
-def run_sampler(pool: Pool, sampler: AskedSampler, budget: int, seed: int, failures: float = 0.0) -> Run:
-    """Ask and tell one by one; reading j of an item is the same for every sampler.
+def run_sampler(pool: Pool, sampler: RepeatSampler, budget: int, seed: int, failures: float = 0.0) -> Run:
+    """Buy as many; reading j of an item is the same for every sampler.
 
     Args:
         pool: where readings come from.
@@ -57,22 +59,32 @@ def run_sampler(pool: Pool, sampler: AskedSampler, budget: int, seed: int, failu
         seed: of the draws.
         failures: share of the readings that fail at random.
     """
-    draws = Draws(pool, seed, budget)
-    fails = np.random.default_rng(seed).random(budget) < failures
-    items: list[int] = []
-    epochs: list[int] = []
-    values: list[float] = []
-    phases: list[float] = []
+    draws = Draws(pool, seed)
+    if failures:
+        return _failing(pool, sampler, draws, np.random.default_rng(seed).random(budget) < failures)
+    book = ArrayBook(sampler)
+    bought: list[Asked] = []
+    values: list[NDArray[np.float64]] = []
+    while book.n < budget and (asked := book.ask(budget - book.n)) is not None:
+        values.append(draws.of(*asked))
+        book.tell(values[-1])
+        bought.append(asked)
+    item, epoch = (np.concatenate(column) for column in zip(*bought, strict=True))
+    found = book.bought()  # by item and epoch
+    phase = np.empty(item.size)
+    phase[np.lexsort((epoch, item))] = np.nan if found.phase is None else found.phase
+    return Run(len(pool.items), item, epoch, np.concatenate(values), phase)
+
+
+def _failing(pool: Pool, sampler: RepeatSampler, draws: Draws, fails: NDArray[np.bool_]) -> Run:
+    book = Asking(sampler)
+    rows: list[tuple[int, int, float, float]] = []
     for failed in fails.tolist():
-        (request,) = sampler.ask()
+        (request,) = book.ask()
         _, item, epoch, _ = request.cell
-        if failed:
-            sampler.tell((Reading(request, None),))
-            continue
-        value = draws.further(item, epoch)
-        phases.append(np.nan if request.phase is None else request.phase)
-        items.append(item)
-        epochs.append(epoch)
-        values.append(value)
-        sampler.tell((Reading(request, value),))
-    return Run(len(pool.items), np.array(items), np.array(epochs), np.array(values), np.array(phases))
+        value = None if failed else float(draws.of(np.array([item]), np.array([epoch]))[0])
+        if value is not None:
+            rows.append((item, epoch, value, np.nan if request.phase is None else request.phase))
+        book.tell(Reading(request, value))
+    item_, epoch_, value_, phase_ = (np.array(column) for column in zip(*rows, strict=True))
+    return Run(len(pool.items), item_, epoch_, value_, phase_)

@@ -6,17 +6,17 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evalbudget.budget import Budget
-from evalbudget.design import Reading
 from evalbudget.hooks._plugins import plugins
+from evalbudget.repeats._array_book import ArrayBook
 from evalbudget.repeats.backtest._pool import Draws, Pool
 from evalbudget.repeats.estimates import mean_over_fixed_items
+from evalbudget.repeats.samplers import RepeatSampler
 from evalbudget.replay._contestant import Contestant, contestants
 from evalbudget.replay._workers import Job, run_all
 from evalbudget.sampler import Allocation, Sampler
@@ -137,6 +137,7 @@ class _Stage:
 
     def run(self, job: Job) -> list[tuple[float, ...]]:
         sampler = self.entrant.build(self.pool, objective="worst-item", seed=job.seed, budget=job.budgets[-1])
+        assert isinstance(sampler, RepeatSampler)
         run = run_sampler(self.pool, sampler, job.budgets[-1], job.seed)
         return [numbers_of(self.pool, sampler, run, budget) for budget in job.budgets]
 
@@ -170,23 +171,18 @@ def fixed_errors(
     The seed of that run, which orders equals, is 0 for all draws.
     """
     sampler = entrant.build(pool, objective="worst-item", seed=0, budget=amounts[-1])
-    asked: NDArray[np.int64] = np.zeros(len(pool.items), dtype=np.int64)
-    counts = []
-    for before, amount in pairwise((0, *amounts)):
-        for _ in range(amount - before):
-            (request,) = sampler.ask()
-            asked[request.cell.item] += 1
-            sampler.tell((Reading(request, 0.0),))
-        counts.append(asked.tolist())
+    book, counts = ArrayBook(sampler), []
+    for amount in amounts:
+        while book.n < amount and (asked := book.ask(amount - book.n)) is not None:
+            book.tell(np.zeros(asked.item.size))
+        counts.append(book.bought().counts)
     errors = np.empty((seeds, len(amounts)))
     for seed in range(seeds):
-        draws = Draws(pool, seed, amounts[-1])
-        for item, n in enumerate(counts[-1]):
-            draws.further(item, n - 1)
-        for b, per_item in enumerate(counts):
-            flat = np.concatenate([row[:n] for row, n in zip(draws.values, per_item, strict=True)])
-            n = np.array(per_item)
-            means = np.add.reduceat(flat, np.cumsum(n) - n) / n
+        draws = Draws(pool, seed)
+        for b, n in enumerate(counts):
+            first = np.cumsum(n) - n
+            flat = draws.of(np.repeat(np.arange(n.size), n), np.arange(n.sum()) - np.repeat(first, n))
+            means = np.add.reduceat(flat, first) / n
             errors[seed, b] = np.abs(means - pool.means).max()
     return errors
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from evalbudget import Allocation
 from evalbudget.design import Design
+from evalbudget.repeats._array_book import ArrayBook
 from evalbudget.repeats.estimates import (
     ItemReadings,
     Strata,
@@ -80,6 +81,14 @@ def _of(items: list[int], scores: Floats, *, times: int = 1) -> ItemReadings:
     return ItemReadings.of(item, epoch, scores[epoch, item], n_items=scores.shape[1])
 
 
+def _drawn(sampler: Sample, n: int) -> list[int]:
+    book, items = ArrayBook(sampler), list[int]()
+    while book.n < n and (asked := book.ask(n - book.n)) is not None:
+        book.tell(np.zeros(asked.item.size))
+        items += asked.item.tolist()
+    return items
+
+
 def _played(world: _World, scores: Floats, budget: int, seed: int) -> dict[str, tuple[float, float, float]]:
     """Estimate and ends of the interval, by way of spending the budget."""
     n_items = world.kind.size
@@ -87,13 +96,11 @@ def _played(world: _World, scores: Floats, budget: int, seed: int) -> dict[str, 
     names = tuple(map(str, range(n_items)))
     found = {}
     for way, categories in ((STRATIFIED, labels), (RANDOM, None)):
-        asked = Sample(Design(items=names, categories=categories), seed=seed).ask(budget)
-        estimate = mean_of_full_run(
-            _of([request.cell.item for request in asked], scores), Strata.of(categories, n_items)
-        )
+        asked = _drawn(Sample(Design(items=names, categories=categories), seed=seed), budget)
+        estimate = mean_of_full_run(_of(asked, scores), Strata.of(categories, n_items))
         interval = estimate.confidence_interval(LEVEL)
         found[way] = (estimate.value, interval.low, interval.high)
-    half = [request.cell.item for request in Sample(Design(items=names), seed=seed).ask(budget // 2)]
+    half = _drawn(Sample(Design(items=names), seed=seed), budget // 2)
     for way, readings in (
         (TWICE, _of(half, scores, times=2)),
         (FIRST, _of(list(range(budget)), scores)),

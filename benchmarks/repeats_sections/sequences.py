@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binomtest
 
-from evalbudget._asked import AskedSampler
 from evalbudget.hooks._plugins import plugins
 from evalbudget.repeats.backtest._pool import Pool
 from evalbudget.repeats.estimates import ItemReadings
+from evalbudget.repeats.samplers import RepeatSampler
 from evalbudget.statistics import Bounds
 from references.empirical_bernstein import EmpiricalBernsteinSequences
 from references.sequences import WatchedSequences
@@ -117,7 +117,7 @@ def _widths(setting: Setting) -> Table:
 
 def _ever_missed(
     pool: Pool,
-    build: Callable[..., AskedSampler],
+    build: Callable[..., RepeatSampler],
     runs: int,
     bounds: tuple[float, float],
     progress: Callable[[int], None],

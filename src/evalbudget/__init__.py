@@ -4,11 +4,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from evalbudget._version import __version__
-from evalbudget.budget import Budget, Ledger, Unit
+from evalbudget.budget import Budget, Unit
 from evalbudget.design import Cell, Design, Reading, Request
 from evalbudget.errors import EvalbudgetError
 from evalbudget.hooks._hookspecs import hookimpl
-from evalbudget.journal import Journal, resume
 from evalbudget.sampler import Allocation, Sampler
 
 if TYPE_CHECKING:
@@ -23,8 +22,6 @@ __all__ = [
     "Design",
     "Estimate",
     "EvalbudgetError",
-    "Journal",
-    "Ledger",
     "Reading",
     "Request",
     "Sampler",
@@ -33,7 +30,6 @@ __all__ = [
     "from_frame",
     "hookimpl",
     "read",
-    "resume",
 ]
 
 

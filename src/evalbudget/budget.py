@@ -1,4 +1,4 @@
-"""How much may be spent (Budget) and what is spent or promised (Ledger); a ledger never goes over."""
+"""How much may be spent."""
 
 from __future__ import annotations
 
@@ -121,45 +121,3 @@ def shown_amount(amount: float, unit: Unit, *, counts: str = "scores") -> str:
         places = 2 if amount == 0 or abs(amount) >= 1 else min(8, 1 - math.floor(math.log10(abs(amount))))
         return f"${amount:,.{max(2, places)}f}"
     return f"{amount:,.0f} {'tokens' if unit is Unit.TOKENS else counts}"
-
-
-class Ledger:
-    """Spent and promised amounts of one budget.
-
-    A request is promised at its highest possible cost before it is sent, and settled at its real cost when
-    it returns: ``spent + promised`` never exceeds the budget as long as no request costs more than was
-    promised for it.
-
-    Args:
-        budget: what may be spent.
-    """
-
-    def __init__(self, budget: Budget) -> None:
-        self.budget = budget
-        self.spent = 0.0
-        self.promised = 0.0
-
-    @property
-    def free(self) -> float:
-        """What may still be promised."""
-        return max(0.0, self.budget.amount - self.spent - self.promised)
-
-    def affordable(self, cost: float = 1.0) -> int:
-        """How many more requests of at most ``cost`` each fit."""
-        if not (math.isfinite(cost) and cost > 0):
-            raise BudgetError(f"a request cannot be promised at cost {cost:g}; give a cost above zero")
-        return int((self.free + 1e-9) // cost)
-
-    def promise(self, cost: float = 1.0) -> bool:
-        """Reserve ``cost``; False, and nothing reserved, if it does not fit."""
-        if not (math.isfinite(cost) and cost >= 0):
-            raise BudgetError(f"a request cannot be promised at cost {cost:g}; give its highest cost")
-        if cost > self.free + 1e-9:
-            return False
-        self.promised += cost
-        return True
-
-    def settle(self, promised: float, cost: float) -> None:
-        """Replace a promise by what was really spent."""
-        self.promised = max(0.0, self.promised - promised)
-        self.spent += cost

@@ -72,7 +72,7 @@ def test_the_money_of_plain_epochs_is_what_they_cost() -> None:
     prices = importlib.import_module("costs_sections.prices")
     pool = importlib.import_module("repeats_sections.distributions").bernoulli(20, 2.0, 0.7)
     made = prices.Prices(prices.spread(20, 1), noise=0.5, slope=2.0)
-    priced, typical = made.priced(pool, 0, 100)
+    priced, typical = made.priced(pool, 0)
     paid = np.mean([[priced(Cell(item=i, epoch=e))[1] for i in range(20)] for e in range(2000)])
     assert paid == pytest.approx(typical, rel=0.03)
 

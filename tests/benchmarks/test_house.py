@@ -69,7 +69,7 @@ def test_lines_are_all_lines(home: Path) -> None:
 
 def test_it_looks_at_this_house() -> None:
     assert all(files(HOME, part) for part in PARTS)
-    assert "Ledger" in {named.name for named in bookkeepers(HOME)}
+    assert "Copy" in {named.name for named in bookkeepers(HOME)}
     assert len(formats(HOME)) >= 2
 
 

@@ -9,19 +9,17 @@ from typing import Any
 import click
 import pytest
 
-from evalbudget import Cell, Request, hookimpl
+from evalbudget import hookimpl
 from evalbudget.audits.policies import AuditEProcess
 from evalbudget.backtest import RecordedScores
 from evalbudget.errors import InvalidInputError, PluginError, UnknownNameError
 from evalbudget.hooks._plugins import DISABLE, Plugins, plugins
-from evalbudget.journal import Event
 from evalbudget.races.samplers import UCBE, UniformRacing
 from evalbudget.repeats.samplers import Uniform
 from evalbudget.report import SECTIONS, Section
 from evalbudget.sampler import Kind
 
 BUILT_IN = {"auto", "uniform", "robin", "robin-hood", "eb-bernstein", "rating-kernel", "sample"}
-EVENT = Event(Request(0, Cell()))
 
 Found = tuple[Any, EntryPoint]
 Install = Callable[..., Found]

@@ -14,7 +14,9 @@ from inspect_ai.scorer import Scorer, mean, stderr
 from inspect_ai.solver import TaskState
 from tests.host_inspect.worlds import entry_of, rows_of, scoring
 
-from evalbudget import Allocation, Cell, Design, Reading
+from evalbudget import Allocation, Budget, Design, Reading
+from evalbudget.book import Book
+from evalbudget.cells import Planned
 from evalbudget.errors import InvalidInputError
 from evalbudget.repeats import describe_mean
 from evalbudget.repeats.estimates import ItemReadings
@@ -50,13 +52,15 @@ def test_one_score_drives_and_each_has_its_estimate(make_task: Any, run: Any) ->
 
     sampler = Auto(Design(items=tuple(f"item-{i}" for i in range(6))), budget=90)
     depth, style = [], []
+    book = Book(sampler, Budget(90))
+    first = book.adopt(Planned(np.zeros(6, np.int64), np.arange(6), 0, None), [1.0] * 6)
     for n in range(90):
-        request = sampler.adopt(Cell(item=n)) if n < 6 else sampler.ask()[0]
+        request = first[n] if n < 6 else book.trade((), 1)[0]
         found = values(f"item-{request.cell.item}", request.cell.epoch + 1)
         depth.append(Reading(request, found["depth"]))
         style.append(replace(depth[-1], value=found["style"]))
-        sampler.tell(depth[-1:])
-    assert [counts[f"item-{i}"] for i in range(6)] == list(sampler.counts())
+        book.trade(depth[-1:], 0)
+    assert [counts[f"item-{i}"] for i in range(6)] == np.bincount(book.cells().item).tolist()
 
     for name, bought in {"depth": depth, "style": style}.items():
         readings = ItemReadings.of_bought(bought, 6)

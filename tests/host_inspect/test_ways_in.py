@@ -15,11 +15,12 @@ from inspect_ai.model import get_model
 from tests.host_inspect.worlds import COMMAND, UNWATCHED
 
 import warm
-from evalbudget import Design, Reading
+from evalbudget import Design
 from evalbudget.backtest import RecordedScores, backtest
 from evalbudget.cli.main import cli
 from evalbudget.errors import InvalidInputError
 from evalbudget.hooks._plugins import plugins
+from evalbudget.repeats._array_book import ArrayBook
 from evalbudget.repeats.backtest._pool import Draws, Pool
 from evalbudget_inspect import budgeted
 from evalbudget_inspect.demo.story_rating import story_rating
@@ -166,22 +167,18 @@ def test_the_recorded_judge_against_the_backtest(
     log = run(budgeted(make_task(), budget=56, seed=3), model_roles={"grader": anna}, max_samples=1)
     assert log.status == "success"
     pool = Pool.of(scores, 0, 0, min_repeats=1)
-    draws = Draws(pool, 3, 56)
+    draws = Draws(pool, 3)
     told = readings(log)
-    for name, epoch, value in told:
-        assert value == pytest.approx(draws.further(pool.items.index(name), epoch - 1))
+    names, epochs, values = zip(*told, strict=True)
+    recorded_ones = draws.of(np.array([pool.items.index(name) for name in names]), np.array(epochs) - 1)
+    assert values == pytest.approx(recorded_ones)
 
     # the same sampler, but for the host's order of the first epoch: dataset order, where a backtest's sampler
     # starts in an order of its own. What is learned does not depend on it, so the counts agree.
     sampler = Config.of(budget=56, seed=3).make_sampler(Design(items=pool.items), budget=56)
-    asked: set[tuple[str, int]] = set()
-    for _ in range(56):
-        (request,) = sampler.ask()
-        item, epoch = request.cell.item, request.cell.epoch
-        asked.add((pool.items[item], epoch + 1))
-        sampler.tell([Reading(request, draws.further(item, epoch))])
-    assert {(name, epoch) for name, epoch, _ in told} == asked
-    counts = diagnostics(log)["per_item"]["readings"]
-    assert counts == list(sampler.counts())  # type: ignore[attr-defined]
+    book = ArrayBook(sampler)
+    while book.n < 56 and (asked := book.ask(56 - book.n)) is not None:
+        book.tell(draws.of(*asked))
+    assert diagnostics(log)["per_item"]["readings"] == book.bought().counts.tolist()
     means = [float(np.mean([v for i, _, v in told if i == name])) for name in pool.items]
     assert diagnostics(log)["per_item"]["estimate"] == pytest.approx(means, abs=1e-5)

@@ -7,7 +7,8 @@ import pytest
 from tests.claims import binomial_claim, pinned, replications
 from tests.repeats.estimates.worlds import of
 
-from evalbudget import Design, Reading
+from evalbudget import Design
+from evalbudget.repeats._array_book import ArrayBook
 from evalbudget.repeats._objective import Objective
 from evalbudget.repeats._plain_epochs import (
     PlainEpochs,
@@ -128,12 +129,10 @@ def test_of_the_mean_it_promises_what_is_true() -> None:
     for world in range(replications(8, 200)):
         rng = np.random.default_rng(world)
         chance = rng.beta(0.3, 0.3, 100)
-        sampler, bought = Auto(Design.of_items(100), seed=world, budget=2000), list[Reading]()
-        for _ in range(2000):
-            (request,) = sampler.ask()
-            bought.append(Reading(request, float(rng.random() < chance[request.cell.item])))
-            sampler.tell(bought[-1:])
-        readings = ItemReadings.of_bought(bought, 100)
+        book = ArrayBook(Auto(Design.of_items(100), seed=world, budget=2000))
+        while book.n < 2000 and (asked := book.ask(2000 - book.n)) is not None:
+            book.tell((rng.random(asked.item.size) < chance[asked.item]).astype(float))
+        readings = book.bought()
         found, V = plain_epochs_of_mean(readings), chance * (1 - chance)
         assert found is not None
         true = V.sum() / (V @ np.bincount(readings.item, readings.shares**2))

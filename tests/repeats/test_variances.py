@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.asked.playing import play
+from tests.asking import Asking
 
-from evalbudget import Allocation, Design
+from evalbudget import Allocation, Design, Reading
 from evalbudget.backtest import RecordedScores
 from evalbudget.errors import InvalidInputError
 from evalbudget.repeats import RepeatConfig
@@ -40,13 +40,13 @@ def test_counts_are_those_of_robin_wherever_it_stops(tmp_path: Path) -> None:
     assert (config.sampler, config.allocation) == ("robin", Allocation.FIXED)
     sampler = config.make_sampler(Design(items=ITEMS))
     assert isinstance(sampler, Robin)
-    variances, n = [4.0, 1.0, 0.0, 0.5], [1] * 4
-    play(sampler, 4)
-    for asked in range(4, 60):
-        assert list(sampler.counts()) == n
+    variances, n, book = [4.0, 1.0, 0.0, 0.5], [1] * 4, Asking(sampler)
+    book.tell([Reading(request, 1.0) for request in book.ask(4)])
+    for _ in range(4, 60):
+        assert list(book.counts()) == n
         item = max(range(4), key=lambda i: (variances[i] / n[i], -n[i]))
         n[item] += 1
-        play(sampler, asked + 1)
+        book.tell([Reading(request, 1.0) for request in book.ask(1)])
     assert n[2] == 1
 
 

@@ -5,32 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from evalbudget.statistics._costs import MeanCost, model_effects
-
-
-@pytest.mark.parametrize("cost", [1e-9, 0.1, 0.7, 1.0, 3e7])
-def test_a_budget_pays_as_many_equal_readings_as_it_was_made_of(cost: float) -> None:
-    seen = MeanCost()
-    assert seen.affordable(600 * cost) is None
-    for _ in range(7):
-        seen.add(cost)
-    assert seen.affordable(600 * cost) == 600
-
-
-def test_a_budget_pays_as_many_as_there_are_of_the_mean() -> None:
-    seen = MeanCost()
-    for cost in (1.0, 2.0, 6.0):
-        seen.add(cost)
-    assert seen.affordable(30.0) == 10
-
-
-def test_a_budget_pays_any_number_of_readings_that_cost_nothing() -> None:
-    seen = MeanCost()
-    seen.add(0.0)
-    assert seen.affordable(1.0) is None
-
-
-# models
+from evalbudget.statistics._costs import model_effects
 
 
 def test_model_effects_are_found_whatever_items_they_read() -> None:

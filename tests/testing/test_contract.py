@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 import pytest
-from tests.asked.contract import AskedContract
 from tests.claims import only, variant
 
 from evalbudget import Cell, Design, Sampler
@@ -22,20 +21,6 @@ from evalbudget.repeats.samplers import (
 )
 from evalbudget.testing import SamplerContract
 from evalbudget.testing._contract import SCORES
-
-
-class OnRatings(RatingKernel):
-    """Rounds what it is told, so that levels come again."""
-
-    def _learn(self, cell: Cell, value: float) -> None:
-        super()._learn(cell, float(round(3 * value)))
-
-
-class AutoOnRatings(Auto):
-    """The same of the default."""
-
-    def _learn(self, cell: Cell, value: float) -> None:
-        super()._learn(cell, float(round(3 * value)))
 
 
 def robin_given_variances(design: Design, seed: int) -> Sampler:
@@ -59,13 +44,16 @@ CASES: dict[str, Callable[..., Sampler]] = {  # other than the defaults, which a
     "eb-bernstein, mse": partial(EBBernstein, objective="mse"),
     "eb-bernstein, mean": partial(EBBernstein, objective="mean", warmup=5),
     "eb-bernstein, mean with weights": eb_bernstein_with_item_weights,
-    "rating-kernel": OnRatings,
-    "rating-kernel, budget": partial(OnRatings, budget=90, objective="mean"),
-    "rating-kernel, beyond a budget": partial(OnRatings, budget=60),
-    "rating-kernel, mse": partial(OnRatings, objective="mse"),
+    "rating-kernel": RatingKernel,
+    "rating-kernel, budget": partial(RatingKernel, budget=90, objective="mean"),
+    "rating-kernel, beyond a budget": partial(RatingKernel, budget=60),
+    "rating-kernel, mse": partial(RatingKernel, objective="mse"),
     "rating-kernel, many levels": RatingKernel,
-    "auto on ratings": AutoOnRatings,
-    "auto, too small a budget for phases": partial(AutoOnRatings, budget=11),
+    "auto on ratings": Auto,
+    "auto, too small a budget for phases": partial(Auto, budget=11),
+}
+ON_RATINGS = {case for case in CASES if case.startswith(("rating-kernel", "auto"))} - {
+    "rating-kernel, many levels"
 }
 
 
@@ -81,13 +69,17 @@ OTHER_WAYS = {
 }
 
 
-class TestOptions(AskedContract):
+class TestOptions(SamplerContract):
     @pytest.fixture(autouse=True, params=[case if case in OTHER_WAYS else variant(case) for case in CASES])
     def _use(self, request: pytest.FixtureRequest) -> None:
-        self._make = CASES[request.param]
+        self._make, self._rounds = CASES[request.param], request.param in ON_RATINGS
 
     def make(self, design: Design, seed: int) -> Sampler:
         return self._make(design, seed=seed)
+
+    def score(self, cell: Cell) -> float:
+        score = super().score(cell)
+        return float(round(3 * score)) if self._rounds else score
 
 
 class Until(Auto):
@@ -95,13 +87,10 @@ class Until(Auto):
 
     def __init__(self, design: Design, *, seed: int) -> None:
         super().__init__(design, seed=seed)
-        self.stop_when_known(0.01, (-4.0, 4.0))
-
-    def _learn(self, cell: Cell, value: float) -> None:
-        super()._learn(cell, min(4.0, max(-4.0, value)))
+        self.stop_when_known(0.01, (-1e30, 1e30))
 
 
-class TestUntil(AskedContract):
+class TestUntil(SamplerContract):
     n_requests = 120
 
     def make(self, design: Design, seed: int) -> Sampler:
@@ -123,12 +112,8 @@ class Registered:
         return self._make(design, seed=seed)
 
 
-class TestEveryRegistered(Registered, AskedContract):
-    pass
-
-
-class TestEveryRegisteredInABook(Registered, SamplerContract):
-    # that it reckons with all of them is shown above
+class TestEveryRegistered(Registered, SamplerContract):
+    # that each way of theirs reckons with all of them is shown above
     @pytest.mark.parametrize("score", only({"all-equal", "late-surprise", "huge-and-tiny"}, SCORES))
     def test_any_finite_scores_are_taken(self, score: Any) -> None:
         super().test_any_finite_scores_are_taken(score)

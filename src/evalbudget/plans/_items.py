@@ -9,7 +9,6 @@ from functools import partial
 import numpy as np
 from rich.text import Text
 
-from evalbudget._asked import AskedSampler
 from evalbudget.design import Design
 from evalbudget.errors import InvalidInferenceError, InvalidInputError
 from evalbudget.plans._result import Plans
@@ -18,6 +17,7 @@ from evalbudget.repeats import RepeatPlan, plan_repeats
 from evalbudget.repeats.estimates import ItemReadings
 from evalbudget.replay._contestant import Contestant, contestants
 from evalbudget.replay._workers import Progress
+from evalbudget.sampler import Sampler
 from evalbudget.tables import PrintableTable
 
 
@@ -57,8 +57,8 @@ def plan_items(
     return Plans(found, (_table(plans, half_width, level),))
 
 
-def _make(entrant: Contestant, design: Design, seed: int, budget: int) -> AskedSampler:
-    return entrant.construct_asked(design, seed=seed, known={"budget": budget})
+def _make(entrant: Contestant, design: Design, seed: int, budget: int) -> Sampler:
+    return entrant.construct(design, seed=seed, known={"budget": budget})
 
 
 def _table(plans: Sequence[RepeatPlan], half_width: float, level: float) -> PrintableTable:

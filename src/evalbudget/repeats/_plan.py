@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from evalbudget._asked import AskedSampler
-from evalbudget.design import Design, Reading
+from evalbudget.design import Design
 from evalbudget.errors import InvalidInferenceError, InvalidInputError
 from evalbudget.estimate import check_level
+from evalbudget.repeats._array_book import ArrayBook
 from evalbudget.repeats.estimates import ItemReadings
+from evalbudget.sampler import Sampler
 from evalbudget.statistics._bounds import FloatArray, IntArray
 from evalbudget.statistics._shrinkage import VariancePrior
 
@@ -47,7 +48,7 @@ class RepeatPlan:
 def plan_repeats(
     pilot: ItemReadings,
     half_width: float,
-    samplers: Sequence[tuple[str, Callable[[Design, int, int], AskedSampler]]],
+    samplers: Sequence[tuple[str, Callable[[Design, int, int], Sampler]]],
     *,
     level: float = 0.95,
     seed: int = 0,
@@ -144,12 +145,12 @@ class _World:
         centre = chance @ levels
         return cls(mean, sd, np.asarray(chance @ levels**2 - centre**2), levels)
 
-    def score(self, item: int, rng: np.random.Generator) -> float:
-        """One more score of an item."""
-        score = float(self.mean[item] + self.sd[item] * rng.standard_normal())
+    def scores(self, item: IntArray, rng: np.random.Generator) -> FloatArray:
+        """One more score of each of these items, shape of ``item``."""
+        score = self.mean[item] + self.sd[item] * rng.standard_normal(item.size)
         if self.levels is None:
-            return score
-        return float(self.levels[np.abs(self.levels - score).argmin()])
+            return np.asarray(score)
+        return np.asarray(self.levels[np.abs(self.levels - score[:, None]).argmin(axis=1)])
 
 
 def _drawn(squares: FloatArray, degrees: IntArray, rng: np.random.Generator) -> FloatArray:
@@ -164,20 +165,15 @@ def _drawn(squares: FloatArray, degrees: IntArray, rng: np.random.Generator) -> 
 
 
 def _played(
-    sampler: AskedSampler, world: _World, needed: FloatArray, most: int, rng: np.random.Generator
+    sampler: Sampler, world: _World, needed: FloatArray, most: int, rng: np.random.Generator
 ) -> float:
     """Readings until every item has as many as it needs; ``most`` if that takes longer."""
-    n = np.zeros(needed.size)
-    short = int(needed.size)
-    asked = 0
-    while short and asked < most:
-        requests = sampler.ask()
-        if not requests:
-            return float(most)
-        for request in requests:
-            item = request.cell.item
-            sampler.tell((Reading(request, world.score(item, rng)),))
-            asked += 1
-            n[item] += 1
-            short -= n[item] == needed[item]
-    return float(asked)
+    book, last = ArrayBook(sampler), needed.astype(np.int64) - 1
+    short = needed.size
+    while book.n < most and (asked := book.ask(most - book.n)) is not None:
+        ends = np.flatnonzero(asked.epoch == last[asked.item])
+        if ends.size == short:
+            return float(book.n - asked.item.size + ends[-1] + 1) if short else float(book.n)
+        short -= ends.size
+        book.tell(world.scores(asked.item, rng))
+    return float(most)

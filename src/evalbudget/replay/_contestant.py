@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from evalbudget._asked import AskedSampler
 from evalbudget.design import Design
 from evalbudget.errors import InvalidInputError, UnknownNameError, did_you_mean
 from evalbudget.hooks._plugins import plugins
@@ -53,26 +52,12 @@ class Contestant:
         increasing = tuple(sorted(set(amounts)))
         return [(amount,) for amount in increasing] if self.plans_with_budget else [increasing]
 
-    def build(self, pool: Pool, *, objective: str, seed: int, budget: int | None) -> AskedSampler:
+    def build(self, pool: Pool, *, objective: str, seed: int, budget: int | None) -> Sampler:
         """A fresh sampler for one replay."""
         known: dict[str, Any] = {"objective": objective, "variances": pool.variances.tolist()}
         if budget is not None:
             known["budget"] = budget
-        return self.construct_asked(pool.design, seed=seed, known=known)
-
-    def construct_asked(self, design: Design, *, seed: int, known: Mapping[str, Any]) -> AskedSampler:
-        """A fresh sampler that is asked one request at a time.
-
-        Raises:
-            InvalidInputError: it cannot be.
-        """
-        sampler = self.construct(design, seed=seed, known=known)
-        if not isinstance(sampler, AskedSampler):
-            raise InvalidInputError(
-                f"sampler {self.name!r} does not repeat items of one model; derive it from "
-                "evalbudget.repeats.samplers.RepeatSampler, or use another one"
-            )
-        return sampler
+        return self.construct(pool.design, seed=seed, known=known)
 
     def construct(self, design: Design, *, seed: int, known: Mapping[str, Any]) -> Sampler:
         """A fresh sampler that is given what it has parameters for."""

@@ -10,7 +10,7 @@ from evalbudget.errors import BudgetError
 from evalbudget.statistics._bounds import FloatArray
 from evalbudget.statistics._means import mean_of_known
 
-_SLACK = 1e-9  # of sums that are rounded, as in Ledger
+_SLACK = 1e-9  # of sums that are rounded
 
 
 class Purse:

@@ -1,4 +1,4 @@
-"""Buying scores on a host: a sampler with its budget and journal."""
+"""What calls cost and brought on a host: bills, tallies, files of lines."""
 
 import lazy_loader
 

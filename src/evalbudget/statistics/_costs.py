@@ -1,4 +1,4 @@
-"""What the next reading will cost, learned on the way."""
+"""What models cost, whatever items they happened to read."""
 
 from __future__ import annotations
 
@@ -6,28 +6,7 @@ import numpy as np
 
 from evalbudget.statistics._bounds import FloatArray, IntArray
 
-_FINEST = 2.0**60
-_MOST = 1e15
 _ROUNDS = 30  # of EM; the variances of effects change by less than a percent after that
-
-
-class MeanCost:
-    """Mean cost of readings; exact sums, so that their order does not matter."""
-
-    def __init__(self) -> None:
-        self._n = 0
-        self._total = 0
-
-    def add(self, cost: float) -> None:
-        """Take a reading's cost in."""
-        self._n += 1
-        self._total += round(cost * _FINEST)
-
-    def affordable(self, budget: float) -> int | None:
-        """How many readings of this cost the budget pays, in money; None as long as nothing is known."""
-        if self._total <= 0:
-            return None
-        return int(min(budget * self._n / (self._total / _FINEST), _MOST) + 1e-6)
 
 
 def model_effects(model: IntArray, item: IntArray, cost: FloatArray, n_models: int) -> FloatArray:

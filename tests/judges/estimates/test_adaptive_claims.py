@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from tests.claims import binomial_claim, pinned, replications, variant
 
-from evalbudget import Allocation, Design, Reading
+from evalbudget import Allocation, Design
 from evalbudget.hooks._plugins import plugins
 from evalbudget.judges.estimates import JudgeScores, judge_corrected, panel_mean
 from evalbudget.judges.schedules import Cyclic
+from evalbudget.repeats._array_book import ArrayBook
 from evalbudget.repeats.estimates import eb_wilson
 from evalbudget.repeats.samplers import RepeatSampler
 from evalbudget.statistics._bounds import FloatArray
@@ -37,17 +38,19 @@ def ratings(rng: np.random.Generator) -> tuple[FloatArray, Draw]:
 
 
 def bought(sampler: RepeatSampler, schedule: Cyclic, draw: Draw) -> JudgeScores:
-    sampler.rotate(lambda item, epoch: schedule.judges_for(item, epoch)[0])
-    rows = []
-    for _ in range(TIMES * N):
-        (request,) = sampler.ask(1)
-        _, item, epoch, judge = request.cell
-        phase = np.nan if request.phase is None else request.phase
-        rows.append((item, epoch, judge, draw(item, judge), phase))
-        sampler.tell([Reading(request, rows[-1][3])])
-    item_, epoch_, judge_, value_, phase_ = zip(*rows, strict=True)
-    told = phase_ if sampler.allocation is Allocation.PHASED else None
-    return JudgeScores.of(item_, epoch_, judge_, value_, judges=JUDGES, n_items=N, phase=told)
+    def judge_of(item: int, epoch: int) -> int:
+        return schedule.judges_for(item, epoch)[0]
+
+    sampler.rotate(judge_of)
+    book, rows = ArrayBook(sampler), list[tuple[int, int, int, float]]()
+    while book.n < TIMES * N and (asked := book.ask(TIMES * N - book.n)) is not None:
+        cells = list(zip(asked.item.tolist(), asked.epoch.tolist(), strict=True))
+        drawn = [draw(item, judge_of(item, epoch)) for item, epoch in cells]
+        book.tell(np.array(drawn))
+        rows += [(*cell, judge_of(*cell), value) for cell, value in zip(cells, drawn, strict=True)]
+    item, epoch, judge, value = zip(*sorted(rows), strict=True)
+    phase = book.bought().phase if sampler.allocation is Allocation.PHASED else None
+    return JudgeScores.of(item, epoch, judge, value, judges=JUDGES, n_items=N, phase=phase)
 
 
 @pytest.mark.parametrize(

@@ -12,25 +12,28 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from evalbudget._asked import Eligible
 from evalbudget.backtest import Average, BacktestResult, RecordedScores, backtest
-from evalbudget.design import Cell, Design
+from evalbudget.cells import CAME, Cells
+from evalbudget.design import Design
 from evalbudget.errors import BudgetError, InvalidInputError, SamplerError, UnknownNameError
+from evalbudget.repeats._array_book import ArrayBook
 from evalbudget.repeats.backtest._pool import Draws, Pool
-from evalbudget.repeats.samplers import EBBernstein, RobinHood, Uniform
+from evalbudget.repeats.samplers import EBBernstein, Note, Readings, RobinHood, Round, Stop, Uniform, Wait
 from evalbudget.sampler import Sampler
 from evalbudget.statistics._phase_means import phase_means
 
 Change = dict[str, Any]
 
 TOLD: dict[tuple[str, str, int, int, int], float] = {}
-PHASES: dict[tuple[int, int], int | None] = {}
 
 
-def keep(sampler: Sampler, cell: Cell, value: float) -> None:
-    """Remember a reading, and compare it with what any other sampler was told."""
-    key = (sampler.design.models[0], sampler.design.raters[0], sampler.seed, cell.item, cell.epoch)
-    assert TOLD.setdefault(key, value) == value
+def keep(sampler: Sampler, cells: Cells) -> None:
+    """Remember readings, and compare them with what any other sampler was told."""
+    of = sampler.design.models[0], sampler.design.raters[0], sampler.seed
+    came = cells.state == CAME
+    columns = (column[came].tolist() for column in (cells.item, cells.epoch, cells.value))
+    for item, epoch, value in zip(*columns, strict=True):
+        assert TOLD.setdefault((*of, item, epoch), value) == value
 
 
 class Spy(Uniform):
@@ -51,9 +54,9 @@ class Spy(Uniform):
         super().__init__(design, seed=seed)
         self.built.append({"variances": variances, "objective": objective, "extra": extra, "seed": seed})
 
-    def _learn(self, cell: Cell, value: float) -> None:
-        keep(self, cell, value)
-        super()._learn(cell, value)
+    def decide(self, cells: Cells, last: Any) -> Any:
+        keep(self, cells)
+        return super().decide(cells, last)
 
 
 class SpyOnBernstein(EBBernstein):
@@ -61,13 +64,9 @@ class SpyOnBernstein(EBBernstein):
 
     name = "spy-bernstein"
 
-    def _phase_of(self, cell: Cell) -> int | None:
-        PHASES[cell.item, cell.epoch] = phase = super()._phase_of(cell)
-        return phase
-
-    def _learn(self, cell: Cell, value: float) -> None:
-        keep(self, cell, value)
-        super()._learn(cell, value)
+    def decide(self, cells: Cells, last: Any) -> Any:
+        keep(self, cells)
+        return super().decide(cells, last)
 
 
 class Planner(Uniform):
@@ -79,18 +78,18 @@ class Planner(Uniform):
         super().__init__(design, seed=seed)
         self.budget = budget
 
-    def _next(self, eligible: Eligible | None) -> Cell | None:
-        if self.asked == self.budget - 1:
-            self.stop_reason = "one less than it could"
-            return None
-        return super()._next(eligible)
+    def plan(self, table: Readings, last: Note | None) -> Any:
+        left = self.budget - 1 - table.item.size
+        if not left:
+            return Stop("one less than it could")
+        found = super().plan(table, last)
+        return found._replace(item=found.item[:left])
 
 
 @pytest.fixture(autouse=True)
 def _fresh_spies() -> None:
     Spy.built.clear()
     TOLD.clear()
-    PHASES.clear()
 
 
 def coin_flips(n_items: int) -> RecordedScores:
@@ -104,13 +103,13 @@ def test_robin_against_brute_force(small: RecordedScores) -> None:
     pool = Pool.of(small, 1, 1, min_repeats=2)
     worst, rmse, bias = [], [], []
     for seed in range(n_seeds):
-        draws = Draws(pool, seed, budget)
+        draws = Draws(pool, seed)
         order = np.argsort(np.random.default_rng(seed).permutation(12))  # the sampler's rank of each item
         n = np.ones(12, dtype=int)
         for _ in range(budget - 12):
             urgency = pool.variances / n
             n[min(np.flatnonzero(urgency == urgency.max()), key=lambda i: order[i])] += 1
-        estimates = np.array([np.mean([draws.further(i, j) for j in range(n[i])]) for i in range(12)])
+        estimates = np.array([draws.of(np.full(n[i], i), np.arange(n[i])).mean() for i in range(12)])
         errors = estimates - pool.means
         worst.append(np.abs(errors).max())
         rmse.append(math.sqrt(np.mean(errors**2)))
@@ -143,9 +142,13 @@ def test_uniform_against_theory() -> None:
 
 def test_error_of_the_mean_is_that_of_the_estimate_over_phases(small: RecordedScores) -> None:
     arguments: Change = {"objective": "mean", "model": "b", "rater": "s", "workers": 1}
-    row = backtest(small, [SpyOnBernstein], [131], [2], **arguments).rows[0]
-    told = [(item, float(PHASES[item, epoch] or 0), value) for (_, _, _, item, epoch), value in TOLD.items()]
-    items, phases, values = (np.array(column) for column in zip(*told, strict=True))
+    row = backtest(small, [EBBernstein], [131], [2], **arguments).rows[0]
+    pool = Pool.of(small, 1, 1, min_repeats=2)
+    book, draws = ArrayBook(EBBernstein(pool.design, objective="mean", budget=131, seed=2)), Draws(pool, 2)
+    while book.n < 131 and (asked := book.ask(131 - book.n)) is not None:
+        book.tell(draws.of(*asked))
+    found = book.bought()
+    items, phases, values = found.item, found.phase, found.value
     assert len(set(np.bincount(items).tolist())) > 1
     truth = np.nanmean(small.scores[1, :, 1].astype(float), axis=1).mean()
     over_phases = phase_means(items, phases, values, 12).mean.mean()
@@ -350,8 +353,8 @@ class Lazy(Uniform):
     name = "lazy"
     minimum_readings = 1
 
-    def _next(self, eligible: Eligible | None) -> Cell | None:
-        return Cell(item=0, epoch=self.asked)
+    def plan(self, table: Readings, last: Note | None) -> Any:
+        return Round(np.zeros(1, np.int64), Note(table.item.size))
 
 
 class Silent(Lazy):
@@ -359,8 +362,8 @@ class Silent(Lazy):
 
     name = "silent"
 
-    def _next(self, eligible: Eligible | None) -> Cell | None:
-        return None
+    def plan(self, table: Readings, last: Note | None) -> Any:
+        return Wait(table.settled + 1)
 
 
 def test_samplers_that_leave_items_out(small: RecordedScores) -> None:
@@ -368,7 +371,7 @@ def test_samplers_that_leave_items_out(small: RecordedScores) -> None:
         BudgetError, match="lazy left 9 of 10 items of model 'a', rater 'r' without a reading"
     ):
         backtest(small, [Lazy], [20], 1, model="a", rater="r", workers=1)
-    with pytest.raises(SamplerError, match="neither asked nor stopped"):
+    with pytest.raises(SamplerError, match="waits with nothing under way"):
         backtest(small, [Silent], [20], 1, workers=1)
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
 from evalbudget.backtest import RecordedScores, backtest
-from evalbudget.design import Cell, Design
+from evalbudget.design import Design
 from evalbudget.errors import BudgetError
+from evalbudget.repeats._array_book import ArrayBook, Asked
 from evalbudget.repeats.backtest._pool import Draws, Pool
 from evalbudget.repeats.samplers import Uniform
 
@@ -31,7 +32,6 @@ class Listening(Uniform):
     """Plain epochs that keep what they are told of money."""
 
     name = "listening"
-    paid: ClassVar[list[tuple[int, int, float]]] = []
     budgets: ClassVar[list[float | None]] = []
 
     def __init__(self, design: Design, *, budget: int | None = None, seed: int = 0) -> None:
@@ -42,29 +42,42 @@ class Listening(Uniform):
         super().weigh_costs(budget)
         self.budgets.append(budget)
 
-    def _paid(self, cell: Cell, cost: float) -> None:
-        super()._paid(cell, cost)
-        self.paid.append((cell.item, cell.epoch, cost))
 
-
-def test_each_reading_has_its_recorded_cost_and_begins_if_the_dearest_so_far_is_covered() -> None:
+def test_each_reading_has_its_recorded_cost_and_begins_if_the_dearest_so_far_is_covered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     recorded, usd = world(), 30.0
-    Listening.paid.clear()
+    asked: list[tuple[int, int]] = []
+    told: list[tuple[float, float]] = []
+    ask, tell = ArrayBook.ask, ArrayBook.tell
+
+    def asking(book: ArrayBook, most: int) -> Asked | None:
+        found = ask(book, most)
+        if found is not None:
+            asked.extend(zip(*(column.tolist() for column in found), strict=True))
+        return found
+
+    def telling(book: ArrayBook, value: Any, cost: Any) -> None:
+        told.extend(zip(value.tolist(), cost.tolist(), strict=True))
+        tell(book, value, cost)
+
+    monkeypatch.setattr(ArrayBook, "ask", asking)
+    monkeypatch.setattr(ArrayBook, "tell", telling)
     Listening.budgets.clear()
     (row,) = backtest(recorded, [Listening], [f"${usd:g}"], [3], workers=1).rows
     pool = Pool.of(recorded, 0, 0, min_repeats=2)
-    draws = Draws(pool, 3, 10, priced=True)
+    draws, places = Draws(pool, 3), tuple(map(np.array, zip(*asked, strict=True)))
+    assert draws.of(*places).tolist() == [value for value, _ in told]
+    assert draws.costs_of(*places).tolist() == [cost for _, cost in told]
     spent = dearest = 0.0
-    for item, epoch, cost in Listening.paid:
+    for (item, _), (value, cost) in zip(asked, told, strict=True):
         assert spent + dearest <= usd
-        value = draws.further(item, epoch)
-        assert cost == draws.costs[item][epoch]
         assert (value, cost) in zip(recorded.scores[0, item, 0], (recorded.costs[0, item, 0]), strict=True)  # type: ignore[index]
         spent, dearest = spent + cost, max(dearest, cost)
     assert spent + dearest > usd
     assert Listening.budgets == [usd]
     assert row.usd == pytest.approx(spent)
-    assert (row.readings, row.budget, row.budget_asked) == (len(Listening.paid), usd, "$30")
+    assert (row.readings, row.budget, row.budget_asked) == (len(told), usd, "$30")
 
 
 @pytest.mark.parametrize("in_flight", [1, 5])
@@ -89,15 +102,6 @@ def test_money_and_scores_in_one_table() -> None:
     assert [row.reason is None for row in result.rows] == [True] * 6 + [False] * 2
     alone = backtest(world(), budgets=["$60"], seeds=2, workers=1).rows
     assert alone == result.rows[2:4]
-
-
-def test_a_later_block_of_draws_is_priced_too() -> None:
-    pool = Pool.of(world(), 0, 0, min_repeats=2)
-    assert pool.costs is not None
-    few, many = Draws(pool, 0, 1, priced=True), Draws(pool, 0, 1000, priced=True)
-    few.further(2, 40)
-    assert few.costs[2][:41] == many.costs[2][:41]
-    assert few.values[2][:41] == many.values[2][:41] == Draws(pool, 0, 1000).values[2][:41]
 
 
 def test_refusals() -> None:

@@ -55,14 +55,16 @@ def test_pools_by_name(small: RecordedScores) -> None:
         pools_of([small], model=None, rater=None, min_repeats=0)
 
 
+def drawn(pool: Pool, seed: int, item: int, n: int = 64) -> np.ndarray:
+    """The first readings of an item."""
+    return Draws(pool, seed).of(np.full(n, item), np.arange(n))
+
+
 def test_draws_against_the_hash_written_out(small: RecordedScores) -> None:
     pool = Pool.of(small, 1, 1, min_repeats=2)  # item 3 has four repeats, with gaps
-    draws = Draws(pool, seed=7, readings=60)
     for item in range(12):
-        for epoch in range(5):
-            assert draws.values[item][epoch] == reading(pool, 7, item, epoch)
-    assert draws.further(3, 200) == reading(pool, 7, 3, 200)
-    assert draws.values[3][:201] == [reading(pool, 7, 3, epoch) for epoch in range(201)]
+        found = drawn(pool, 7, item, 201).tolist()
+        assert found == [reading(pool, 7, item, epoch) for epoch in range(201)]
 
 
 def test_draws_do_not_depend_on_what_else_is_there(small: RecordedScores) -> None:
@@ -70,16 +72,11 @@ def test_draws_do_not_depend_on_what_else_is_there(small: RecordedScores) -> Non
     kept = np.flatnonzero(small.counts[0, :, 0] >= 2)
     part = Pool.of(small.select("a", "r").part(items=kept), 0, 0, min_repeats=2)
     assert len(part.items) == len(whole.items) - 1
-    many, few = Draws(whole, 3, 10_000), Draws(part, 3, 1)
     for item in range(len(part.items)):
-        few.further(item, 63)
-        assert many.values[item][:64] == few.values[item][:64]
-    other_seed, other_source = (
-        Draws(whole, 4, 10_000),
-        Draws(Pool.of(small, 0, 0, min_repeats=1, source=1), 3, 10_000),
-    )
-    assert other_seed.values != many.values
-    assert other_source.values != many.values
+        assert drawn(whole, 3, item).tolist() == drawn(part, 3, item).tolist()
+    other_source = Pool.of(small, 0, 0, min_repeats=1, source=1)
+    for other in (drawn(whole, 4, 0), drawn(other_source, 3, 0)):
+        assert other.tolist() != drawn(whole, 3, 0).tolist()
 
 
 def test_draws_are_uniform_over_recorded_repeats_against_theory() -> None:
@@ -87,12 +84,12 @@ def test_draws_are_uniform_over_recorded_repeats_against_theory() -> None:
     recorded = RecordedScores(
         np.tile(values, (1, 50, 1, 1)), ("m",), tuple(str(i) for i in range(50)), ("r",)
     )
-    draws = Draws(Pool.of(recorded, 0, 0, min_repeats=2), seed=0, readings=50 * 64)
-    drawn = np.array(draws.values)
-    observed = np.bincount(drawn.astype(int).ravel(), minlength=8)
-    expected = drawn.size / 8
+    pool = Pool.of(recorded, 0, 0, min_repeats=2)
+    readings_ = np.array([drawn(pool, 0, item) for item in range(50)])
+    observed = np.bincount(readings_.astype(int).ravel(), minlength=8)
+    expected = readings_.size / 8
     assert ((observed - expected) ** 2 / expected).sum() < 24.3  # chi-square, 7 degrees of freedom, p = .001
-    pairs = np.bincount((drawn[:, :-1] * 8 + drawn[:, 1:]).astype(int).ravel(), minlength=64)
+    pairs = np.bincount((readings_[:, :-1] * 8 + readings_[:, 1:]).astype(int).ravel(), minlength=64)
     assert ((pairs - pairs.mean()) ** 2 / pairs.mean()).sum() < 103.5  # 63 degrees of freedom
-    across = np.bincount((drawn[:-1] * 8 + drawn[1:]).astype(int).ravel(), minlength=64)
+    across = np.bincount((readings_[:-1] * 8 + readings_[1:]).astype(int).ravel(), minlength=64)
     assert ((across - across.mean()) ** 2 / across.mean()).sum() < 103.5

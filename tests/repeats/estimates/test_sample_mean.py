@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.asking import Asking, first_items
 from tests.claims import binomial_claim, pinned, replications, variant
 
 from evalbudget import Allocation, Design, Reading
@@ -171,7 +172,7 @@ def misses(kind: str, scores: str, n_items: int, n: int, runs: int) -> int:
     missed = 0
     for seed in range(runs):
         values = SCORES[scores](level, rng)
-        items = [request.cell.item for request in Sample(design, seed=seed).ask(n)]
+        items = first_items(Sample(design, seed=seed), n)
         full = mean_of_full_run(once(items, values), strata, bounds=BOUNDS.get(scores))
         interval = full.confidence_interval(LEVEL)
         missed += not interval.low - 1e-9 <= values.mean() <= interval.high + 1e-9
@@ -214,7 +215,7 @@ def test_the_estimate_covers_items_like_these_in_the_same_proportions() -> None:
     runs, missed, wider = replications(100, 4000), 0, 0
     for seed in range(runs):
         values = (rng.random(100) < truth[strata.of_item]).astype(float)
-        readings = once([request.cell.item for request in Sample(design, seed=seed).ask(50)], values)
+        readings = once(first_items(Sample(design, seed=seed), 50), values)
         interval = mean_over_stratified_items(readings, strata).confidence_interval()
         missed += not interval.low <= strata.sizes @ truth / 100 <= interval.high
         plain = mean_over_sampled_items(readings, allocation=Allocation.FIXED).confidence_interval()
@@ -239,7 +240,7 @@ def test_with_failures_it_holds_the_mean_of_the_items_that_can_be_scored(
     for seed in range(runs):
         values = rng.normal(strata.of_item.astype(float))
         can = (strata.of_item == 0) | (rng.random(300) >= lost)
-        sampler, read = Sample(design, seed=seed), []
+        sampler, read = Asking(Sample(design, seed=seed)), []
         for _ in range(10 + int(10 * lost)):
             asked = sampler.ask(12)
             items = [request.cell.item for request in asked]

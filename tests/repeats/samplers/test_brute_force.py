@@ -9,12 +9,13 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from tests.asked.playing import play
+from tests.asking import Asking, counts_of
 
 from evalbudget import Cell, Design, Reading, Request
+from evalbudget.repeats._array_book import ArrayBook
 from evalbudget.repeats.samplers import EBBernstein, RatingKernel, RepeatSampler, Robin, RobinHood
 from evalbudget.statistics._shrinkage import VariancePrior
-from evalbudget.testing import gaussian
+from evalbudget.testing import gaussian, play
 
 K = 7
 Readings = dict[int, list[float]]
@@ -43,10 +44,11 @@ def check_every_decision(
     """Play; every decision after the warm-up must be a maximum of ``index``. How many were checked."""
     table, rng, checked = Table(), random.Random(0), 0
     in_flight: list[Request] = []
-    while sampler.asked < n_requests or in_flight:
-        while len(in_flight) < concurrency and sampler.asked < n_requests:
+    book = Asking(sampler)
+    while book.asked < n_requests or in_flight:
+        while len(in_flight) < concurrency and book.asked < n_requests:
             warm = min(table.read) >= sampler.warmup
-            asked = sampler.ask(1)
+            asked = book.ask(1)
             if not asked:
                 break
             item = asked[0].cell.item
@@ -60,7 +62,7 @@ def check_every_decision(
         value = score(request.cell)
         table.read[request.cell.item] += 1
         table.values[request.cell.item].append(value)
-        sampler.tell([Reading(request, value)])
+        book.tell([Reading(request, value)])
     return checked
 
 
@@ -105,8 +107,8 @@ def prior(variances: list[float], nu: int) -> tuple[float, float]:
 @pytest.mark.parametrize("objective", ["worst-item", "mse"])
 def test_rating_kernel_asks_in_turn_while_items_only_differ_from_each_other(objective: str) -> None:
     sampler = RatingKernel(Design.of_items(K), objective=objective)
-    play(sampler, 40 * K, score=lambda c: float(c.item % 3))
-    assert set(sampler.counts()) == {40}
+    played = play(sampler, 40 * K, score=lambda c: float(c.item % 3))
+    assert set(counts_of(played, K)) == {40}
 
 
 @pytest.mark.parametrize("spread", ["equal", "wide"])
@@ -121,16 +123,18 @@ def test_variance_prior_against_formulas(spread: str) -> None:
 @pytest.mark.parametrize("sampler", [EBBernstein, RatingKernel, Robin, RobinHood])
 def test_items_that_all_agree_are_asked_in_turn(sampler: type[RepeatSampler]) -> None:
     plain = sampler(Design.of_items(K))
-    play(plain, 40 * K, score=lambda c: 1.0)
-    assert set(plain.counts()) == {40}
+    assert set(counts_of(play(plain, 40 * K, score=lambda c: 1.0), K)) == {40}
 
 
 def test_robin_hood_in_rounds_is_as_good_as_reading_by_reading() -> None:
     def worst(seed: int, per_round: int | None) -> float:
         spread = np.exp(np.random.default_rng(seed).normal(0.0, 1.0, 20))
         sampler = RobinHood(Design.of_items(20), seed=seed, per_round=per_round)
-        play(sampler, 800, score=lambda cell: float(spread[cell.item]) * gaussian(cell))
-        return float((spread / np.sqrt(sampler.counts())).max())
+        book = ArrayBook(sampler)
+        while book.n < 800 and (asked := book.ask(800 - book.n)) is not None:
+            cells = zip(asked.item.tolist(), asked.epoch.tolist(), strict=True)
+            book.tell(spread[asked.item] * [gaussian(Cell(0, *cell)) for cell in cells])
+        return float((spread / np.sqrt(book.bought().counts)).max())
 
     ratios = [worst(seed, None) / worst(seed, 1) for seed in range(12)]
     assert abs(statistics.fmean(ratios) - 1.0) < 0.01

@@ -8,13 +8,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.asking import Asking
 from tests.claims import binomial_claim, replications, variant
 from tests.repeats.estimates import worlds
 
 from evalbudget import Allocation, Design, Reading
 from evalbudget.hooks._plugins import plugins
+from evalbudget.repeats._array_book import ArrayBook
 from evalbudget.repeats.estimates import ItemReadings, mean_over_fixed_items, mean_over_sampled_items
-from evalbudget.repeats.samplers import Auto
+from evalbudget.repeats.samplers import Auto, RepeatSampler
+from evalbudget.statistics._bounds import FloatArray, IntArray
 
 pytestmark = pytest.mark.claim
 
@@ -48,36 +51,42 @@ def bought(
     stopped_at: float = 1.0,
     **options: Any,
 ) -> Run:
-    """A share ``stopped_at`` of a budget of ``times`` requests per item, asked one at a time."""
+    """A share ``stopped_at`` of a budget of ``times`` requests per item."""
     rng = np.random.default_rng([seed, times])
     drawn = WORLDS[world](n_items, rng)
     budget = times * n_items
     sampler = plugins().sampler(name)(Design.of_items(n_items), seed=seed, budget=budget, **options)
-    scores = drawn.draw(4 * times)
-    items: list[int] = []
-    epochs: list[int] = []
-    values: list[float] = []
-    phases: list[float] = []
-    fails = (rng.random(budget) < failing).tolist()
-    rows = scores.tolist()
-    for fail in fails[: round(stopped_at * budget)]:
-        (request,) = sampler.ask(1)
-        _, item, epoch, _ = request.cell
-        if fail:
-            sampler.tell([Reading(request, None)])
-            continue
-        while epoch >= len(rows[item]):
-            more = drawn.draw(4 * times).tolist()
-            rows = [row + added for row, added in zip(rows, more, strict=True)]
-        value = rows[item][epoch]
-        sampler.tell([Reading(request, value)])
-        items.append(item)
-        epochs.append(epoch)
-        values.append(value)
-        phases.append(np.nan if request.phase is None else request.phase)
-    phased = sampler.allocation is Allocation.PHASED
-    readings = ItemReadings.of(items, epochs, values, n_items=n_items, phase=phases if phased else None)
+    assert isinstance(sampler, RepeatSampler)
+    n, scores = round(stopped_at * budget), [drawn.draw(4 * times)]
+
+    def score(item: IntArray, epoch: IntArray) -> FloatArray:
+        while epoch.max(initial=-1) >= sum(each.shape[1] for each in scores):
+            scores.append(drawn.draw(4 * times))
+        return np.hstack(scores)[item, epoch]
+
+    readings = one_by_one(sampler, n, score, rng, failing) if failing else in_rounds(sampler, n, score)
     return Run(readings, sampler.allocation, sampler.fixed_repeats, float(drawn.mean.mean()))
+
+
+Score = Callable[[IntArray, IntArray], FloatArray]
+
+
+def in_rounds(sampler: RepeatSampler, n: int, score: Score) -> ItemReadings:
+    book = ArrayBook(sampler)
+    while book.n < n and (asked := book.ask(n - book.n)) is not None:
+        book.tell(score(*asked))
+    return book.bought()
+
+
+def one_by_one(
+    sampler: RepeatSampler, n: int, score: Score, rng: np.random.Generator, failing: float
+) -> ItemReadings:
+    book = Asking(sampler)
+    for fails in (rng.random(n) < failing).tolist():
+        (request,) = book.ask(1)
+        place = np.array([request.cell.item]), np.array([request.cell.epoch])
+        book.tell([Reading(request, None if fails else float(score(*place)[0]))])
+    return ItemReadings.of_bought(book.book.readings(), sampler.design.n_items)
 
 
 def misses(runs: list[Run]) -> tuple[int, float]:
@@ -137,13 +146,11 @@ def test_plain_means_of_the_same_readings_are_biased() -> None:
     for seed in range(replications(150, 2000)):
         rng = np.random.default_rng(seed)
         sampler = Auto(Design.of_items(n_items), seed=seed, budget=budget)
-        told: list[Reading] = []
-        while len(told) < budget:
-            asked = sampler.ask(budget - len(told))
-            values = rng.exponential(size=len(asked)) ** 2
-            told += (came := list(map(Reading, asked, values.tolist())))
-            sampler.tell(came)
-        readings = ItemReadings.of_bought(told, n_items)
+
+        def score(item: IntArray, epoch: IntArray, rng: np.random.Generator = rng) -> FloatArray:
+            return np.asarray(rng.exponential(size=item.size) ** 2)
+
+        readings = in_rounds(sampler, budget, score)
         plain.append(float(readings.moments.mean.mean()) - truth)
         folded.append(float(readings.item_means.mean()) - truth)
     assert z_score(plain) < -4

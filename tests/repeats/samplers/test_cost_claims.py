@@ -7,6 +7,7 @@ import random
 
 import numpy as np
 import pytest
+from tests.asking import Asking
 from tests.claims import binomial_claim, replications
 from tests.repeats.estimates import worlds
 
@@ -33,12 +34,13 @@ def bought(seed: int, *, n_items: int, times: int, money: bool) -> tuple[ItemRea
     budget = times * float((dear * np.exp(-2.0 * scores).mean(axis=1)).sum())
     sampler = Auto(Design.of_items(n_items), seed=seed)
     sampler.weigh_costs(budget if money else None)
+    book = Asking(sampler)
     flying: list[Reading] = []
     told: list[Reading] = []
     spent = largest = 0.0
     while True:
         while len(flying) < 8 and budget - spent >= (len(flying) + 1) * largest:
-            asked = sampler.ask(1)
+            asked = book.ask(1)
             if not asked:
                 break  # the warm-up must come back first
             request = asked[0]
@@ -48,7 +50,7 @@ def bought(seed: int, *, n_items: int, times: int, money: bool) -> tuple[ItemRea
         if not flying:
             return ItemReadings.of_bought(told, n_items), float(world.mean.mean())
         reading = flying.pop(order.randrange(len(flying)))
-        sampler.tell((reading,))
+        book.tell((reading,))
         told.append(reading)
         spent += reading.cost
         largest = max(largest, reading.cost)

@@ -6,11 +6,12 @@ import math
 import random
 
 import pytest
-from tests.asked.playing import play
+from tests.asking import counts_of
 
 from evalbudget import Cell, Design
+from evalbudget.repeats._array_book import ArrayBook
 from evalbudget.repeats.samplers import Auto, EBBernstein, RepeatSampler, Robin, RobinHood, Uniform
-from evalbudget.testing import gaussian
+from evalbudget.testing import gaussian, play
 
 
 def cost_of(cell: Cell) -> float:
@@ -26,8 +27,10 @@ def rating(cell: Cell) -> float:
 def slope(sampler: RepeatSampler) -> float:
     """Of ln(1/n) on ln(cost) once every item has the same variance."""
     sampler.weigh_costs()
-    play(sampler, 6_000, score=lambda cell: float(cell.epoch % 2), cost=lambda cell: 10.0 ** (cell.item % 3))
-    n = sampler.counts()
+    book = ArrayBook(sampler)
+    while book.n < 6_000 and (asked := book.ask(6_000 - book.n)) is not None:
+        book.tell(asked.epoch % 2.0, 10.0 ** (asked.item % 3))
+    n = book.bought().counts.tolist()
     return (math.log(n[0]) - math.log(n[2])) / math.log(100.0)
 
 
@@ -49,21 +52,20 @@ def test_at_equal_variances_readings_follow_a_power_of_the_cost(sampler: RepeatS
 def test_a_score_that_never_varies_is_asked_in_turn_whatever_it_costs() -> None:
     sampler = Auto(Design.of_items(5))
     sampler.weigh_costs()
-    play(sampler, 100, score=lambda cell: 1.0, cost=cost_of)
-    assert sampler.counts() == (20,) * 5
+    assert counts_of(play(sampler, 100, score=lambda cell: 1.0, cost=cost_of), 5) == (20,) * 5
 
 
 def test_dear_failures_make_an_item_dear() -> None:
     def counts(cost: float) -> tuple[int, ...]:
         sampler = Auto(Design.of_items(6), objective="mse")
         sampler.weigh_costs()
-        play(
+        played = play(
             sampler,
             600,
             score=lambda cell: None if cell.item == 0 and cell.epoch % 2 else rating(cell._replace(item=1)),
             cost=lambda cell: (cost if cell.item == 0 and cell.epoch % 2 else 1.0) + 0.01 * cell.item,
         )
-        return sampler.counts()
+        return counts_of(played, 6)
 
     assert counts(100.0)[0] < 0.7 * counts(1.0)[0]
 
@@ -72,4 +74,5 @@ def test_a_budget_in_money_ends_phases_as_its_number_of_readings_does() -> None:
     told, counted = Auto(Design.of_items(6)), Auto(Design.of_items(6), budget=120)
     told.weigh_costs(120 * 0.1)
     with_money = play(told, 120, score=rating, cost=lambda cell: 0.1)
-    assert [e.request for e in with_money] == [e.request for e in play(counted, 120, score=rating)]
+    counting = play(counted, 120, score=rating)
+    assert [r.request for r in with_money.readings] == [r.request for r in counting.readings]

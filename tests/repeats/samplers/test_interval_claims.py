@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 from tests.claims import binomial_claim, is_full, pinned, replications, variant
 from tests.repeats.estimates import worlds
 
-from evalbudget.design import Design, Reading
+from evalbudget.design import Design
 from evalbudget.hooks._plugins import plugins
+from evalbudget.repeats._array_book import ArrayBook
 from evalbudget.repeats.estimates import ItemReadings, eb_wilson
-from evalbudget.sampler import Allocation, Sampler
+from evalbudget.repeats.samplers import RepeatSampler
+from evalbudget.sampler import Allocation
 from references.eb_t import eb_t
 from references.sequences import WatchedSequences
 
@@ -43,23 +45,18 @@ WATCHED = {
 }
 
 
-def build(name: str, n_items: int, seed: int) -> Sampler:
+def build(name: str, n_items: int, seed: int) -> RepeatSampler:
     cls: Any = plugins().sampler(name)
-    sampler: Sampler = cls(Design.of_items(n_items), seed=seed)
+    sampler: RepeatSampler = cls(Design.of_items(n_items), seed=seed)
     return sampler
 
 
-def bought(world: worlds.World, sampler: Sampler, budget: int) -> ItemReadings:
+def bought(world: worlds.World, sampler: RepeatSampler, budget: int) -> ItemReadings:
     scores = world.draw(budget)
-    items, epochs, values = [], [], []
-    for _ in range(budget):
-        (request,) = sampler.ask()
-        value = float(scores[request.cell.item, request.cell.epoch])
-        items.append(request.cell.item)
-        epochs.append(request.cell.epoch)
-        values.append(value)
-        sampler.tell([Reading(request, value)])
-    return ItemReadings.of(items, epochs, values, n_items=world.mean.size)
+    book = ArrayBook(sampler)
+    while book.n < budget and (asked := book.ask(budget - book.n)) is not None:
+        book.tell(scores[asked.item, asked.epoch])
+    return book.bought()
 
 
 def ever_missed(readings: list[ItemReadings], truth: Floats, top: float, alpha: float) -> Flags:

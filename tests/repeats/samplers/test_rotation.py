@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from typing import Any
 
 import numpy as np
 import pytest
-from tests.asked.contract import AskedContract
-from tests.asked.playing import play
+from tests.asking import Asking, counts_of
 
-from evalbudget import Cell, Design, Sampler
-from evalbudget.errors import InvalidInputError, SamplerError
+from evalbudget import Cell, Design, Reading, Sampler
+from evalbudget.errors import InvalidInputError
 from evalbudget.hooks._plugins import plugins
 from evalbudget.judges.schedules import Cyclic
 from evalbudget.repeats.samplers import EBBernstein, RatingKernel, RepeatSampler, Uniform
 from evalbudget.statistics._judge_effects import judge_effects
-from evalbudget.testing import gaussian
+from evalbudget.testing import SamplerContract, gaussian, play
 
 
 def rotated(name: str, design: Design, seed: int = 0, **options: Any) -> RepeatSampler:
@@ -28,7 +26,7 @@ def rotated(name: str, design: Design, seed: int = 0, **options: Any) -> RepeatS
     return sampler
 
 
-class TestRotated(AskedContract):
+class TestRotated(SamplerContract):
     n_raters = 3
 
     @pytest.fixture(
@@ -66,10 +64,10 @@ def test_judges_that_only_differ_by_a_constant_change_no_decision(name: str) -> 
 
     runs = [
         [
-            event.request.cell
-            for event in play(
+            reading.request.cell
+            for reading in play(
                 rotated(name, panel(7), **({"t0": 3} if name == "robin-hood" else {})), 140, score=s
-            )
+            ).readings
         ]
         for s in (score, biased)
     ]
@@ -85,7 +83,7 @@ def test_without_rotation_the_same_biases_pass_for_noise() -> None:
         return gaussian(cell._replace(rater=0)) + (-64.0, 0.0, 64.0)[cell.epoch % 3]
 
     plain = [
-        Counter(event.request.cell.item for event in play(EBBernstein(Design.of_items(7)), 140, score=s))
+        Counter(r.request.cell.item for r in play(EBBernstein(Design.of_items(7)), 140, score=s).readings)
         for s in (gaussian, biased)
     ]
     assert plain[0] != plain[1]
@@ -118,10 +116,9 @@ def test_nothing_scored_has_no_effects() -> None:
 def test_consecutive_readings_of_an_item_go_to_different_judges() -> None:
     sampler = rotated("eb-bernstein", panel(5))
     by_item: dict[int, list[int]] = {}
-    for event in play(sampler, 60):
-        if event.reading is not None:
-            cell = event.request.cell
-            by_item.setdefault(cell.item, []).append(cell.rater)
+    for reading in play(sampler, 60).readings:
+        cell = reading.request.cell
+        by_item.setdefault(cell.item, []).append(cell.rater)
     for raters in by_item.values():
         assert set(raters[:3]) == {0, 1, 2}
 
@@ -129,18 +126,25 @@ def test_consecutive_readings_of_an_item_go_to_different_judges() -> None:
 @pytest.mark.parametrize("part", [1, 5, 17, 29])
 def test_judges_are_balanced_within_a_round_too(part: int) -> None:
     sampler = rotated("uniform", panel(30))
-    calls = Counter(e.request.cell.rater for e in play(sampler, 30 + part) if e.reading is not None)
+    calls = Counter(reading.request.cell.rater for reading in play(sampler, 30 + part).readings)
     assert max(calls.values()) - min(calls[j] for j in range(3)) <= 1
 
 
 def test_one_judge_that_always_fails_closes_no_item() -> None:
-    def score(cell: Cell) -> float | None:
-        return None if cell.rater == 1 else gaussian(cell)
-
-    sampler = rotated("eb-bernstein", panel(6))
-    play(sampler, 120, score=score, concurrency=5, order=random.Random(2))
-    assert sampler.closed == ()
-    assert min(sampler.counts()) >= 3
+    design, asked = panel(6), dict[tuple[int, int], int]()
+    schedule = Cyclic(design.items, design.raters, epochs=8)
+    sampler = EBBernstein(design)
+    # as a host deals them: each call of an item has a judge of its own
+    sampler.rotate(lambda item, epoch: schedule.judges_for(item, asked.get((item, epoch), epoch))[0])
+    book = Asking(sampler)
+    for _ in range(120):
+        (request,) = book.ask(1)
+        item, epoch = request.cell.item, request.cell.epoch
+        asked[item, epoch] = call = book.book.attempt(request)
+        judge = schedule.judges_for(item, call)[0]
+        book.tell([Reading(request, None if judge == 1 else gaussian(request.cell._replace(rater=judge)))])
+    assert book.closed == ()
+    assert min(book.counts()) >= 3
 
 
 def test_an_item_that_every_judge_fails_on_closes() -> None:
@@ -148,35 +152,25 @@ def test_an_item_that_every_judge_fails_on_closes() -> None:
         return None if cell.item == 2 else gaussian(cell)
 
     sampler = rotated("eb-bernstein", panel(6))
-    play(sampler, 60, score=score)
-    assert sampler.closed == (Cell(item=2),)
-    assert sampler.counts()[2] == 0
+    played = play(sampler, 60, score=score)
+    assert played.closed == (Cell(item=2),)
+    assert counts_of(played, 6)[2] == 0
 
 
 def test_huge_scores_stay_finite() -> None:
     sampler = rotated("eb-bernstein", panel(4))
-    play(sampler, 40, score=lambda cell: 1e29 * gaussian(cell))
-    assert sum(sampler.counts()) == 40
+    assert sum(counts_of(play(sampler, 40, score=lambda cell: 1e29 * gaussian(cell)), 4)) == 40
 
 
 def test_several_raters_without_rotation_are_refused() -> None:
     sampler = Uniform(panel(3))
     with pytest.raises(InvalidInputError, match="does not know who scores what"):
-        sampler.ask(1)
-    with pytest.raises(InvalidInputError, match="does not know who scores what"):
-        Uniform(panel(3)).adopt(Cell(item=1))
+        play(sampler, 1)
 
 
 def test_rotation_of_one_judge_is_refused() -> None:
     with pytest.raises(InvalidInputError, match="has the one rater 'rater'"):
         Uniform(Design.of_items(3)).rotate(lambda item, epoch: 0)
-
-
-def test_rotation_after_asking_is_refused() -> None:
-    sampler = rotated("uniform", panel(3))
-    sampler.ask(1)
-    with pytest.raises(SamplerError, match="rotate first"):
-        sampler.rotate(lambda item, epoch: 0)
 
 
 def test_the_rotation_is_part_of_the_configuration() -> None:

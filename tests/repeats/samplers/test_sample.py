@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.stats import chisquare
-from tests.asked.contract import AskedContract
+from tests.asking import Asking, first_items
 
-from evalbudget import Cell, Design, Journal, Reading, resume
-from evalbudget.budget import Budget
-from evalbudget.errors import JournalError
-from evalbudget.journal import Header
+from evalbudget import Budget, Cell, Design, Reading
+from evalbudget.book import Book
+from evalbudget.errors import StoreError
 from evalbudget.repeats.samplers import Sample
-from evalbudget.run import Purchase
 from evalbudget.sampler import Allocation, Sampler
+from evalbudget.store import Address
+from evalbudget.testing import SamplerContract
 
 SIZES = {"large": 60, "middle": 25, "small": 10, "pair": 2, "one": 1, "other": 1}
 LABELS = tuple(label for label, size in SIZES.items() for _ in range(size))
@@ -26,7 +27,7 @@ def sampler(seed: int = 0, labels: tuple[str, ...] | None = LABELS) -> Sample:
     return Sample(Design(items=tuple(map(str, range(N))), categories=labels), seed=seed)
 
 
-class TestSampleOfStrata(AskedContract):
+class TestSampleOfStrata(SamplerContract):
     n_items = 7
 
     def design(self, n_items: int | None = None) -> Design:
@@ -47,8 +48,8 @@ def test_it_needs_no_first_readings() -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_every_prefix_holds_each_stratum_within_one_of_its_share(seed: int) -> None:
     counts: Counter[str] = Counter()
-    for n, request in enumerate(sampler(seed).ask(N), start=1):
-        counts[LABELS[request.cell.item]] += 1
+    for n, item in enumerate(first_items(sampler(seed), N), start=1):
+        counts[LABELS[item]] += 1
         # the last one asked is at the share that all strata have reached
         for label, size in SIZES.items():
             assert abs(counts[label] - size * n / N) < 1.0 + len(SIZES) * size / N
@@ -60,7 +61,7 @@ def test_every_item_is_as_likely_in_the_sample_as_any_other() -> None:
     seen = np.zeros(N)
     design = Design(items=tuple(map(str, range(N))), categories=LABELS)
     for seed in range(runs):
-        seen[[request.cell.item for request in Sample(design, seed=seed).ask(n)]] += 1
+        seen[first_items(Sample(design, seed=seed), n)] += 1
     assert seen.sum() == runs * n
     assert chisquare(seen).pvalue > 0.001
     # where two strata hold one item each, these are drawn as often as the others too
@@ -68,31 +69,30 @@ def test_every_item_is_as_likely_in_the_sample_as_any_other() -> None:
 
 
 def test_all_items_are_asked_once_before_any_is_asked_again() -> None:
-    items = [request.cell for request in sampler().ask(2 * N + 30)]
+    items = [request.cell for request in Asking(sampler()).ask(2 * N + 30)]
     assert {cell.item for cell in items[:N]} == set(range(N))
     assert [cell.item for cell in items[N : 2 * N]] == [cell.item for cell in items[:N]]
     assert {cell.epoch for cell in items[2 * N :]} == {2}
 
 
 def test_an_item_that_fails_is_asked_again_and_then_replaced_by_one_of_its_stratum() -> None:
-    one = sampler()
+    one = Asking(sampler())
     (first,) = one.ask(1)
     one.tell([Reading(first, None)])
-    asked = []
-    for _ in range(2):
-        (again,) = one.ask(1)
-        asked.append(again.cell)
-        one.tell([Reading(again, None)])
-    assert [cell.item for cell in asked] == [first.cell.item] * 2
-    rest = one.ask(19)
-    counts = Counter(LABELS[request.cell.item] for request in rest)
-    assert first.cell not in {request.cell for request in rest}
-    assert abs(counts["large"] - 19 * 60 / N) < 2
-    assert abs(counts["middle"] - 19 * 25 / N) < 2
+    asked, read = [first.cell.item], Counter[str]()
+    while read.total() < 19:
+        (request,) = one.ask(1)
+        asked.append(item := request.cell.item)
+        one.tell([Reading(request, None if item == asked[0] else 1.0)])
+        read[LABELS[item]] += item != asked[0]
+    assert asked[:3] == asked[:1] * 3
+    assert [cell.item for cell in one.closed] == asked[:1]
+    assert abs(read["large"] - 19 * 60 / N) < 2
+    assert abs(read["middle"] - 19 * 25 / N) < 2
 
 
 def test_a_stratum_that_always_fails_does_not_eat_up_the_budget() -> None:
-    one = sampler()
+    one = Asking(sampler())
     calls: Counter[str] = Counter()
     for _ in range(60):
         (request,) = one.ask(1)
@@ -104,7 +104,7 @@ def test_a_stratum_that_always_fails_does_not_eat_up_the_budget() -> None:
 
 
 def test_a_reading_that_fails_in_half_of_the_items_is_replaced() -> None:
-    one = sampler(labels=None)
+    one = Asking(sampler(labels=None))
     read, closed = [0], [0]
     for _ in range(160):
         (request,) = one.ask(1)
@@ -118,24 +118,22 @@ def test_a_reading_that_fails_in_half_of_the_items_is_replaced() -> None:
     assert read[160] > 50
 
 
-def test_a_killed_run_goes_on_in_the_same_order_and_only_with_the_same_strata() -> None:
-    whole = [request.cell for request in sampler(3).ask(40)]
-    one = sampler(3)
-    journal = Journal(header=Header.of(one, "1"))
-    for request in one.ask(25):
-        journal.ask(request)
-        reading = Reading(request, 0.5)
-        one.tell([reading])
-        journal.tell(reading)
-    again = sampler(3)
-    resume(again, journal)
-    assert [*whole[:25], *(request.cell for request in again.ask(15))] == whole
-    with pytest.raises(JournalError, match="strata"):
-        resume(sampler(3, ("other", *LABELS[1:])), journal)
+def test_a_killed_run_goes_on_in_the_same_order_and_only_with_the_same_strata(tmp_path: Path) -> None:
+    whole = [request.cell for request in Asking(sampler(3)).ask(40)]
+    where = Address(path=tmp_path / "book.db")
+    one = Book(sampler(3), Budget(40), where, alone=True, known_as="a")
+    for _ in range(25):
+        one.trade([Reading(request, 0.5) for request in one.trade((), 1)], 0)
+    one.close()
+    again = Book(sampler(3), Budget(40), where, alone=True, known_as="a")
+    assert [*whole[:25], *(request.cell for request in again.trade((), 15))] == whole
+    again.close()
+    with pytest.raises(StoreError, match="strata"):
+        Book(sampler(3, ("other", *LABELS[1:])), Budget(40), where, alone=True, known_as="a")
 
 
 def test_the_second_readings_keep_to_the_items_that_score() -> None:
-    one = sampler(labels=None)
+    one = Asking(sampler(labels=None))
     for _ in range(N + 40):
         (request,) = one.ask(1)
         one.tell([Reading(request, None if request.cell == Cell(item=0) else 1.0)])
@@ -144,35 +142,25 @@ def test_the_second_readings_keep_to_the_items_that_score() -> None:
 
 def test_a_budget_ends_at_the_first_item_that_it_cannot_pay() -> None:
     """Else those that cost little would be likelier to be read."""
-    order = [request.cell.item for request in sampler(3).ask(N)]
+    order = first_items(sampler(3), N)
     costs = [1.0 if item % 2 else 7.0 for item in range(N)]
     found = set()
     for budget in range(100, 130):
-        one = sampler(3)
-        purchase = Purchase(one, Budget(budget), cost=7.0, cost_of=lambda cell: costs[cell.item])
+        book = Book(sampler(3), Budget(budget), most=lambda cell: costs[cell.item])
         read = []
-        while requests := purchase.buy(3):
-            for request in requests:
-                read.append(request.cell.item)
-                purchase.tell(Reading(request, 0.0, costs[request.cell.item]))
+        while requests := book.trade((), 3):
+            read += [request.cell.item for request in requests]
+            book.trade([Reading(request, 0.0, costs[request.cell.item]) for request in requests], 0)
         assert read == order[: len(read)]
-        assert budget - 7.0 <= purchase.ledger.spent <= budget
-        found.add(budget - purchase.ledger.spent)
+        assert budget - 7.0 <= book.spent <= budget
+        found.add(budget - book.spent)
     assert max(found) > 0.0  # a cheap one would have fitted
     assert min(found) == 0.0
 
 
-def test_what_is_due_is_asked_next() -> None:
-    one = sampler(1)
-    for _ in range(N):
-        due = one.due
-        assert [request.cell for request in one.ask(1)] == [due]
-    assert one.due is None
-
-
 def test_once_means_that_nothing_is_asked_again_but_what_failed() -> None:
-    one = Sample(Design(items=tuple(map(str, range(5)))), once=True)
-    assert one.config["once"] is True
+    one = Asking(Sample(Design(items=tuple(map(str, range(5)))), once=True))
+    assert one.sampler.config["once"] is True
     assert "once" not in sampler().config
     first, *rest = one.ask(9)
     assert len(rest) == 4
@@ -185,7 +173,7 @@ def test_once_means_that_nothing_is_asked_again_but_what_failed() -> None:
     one.tell([Reading(again, 1.0)])
     assert one.ask(9) == ()
     assert one.stop_reason == "every item that can be scored was read once"
-    lost = Sample(Design.of_items(2), once=True)
+    lost = Asking(Sample(Design.of_items(2), once=True))
     while asked := lost.ask(9):
         lost.tell([Reading(request, None) for request in asked])
     assert lost.stop_reason == "every item closed after repeated failures"

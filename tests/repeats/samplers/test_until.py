@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.asking import Asking
 from tests.claims import binomial_claim, pinned, replications
 
 from evalbudget import Allocation, Cell, Design, Reading
-from evalbudget.errors import BudgetError, InvalidInputError, SamplerError
+from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.repeats import RepeatConfig
+from evalbudget.repeats._array_book import ArrayBook
 from evalbudget.repeats.estimates import ItemReadings, mean_over_fixed_items
 from evalbudget.repeats.samplers import Auto, EBBernstein, RepeatSampler, Uniform
 from evalbudget.statistics import betting_intervals
@@ -20,18 +22,18 @@ SPREAD = np.array([0.2, 0.5, 1.0, 3.0, 0.1, 0.4])
 
 def play(sampler: RepeatSampler, seed: int, most: int = 5000) -> dict[int, list[float]]:
     """Readings of each item until the sampler ends; at most so many."""
-    rng = np.random.default_rng(seed)
-    found: dict[int, list[float]] = {i: [] for i in range(SPREAD.size)}
-    for _ in range(most):
-        requests = sampler.ask(1)
-        if not requests:
-            return found
-        (request,) = requests
-        item = request.cell.item
-        value = float(np.clip(5.0 + rng.normal(0.0, SPREAD[item]), *BOUNDS))
-        found[item].append(value)
-        sampler.tell([Reading(request, value)])
-    return found
+    return by_item(bought(sampler, seed, most).bought())
+
+
+def bought(sampler: RepeatSampler, seed: int, most: int = 5000) -> ArrayBook:
+    rng, book = np.random.default_rng(seed), ArrayBook(sampler)
+    while book.n < most and (asked := book.ask(most - book.n)) is not None:
+        book.tell(np.clip(5.0 + rng.normal(0.0, SPREAD[asked.item]), *BOUNDS))
+    return book
+
+
+def by_item(readings: ItemReadings) -> dict[int, list[float]]:
+    return {i: readings.value[readings.item == i].tolist() for i in range(SPREAD.size)}
 
 
 def stopping(kind: type[RepeatSampler], half_width: float = 1.5) -> RepeatSampler:
@@ -43,32 +45,28 @@ def stopping(kind: type[RepeatSampler], half_width: float = 1.5) -> RepeatSample
 @pytest.mark.parametrize("kind", [Auto, EBBernstein, Uniform])
 def test_it_ends_when_every_item_is_known_and_not_before(kind: type[RepeatSampler]) -> None:
     sampler = stopping(kind)
-    found = play(sampler, 0)
-    assert sampler.stop_reason == "every item that can be scored is known to ± 1.5"
+    book = bought(sampler, 0)
+    found = by_item(book.bought())
+    assert book.stop_reason == "every item that can be scored is known to ± 1.5"
     values, lengths = np.concatenate(list(found.values())), [len(each) for each in found.values()]
     width = betting_intervals(values, lengths, bounds=BOUNDS).width
     assert (width <= 3.0).all()
     assert width.max() > 2.2
-    assert sampler.ask(1) == ()
+    assert book.ask(1) is None
 
 
 def test_what_is_known_is_asked_once_a_phase() -> None:
-    sampler = stopping(Auto)
-    rng, phases = np.random.default_rng(3), []
-    known: dict[int, int] = {}  # item -> phase in which it was known first
-    while requests := sampler.ask(1):
-        item, phase = requests[0].cell.item, requests[0].phase
-        assert phase is not None
-        phases.append((item, phase))
-        assert sampler._goal is not None
-        for each, is_known in enumerate(sampler._goal.known):
-            if is_known:
-                known.setdefault(each, phase)
-        sampler.tell([Reading(requests[0], float(np.clip(5.0 + rng.normal(0.0, SPREAD[item]), *BOUNDS)))])
+    book = bought(stopping(Auto), 3)
+    readings = book.bought()
+    known = 0
+    for item in range(SPREAD.size):
+        own, phase = readings.value[readings.item == item], readings.phase[readings.item == item]
+        for number in np.unique(phase)[1:]:
+            before = own[phase < number]
+            if betting_intervals(before, [before.size], bounds=BOUNDS).width[0] <= 3.0:
+                assert (phase == number).sum() == 1
+                known += 1
     assert known
-    for item, first in known.items():
-        later = [phase for each, phase in phases if each == item and phase > first]
-        assert len(later) == len(set(later))
 
 
 def test_items_that_vary_more_are_asked_more() -> None:
@@ -83,12 +81,9 @@ def test_without_a_goal_it_goes_on() -> None:
 
 
 def test_closed_items_are_not_waited_for() -> None:
-    sampler = stopping(Uniform)
+    sampler = Asking(stopping(Uniform))
     rng = np.random.default_rng(2)
-    for _ in range(2000):
-        requests = sampler.ask(1)
-        if not requests:
-            break
+    while requests := sampler.ask(1):
         item = requests[0].cell.item
         value = None if item == 3 else float(5.0 + rng.normal(0.0, 0.2))
         sampler.tell([Reading(requests[0], value)])
@@ -96,12 +91,8 @@ def test_closed_items_are_not_waited_for() -> None:
     assert sampler.closed == (Cell(item=3),) or len(sampler.closed) == 1
 
 
-def test_the_goal_is_in_the_configuration_and_set_first() -> None:
-    sampler = stopping(Auto)
-    assert sampler.options["until"] == (1.5, 0.0, 10.0)
-    sampler.ask(1)
-    with pytest.raises(SamplerError, match="say so first"):
-        sampler.stop_when_known(1.0, BOUNDS)
+def test_the_goal_is_in_the_configuration() -> None:
+    assert stopping(Auto).options["until"] == (1.5, 0.0, 10.0)
 
 
 @pytest.mark.parametrize(
@@ -135,14 +126,12 @@ def test_the_estimate_of_a_run_that_ends_early_is_unbiased_and_nearly_as_good_as
         rng = np.random.default_rng([77, seed])
         config = RepeatConfig.of(budget=10**6, until="item±0.3", score_range="0..1")
         sampler = config.make_sampler(Design.of_items(K), budget=10**6)
-        bought = []
-        while requests := sampler.ask(1):
-            item = requests[0].cell.item
-            bought.append(Reading(requests[0], float(rng.random() < chance[item])))
-            sampler.tell(bought[-1:])
-        found = mean_over_fixed_items(ItemReadings.of_bought(bought, K), allocation=Allocation.PHASED)
+        book = ArrayBook(sampler)
+        while (asked := book.ask(10**6)) is not None:
+            book.tell((rng.random(asked.item.size) < chance[asked.item]).astype(float))
+        found = mean_over_fixed_items(book.bought(), allocation=Allocation.PHASED)
         errors.append(found.value - float(chance.mean()))
-        calls.append(sampler.asked)
+        calls.append(book.n)
     plain = float(np.sqrt((chance * (1.0 - chance)).sum() / K / np.mean(calls)))
     assert abs(np.mean(errors)) < 3.0 * np.std(errors) / np.sqrt(R)
     assert np.std(errors) < 1.5 * plain

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from evalbudget.design import Design
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.recorded._scores import RecordedScores
-
-_LARGEST_FIRST_BLOCK = 64
+from evalbudget.statistics._bounds import FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -128,37 +127,25 @@ class Draws:
     Args:
         pool: where the repeats are recorded.
         seed: of this replay.
-        readings: how many are expected, to prepare them in one go.
-        priced: what each reading costs is prepared too, in ``costs``, shaped as ``values``.
     """
 
-    def __init__(self, pool: Pool, seed: int, readings: int, *, priced: bool = False) -> None:
+    def __init__(self, pool: Pool, seed: int) -> None:
         self._pool = pool
-        self._costs = pool.costs if priced else None
         self._keys = _mix(pool.keys ^ _mix(np.array([seed], dtype=np.uint64)))
-        first = max(4, min(_LARGEST_FIRST_BLOCK, -(-readings // len(pool.items))))
-        items = np.arange(len(pool.items))
-        which = self._which(items, 0, first)
-        self.values: list[list[float]] = pool.values[items[:, None], which].tolist()
-        self.costs: list[list[float]] = []
-        if self._costs is not None:
-            self.costs = self._costs[items[:, None], which].tolist()
 
-    def further(self, item: int, epoch: int) -> float:
-        """A reading that was not prepared yet; prepares as many again."""
-        drawn = self.values[item]
-        while epoch >= len(drawn):
-            which = self._which(np.array([item]), len(drawn), len(drawn))[0]
-            drawn.extend(self._pool.values[item, which].tolist())
-            if self._costs is not None:
-                self.costs[item].extend(self._costs[item, which].tolist())
-        return drawn[epoch]
+    def of(self, item: IntArray, epoch: IntArray) -> FloatArray:
+        """These readings, shape of ``item``."""
+        return np.asarray(self._pool.values[item, self._which(item, epoch)], dtype=np.float64)
 
-    def _which(self, items: NDArray[np.int64], start: int, length: int) -> NDArray[np.int64]:
-        """Which recorded repeat each reading is, shape (items, length)."""
-        epochs = np.arange(start, start + length, dtype=np.uint64) * _GOLDEN
-        bits = _mix(self._keys[items][:, None] + epochs) >> np.uint64(32)
-        which = (bits * self._pool.counts[items].astype(np.uint64)[:, None]) >> np.uint64(32)
+    def costs_of(self, item: IntArray, epoch: IntArray) -> FloatArray:
+        """What they cost in dollars, shape of ``item``; of a pool that knows."""
+        assert self._pool.costs is not None
+        return self._pool.costs[item, self._which(item, epoch)]
+
+    def _which(self, item: IntArray, epoch: IntArray) -> IntArray:
+        """Which recorded repeat each reading is."""
+        bits = _mix(self._keys[item] + epoch.astype(np.uint64) * _GOLDEN) >> np.uint64(32)
+        which = (bits * self._pool.counts[item].astype(np.uint64)) >> np.uint64(32)
         return which.astype(np.int64)
 
 

@@ -5,19 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import nan
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 
-from evalbudget._asked import AskedSampler
-from evalbudget.design import Reading
 from evalbudget.errors import BudgetError
+from evalbudget.repeats._array_book import ArrayBook
 from evalbudget.repeats.backtest._pool import Draws, Pool
 from evalbudget.repeats.estimates import ItemReadings, mean_over_fixed_items
 from evalbudget.replay._contestant import Contestant
 from evalbudget.replay._money import Purse
 from evalbudget.replay._workers import Job
-from evalbudget.sampler import Allocation
+from evalbudget.sampler import Sampler
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,40 +69,18 @@ class ReplayStage:
             return (self._run_for_money(job, job.usd),)
         started = perf_counter()
         budgets, last = job.budgets, job.budgets[-1]
-        pool, in_flight = self.pools[job.pool], self.in_flight
-        entrant = self.contestants[job.contestant]
-        sampler = entrant.build(pool, objective=self.objective, seed=job.seed, budget=last)
-        draws = Draws(pool, job.seed, last)
-        ask, tell, values, further = sampler.ask, sampler.tell, draws.values, draws.further
-        items: list[int] = []
-        epochs: list[int] = []
-        scores: list[float] = []
-        phases: list[float] = []
+        pool = self.pools[job.pool]
+        sampler = self.contestants[job.contestant].build(
+            pool, objective=self.objective, seed=job.seed, budget=last
+        )
+        draws, book = Draws(pool, job.seed), ArrayBook(sampler, self.in_flight)
         seconds: list[float] = []
-        asked, going = 0, True
         for budget in budgets:
-            while going and asked < budget:
-                # asked across the smaller budgets, so that these see what a run of their own would
-                requests = ask(min(in_flight, last - asked))
-                readings: list[Reading] = []
-                for request in requests:
-                    _, item, epoch, _ = request.cell
-                    try:
-                        value = values[item][epoch]
-                    except IndexError:
-                        value = further(item, epoch)
-                    items.append(item)
-                    epochs.append(epoch)
-                    scores.append(value)
-                    phases.append(nan if request.phase is None else request.phase)
-                    readings.append(Reading(request, value))
-                tell(readings)
-                asked += len(requests)
-                going = bool(requests)
+            while book.n < budget and (asked := book.ask(budget - book.n)) is not None:
+                book.tell(draws.of(*asked))
             seconds.append(perf_counter() - started)
-        columns = (np.array(items), np.array(epochs), np.array(scores), np.array(phases))
         return tuple(
-            _outcome(pool, sampler, [column[:budget] for column in columns], elapsed)
+            _outcome(pool, sampler, book.bought(budget), elapsed)
             for budget, elapsed in zip(budgets, seconds, strict=True)
         )
 
@@ -112,40 +88,29 @@ class ReplayStage:
         """Run until no further reading may begin, each at its recorded cost."""
         started = perf_counter()
         pool, purse = self.pools[job.pool], Purse(usd)
-        entrant = self.contestants[job.contestant]
-        sampler = entrant.build(pool, objective=self.objective, seed=job.seed, budget=None)
+        sampler = self.contestants[job.contestant].build(
+            pool, objective=self.objective, seed=job.seed, budget=None
+        )
         sampler.weigh_costs(usd)
-        draws = Draws(pool, job.seed, job.budgets[-1], priced=True)
-        bought: list[tuple[int, int, float, float]] = []
-        while requests := sampler.ask(purse.affordable(self.in_flight)):
-            readings: list[Reading] = []
-            for request in requests:
-                _, item, epoch, _ = request.cell
-                value = draws.further(item, epoch)
-                cost = draws.costs[item][epoch]
-                purse.pay(cost)
-                bought.append((item, epoch, value, nan if request.phase is None else request.phase))
-                readings.append(Reading(request, value, cost))
-            sampler.tell(readings)
-        seconds = perf_counter() - started
-        columns = [np.array(column) for column in zip(*bought, strict=True)]
-        unread = len(pool.items) - np.unique(columns[0]).size
+        draws, book = Draws(pool, job.seed), ArrayBook(sampler, self.in_flight)
+        while (n := purse.affordable(self.in_flight)) and (asked := book.ask(n)) is not None:
+            cost = draws.costs_of(*asked)
+            for paid in cost.tolist():
+                purse.pay(paid)
+            book.tell(draws.of(*asked), cost)
+        seconds, readings = perf_counter() - started, book.bought()
+        unread = int((readings.counts == 0).sum())
         if unread:
-            return Outcome(nan, nan, nan, len(bought), seconds, purse.spent, unread)
-        return replace(_outcome(pool, sampler, columns, seconds), usd=purse.spent)
+            return Outcome(nan, nan, nan, book.n, seconds, purse.spent, unread)
+        return replace(_outcome(pool, sampler, readings, seconds), usd=purse.spent)
 
 
-def _outcome(
-    pool: Pool, sampler: AskedSampler, columns: list[np.ndarray[Any, Any]], seconds: float
-) -> Outcome:
-    k = len(pool.items)
-    item, epoch, value, phase = columns
-    phased = sampler.allocation is Allocation.PHASED
-    readings = ItemReadings.of(item, epoch, value, n_items=k, phase=phase if phased else None)
+def _outcome(pool: Pool, sampler: Sampler, readings: ItemReadings, seconds: float) -> Outcome:
+    k, n = len(pool.items), readings.value.size
     unread = int((readings.counts == 0).sum())
     if unread:
         raise BudgetError(
-            f"{sampler.name} left {unread} of {k} items of {pool} without a reading after {item.size}; "
+            f"{sampler.name} left {unread} of {k} items of {pool} without a reading after {n}; "
             "give a larger budget"
         )
     errors = readings.moments.mean - pool.means
@@ -156,6 +121,6 @@ def _outcome(
         worst_item_error=float(np.abs(errors).max()),
         rmse=float(np.sqrt(np.mean(errors * errors))),
         bias=float(benchmark.value - pool.means.mean()),
-        readings=item.size,
+        readings=n,
         seconds=seconds,
     )

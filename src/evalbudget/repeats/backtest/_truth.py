@@ -7,12 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from evalbudget import Allocation, Design
-from evalbudget.cells import CAME, Cells, Planned
-from evalbudget.errors import SamplerError
+from evalbudget import Design
+from evalbudget.repeats._array_book import ArrayBook
 from evalbudget.repeats._config import RepeatConfig
 from evalbudget.repeats.estimates import ItemReadings, eb_wilson
-from evalbudget.repeats.samplers import RepeatSampler
 
 _RUNS = 100
 
@@ -82,54 +80,16 @@ def _expected_errors(sampler: str, sd: NDArray[np.float64], calls: int) -> tuple
     """Mean error of the worst item, and of the benchmark mean, over simulated runs."""
     worst, mean = [], []
     for seed in range(_RUNS):
-        chooser = RepeatConfig(calls, sampler, seed=seed).make_sampler(Design.of_items(sd.size), budget=calls)
-        readings = _simulated(chooser, np.random.default_rng(seed).standard_normal(calls), sd)
+        rng = np.random.default_rng(seed)
+        config = RepeatConfig(calls, sampler, seed=seed)
+        chooser = config.make_sampler(Design.of_items(sd.size), budget=calls)
+        draws, book = rng.standard_normal(calls), ArrayBook(chooser)
+        while book.n < calls and (asked := book.ask(calls - book.n)) is not None:
+            book.tell(draws[book.n - asked.item.size : book.n] * sd[asked.item])
+        readings = book.bought()
         worst.append(float(np.abs(readings.moments.mean).max()))  # every true score is 0
         mean.append(abs(float(readings.item_means.mean())))
     return float(np.mean(worst)), float(np.mean(mean))
-
-
-def _simulated(sampler: RepeatSampler, draws: NDArray[np.float64], sd: NDArray[np.float64]) -> ItemReadings:
-    """What a run brings whose n-th call misses the truth by the n-th draw; each round comes back whole."""
-    rounds: list[Planned] = []
-    item = epoch = number = np.zeros(0, np.int64)
-    while item.size < draws.size:
-        zeros, ones = np.zeros_like(item), np.ones_like(item)
-        cells = Cells(
-            model=zeros,
-            item=item,
-            epoch=epoch,
-            rater=zeros,
-            round=number,
-            phase=_phases(rounds)[number],
-            state=np.full(item.size, CAME, np.int8),
-            value=draws[: item.size] * sd[item],
-            tries=ones,
-            lost=zeros,
-            cost=ones.astype(np.float64),
-            withdrawn=np.array([-1]),
-            given_up=frozenset(),
-            n_rounds=len(rounds),
-        )
-        planned = sampler.decide(cells, rounds[-1].note if rounds else None)
-        if not isinstance(planned, Planned):
-            raise SamplerError(
-                f"{sampler.name} ended a simulated run after {item.size} of {draws.size} calls"
-            )
-        more = planned.item[: draws.size - item.size]
-        asked, epochs = np.bincount(item, minlength=sd.size).tolist(), []
-        for i in more.tolist():
-            epochs.append(asked[i])
-            asked[i] += 1
-        item, epoch = np.append(item, more), np.append(epoch, epochs).astype(np.int64)
-        number = np.append(number, np.full(more.size, len(rounds)))
-        rounds.append(planned)
-    phase = _phases(rounds)[number] if sampler.allocation is Allocation.PHASED else None
-    return ItemReadings.of(item, epoch, draws * sd[item], n_items=sd.size, phase=phase)
-
-
-def _phases(rounds: list[Planned]) -> NDArray[np.int64]:
-    return np.array([planned.phase for planned in rounds], np.int64)
 
 
 def _uniform_calls(sd: NDArray[np.float64], error: float) -> int:

@@ -154,7 +154,7 @@ class ItemReadings:
         """What was bought of one model, with the phases it was bought in; failures are left out.
 
         Args:
-            bought: as in :attr:`~evalbudget.journal.Journal.readings`.
+            bought: of every call that came back, failed ones included.
             n_items: of the benchmark.
         """
         scored = [(r.request, r.value) for r in bought if r.value is not None]

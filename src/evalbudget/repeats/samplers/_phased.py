@@ -8,7 +8,7 @@ from typing import ClassVar, Unpack
 import numpy as np
 
 from evalbudget.cells import Cells
-from evalbudget.design import Cell, Design, Request
+from evalbudget.design import Design
 from evalbudget.errors import InvalidInputError
 from evalbudget.repeats._objective import Objective
 from evalbudget.repeats._rounds import Note, Readings, Round, Wait
@@ -18,7 +18,6 @@ from evalbudget.repeats.phases._spread import Scores
 from evalbudget.repeats.samplers._base import RepeatSampler
 from evalbudget.sampler import Allocation, SamplerOptions
 from evalbudget.statistics._bounds import FloatArray
-from evalbudget.statistics._costs import MeanCost
 from evalbudget.statistics._phase_means import MOST_PHASES
 
 
@@ -61,9 +60,6 @@ class PhasedSampler(RepeatSampler):
         self._weights = _weights(self.name, weights, design.n_items)
         self._budget = budget
         self._money: float | None = None  # that will be spent in all
-        self._mean_cost = MeanCost()
-        self._known_phase: dict[Cell, int] = {}  # of an earlier run
-        self._latest = 0  # of these
 
     def weigh_costs(self, budget: float | None = None) -> None:
         """Ask items whose readings are dear less, as far as the objective allows; see Sampler.
@@ -78,26 +74,6 @@ class PhasedSampler(RepeatSampler):
     def minimum_readings(self) -> int:
         """One of each item: with less than two of each, all are asked equally often."""
         return self.design.n_items
-
-    def assume_phase(self, cell: Cell, phase: int) -> None:
-        """Say in which phase an earlier run asked a cell, before it is adopted or asked again.
-
-        A later epoch that nothing is said of was cut off in the last phase that is known.
-
-        Raises:
-            InvalidInputError: what the run's record calls a phase is none.
-        """
-        self._known_phase[cell] = checked_phase(phase)
-        self._latest = max(self._latest, phase)
-
-    def follow(self, cell: Cell) -> Request:
-        """Ask what an earlier run asked here, planning when that planned; see Sampler."""
-        if cell not in self.design or cell.epoch != self._epochs[cell.item] or cell not in self._known_phase:
-            raise InvalidInputError(f"{cell} cannot have been asked here")
-        self._give_up_and_reopen()
-        self._next(None)
-        self._phase = self._known_phase[cell]
-        return self._hand_out(cell)
 
     def left(self, cells: Cells) -> int | None:
         """How many more readings are paid for, as far as costs so far tell."""
@@ -119,20 +95,6 @@ class PhasedSampler(RepeatSampler):
             self.design.n_raters,
             until_known=self._goal is not None,
         ).plan(table, last)
-
-    def _phase_of_adopted(self, cell: Cell) -> int:
-        return self._known_phase.get(cell, 0 if cell.epoch < self.warmup else self._latest)
-
-    @property
-    def _left(self) -> int | None:
-        in_all = self._budget
-        if self._money is not None:
-            in_all = self._mean_cost.affordable(self._money)
-        return None if in_all is None else max(in_all - self.asked, 0)
-
-    def _paid(self, cell: Cell, cost: float) -> None:
-        super()._paid(cell, cost)
-        self._mean_cost.add(cost)
 
 
 class Auto(PhasedSampler):

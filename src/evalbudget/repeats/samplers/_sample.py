@@ -7,7 +7,7 @@ from typing import Unpack
 
 import numpy as np
 
-from evalbudget.design import Cell, Design
+from evalbudget.design import Design
 from evalbudget.repeats._rounds import Note, Readings, Round, Stop, Wait
 from evalbudget.repeats.samplers._base import RepeatSampler
 from evalbudget.sampler import Allocation, SamplerOptions
@@ -69,12 +69,6 @@ class Sample(RepeatSampler):
     def minimum_readings(self) -> int:
         """One: a sample may be as small as it likes."""
         return 1
-
-    @property
-    def due(self) -> Cell | None:
-        """The next item that was never read: passed over for a cheaper one, it would be less likely drawn."""
-        cell = self._next(None)
-        return cell if cell is not None and not self._active[cell.item] else None
 
     def plan(self, table: Readings, last: Note | None) -> Round | Wait | Stop:
         """The next items that were never asked; after the last of them those with the fewest readings."""

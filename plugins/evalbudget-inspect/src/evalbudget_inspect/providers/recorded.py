@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from inspect_ai.model import GenerateConfig, ModelAPI, modelapi
 
 from evalbudget.backtest import RecordedScores
@@ -73,13 +74,15 @@ class RecordedJudge(OfflineModel):
         )
         self._items = {name: i for i, name in enumerate(pool.items)}
         self._known = frozenset(scores.items)
-        self._draws = Draws(pool, seed, 1)
+        self._draws = Draws(pool, seed)
 
     def _rating(self, cell: AskedCell) -> float | None:
         if cell.item not in self._known:
             raise UnknownNameError("item in the recorded scores", cell.item, self._known)
         position = self._items.get(cell.item)
-        return None if position is None else self._draws.further(position, cell.epoch - 1)
+        if position is None:
+            return None
+        return float(self._draws.of(np.array([position]), np.array([cell.epoch - 1]))[0])
 
 
 def _index(kind: str, name: str | None, names: tuple[str, ...]) -> int:
