@@ -18,6 +18,7 @@ from evalbudget import Cell, Design, Reading, Request
 from evalbudget.book import LOST, Bought, drive
 from evalbudget.errors import BudgetError, InvalidInputError, SamplerError, StoreError
 from evalbudget.pairwise.samplers import UniformPairs, duels
+from evalbudget.races.samplers import Race
 from evalbudget.repeats.estimates import ItemReadings
 from evalbudget.repeats.samplers import Auto, EBBernstein, Uniform
 from evalbudget.testing import gaussian, play
@@ -303,8 +304,8 @@ def test_a_cancellation_leaking_from_the_host_fails_one_reading_only(backend: st
 def test_what_cannot_be_driven_is_refused() -> None:
     with pytest.raises(InvalidInputError, match="concurrency is 0"):
         anyio.run(lambda: drive(Uniform(DESIGN), Host(), budget=10, concurrency=0))
-    used = EBBernstein(DESIGN)
-    used.ask(3)
+    used = Race(Design(DESIGN.items, ("a", "b")))
+    used.next_cells(3)
     with pytest.raises(InvalidInputError, match="fresh sampler"):
         anyio.run(lambda: drive(used, Host(), budget=20))
     with pytest.raises(BudgetError, match="give 5 or more"):

@@ -76,10 +76,10 @@ DIES = """
 class Deadly(Uniform):
     name = "deadly"
 
-    def _next(self, eligible):
-        if self.asked == 40:
+    def plan(self, table, last):
+        if table.item.size == 40:
             os._exit(3)
-        return super()._next(eligible)
+        return super().plan(table, last)
 
 if __name__ == "__main__":
     backtest(recorded(1, 10, 1), [Deadly], ["5x"], 4, workers=2)
@@ -99,9 +99,9 @@ SLOW = """
 class Slow(Uniform):
     name = "slow"
 
-    def _next(self, eligible):
-        time.sleep(0.02)
-        return super()._next(eligible)
+    def plan(self, table, last):
+        time.sleep(0.2)
+        return super().plan(table, last)
 
 if __name__ == "__main__":
     backtest(recorded(1, 10, 1), [Slow], ["2x"], 500, workers=2,

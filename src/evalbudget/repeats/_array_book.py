@@ -70,7 +70,7 @@ class ArrayBook:
 
     def tell(self, value: FloatArray, cost: FloatArray | None = None) -> None:
         """The scores of what was asked last, and what they cost if that is not 1."""
-        self._value.append(value)
+        self._value.append(np.asarray(value, dtype=np.float64))
         self._cost.append(np.ones(value.size) if cost is None else cost)
 
     def _plan(self) -> bool:

@@ -168,10 +168,10 @@ class RepeatPurchase:
         """Those that were under way when an error ended the run, which are spent; None if none did."""
         self._most = float(attempts) if bill is None else _NOTHING * self.budget.amount
         self._unread: Counter[str] = Counter()  # calls that brought nothing and are paid elsewhere, by reason
-        self._account: Account | None = None  # as of the last look
-        self._is_closed = False
-        self.book = self._opened(about, worker)
-        """Of all processes."""
+        self._account = Account((), {}, self._host_epoch, in_scores=bill is None)  # as of the last look
+        self._is_stale, self._is_closed = True, False
+        self._came: list[Reading] = []  # that the book was not told yet
+        self._book = self._opened(about, worker)
         if config.budget is None:
             self.stop("no budget given")
 
@@ -188,6 +188,17 @@ class RepeatPurchase:
         where = Address.parse(self.config.store)
         settings = {"cost": self._most, **(about or {})}
         return Book(self.sampler, self.budget, where, most=most, about=settings, known_as=worker or None)
+
+    @property
+    def book(self) -> Book:
+        """Of all processes, told of all that came back."""
+        if self._came:
+            self._trade(0)
+        return self._book
+
+    def _trade(self, n: int) -> Sequence[Request]:
+        came, self._came = self._came, []
+        return self._book.trade(came, n)
 
     # what happens
 
@@ -263,7 +274,7 @@ class RepeatPurchase:
     def retried(self, reason: str) -> None:
         """An attempt failed for this reason and was made again; it is paid with the last one."""
         self._unread[reason] += 1
-        self._account = None
+        self._is_stale = True
 
     def completed(
         self,
@@ -310,12 +321,14 @@ class RepeatPurchase:
         return self._requests.pop(key, None)
 
     def _tell(self, reading: Reading) -> None:
-        self._account = None
-        self.book.trade([reading], 0)
+        self._is_stale = True
+        self._came.append(reading)
+        if self.is_shared:  # others wait for it
+            self._trade(0)
 
     def _pay(self, samples: float, why: str) -> None:
         """For calls beside those of the readings."""
-        self._account = None
+        self._is_stale = True
         if self.bill is None:
             self.book.pay(samples, why)
         else:  # which has what they cost
@@ -323,7 +336,7 @@ class RepeatPurchase:
 
     def pays(self, samples: float) -> bool:
         """Pay for what brought nothing, in samples; False, and nothing paid, if it exceeds what is left."""
-        self._account = None
+        self._is_stale = True
         return self.book.pays(samples, UNANSWERED)
 
     def _stop_if_free(self) -> None:
@@ -339,8 +352,9 @@ class RepeatPurchase:
         if self._is_closed or not self.is_shared:
             return
         try:
+            processes = self.account.processes
             if self.finished:
-                self.processes = self.account.processes
+                self.processes = processes
         finally:
             self._is_closed = True
             self.book.close(patience=0.0)
@@ -351,17 +365,18 @@ class RepeatPurchase:
         n = max(0, self.width - len(self._requests))
         if self.bill is not None:
             n = min(n, self._affordable)
-        left = int(self.book.free + _SLACK)
-        if self._counts_alone and not self._requests and 0 < left < self._attempts:
-            self._most = left  # one by one, each tried again as long as that is paid
-        for request in self.book.trade((), n):
+        if self._counts_alone and not self._requests:
+            left = int(self.book.free + _SLACK)
+            if 0 < left < self._attempts:
+                self._most = left  # one by one, each tried again as long as that is paid
+        for request in self._trade(n):
             item = request.cell.item
             key = (self.sampler.design.items[item], self.book.attempt(request) + 1 + self._shift[item])
             self._hand(key, request)
             if self._most < self._attempts and self._counts_alone:
                 self._short[key] = int(self._most)
             keys.append(key)
-        self._account = None
+        self._is_stale = True
         return keys
 
     # what is known
@@ -391,13 +406,10 @@ class RepeatPurchase:
     @property
     def account(self) -> Account:
         """What was bought by all processes, as of now; once this one has left, as of then."""
-        if self._account is None or (self.is_shared and not self._is_closed):
-            self._account = Account(
-                self.book.calls(),
-                Counter(self.book.beside()) + self._unread,
-                self._host_epoch,
-                in_scores=self.bill is None,
-            )
+        if self._is_stale and not self._is_closed:
+            calls, beside = self.book.calls(), Counter(self.book.beside()) + self._unread
+            self._account = Account(calls, beside, self._host_epoch, in_scores=self.bill is None)
+            self._is_stale = False
         return self._account
 
     def _host_epoch(self, request: int, item: int, attempt: int) -> int:
