@@ -16,7 +16,7 @@ LEASE = 3.0
 
 def sampler() -> RobinHood:
     """The same in every worker."""
-    return RobinHood(Design.of_items(ITEMS), seed=1)
+    return RobinHood(Design.of_items(ITEMS), t0=2, seed=1)
 
 
 def opened(store: str, budget: int) -> Book:

@@ -108,7 +108,7 @@ def workers(quick: bool) -> Found:
     rows, exact = [], []
     rates: dict[str, float] = {}
     for kind, number, width in plans:
-        budget = 200 if quick else 40_000 if kind == "PostgreSQL" else 10_000
+        budget = 2_000 if quick else 40_000 if kind == "PostgreSQL" else 10_000
         with (
             tempfile.TemporaryDirectory() as folder,
             server() if kind == "PostgreSQL" else nullcontext() as there,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
 from evalbudget import Allocation
 from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.repeats.phases._plan import FEWEST_ITEMS
+from evalbudget.repeats.samplers import Readings
 from evalbudget_inspect.repeats.config import Config
 from evalbudget_inspect.repeats.diagnostics import why_unfinished
 from evalbudget_inspect.repeats.purchase import RepeatPurchase
@@ -285,3 +287,40 @@ def test_what_failed_runs_again_only_if_everything_else_is_paid_for() -> None:
     promised, refused = promises(cells, attempts=3, free=13.0)
     assert sum(promised.values()) == 13.0
     assert not refused
+
+
+def test_plans_know_who_scored_also_where_a_cell_was_asked_again() -> None:
+    """A cell that failed is asked again in another epoch of the host's, whose judge may be another one."""
+    items = [f"i{n}" for n in range(6)]
+
+    def judge_of(item: int, epoch: int) -> int:
+        return (item + epoch) % 2
+
+    config = Config.of(budget=90, sampler="auto", judges="mockllm/a,mockllm/b")
+    book = RepeatPurchase(config, items, epochs=1, width=3, judge_of=judge_of)
+    rng, plan, seen = random.Random(1), book.sampler.plan, list[Readings]()
+
+    def remembering(table: Readings, last: Any) -> Any:
+        seen.append(table)
+        return plan(table, last)
+
+    book.sampler.plan = remembering  # type: ignore[method-assign]
+    book.begin([PriorCell(("i1", 3), 1, errored=False)])
+    queue = [*((item, 1) for item in items), ("i1", 3)]
+    scored_by: dict[float, int] = {}
+    failed = 0
+    while queue:
+        item, epoch = queue.pop(0)
+        value = None if rng.random() < 0.2 else rng.gauss(0.0, 1.0)
+        failed += value is None
+        if value is not None:
+            scored_by[value] = judge_of(items.index(item), epoch - 1)
+        book.completed((item, epoch), value)
+        queue += book.wanted()
+    assert failed > 5
+    assert len(seen) > 3
+    for table in seen:
+        told = dict(
+            zip(table.value[table.is_read].tolist(), table.rater[table.is_read].tolist(), strict=True)
+        )
+        assert told.items() <= scored_by.items()
