@@ -62,7 +62,7 @@ def adopted(bought: list[Bought], until: float | None) -> Book:
     for phase in range(max(each.phase for each in bought) + 1):
         cells = sorted(each for each in bought if each.phase == phase)
         cells.sort(key=lambda each: each.attempt)
-        requests = book.adopt(planned(cells, phase), [1.0] * len(cells))
+        requests = book.adopt(planned(cells, phase), [1.0] * len(cells), [each.attempt for each in cells])
         came += [Reading(r, each.value) for r, each in zip(requests, cells, strict=True)]
     random.Random(3).shuffle(came)
     book.trade(came, 0)
@@ -93,7 +93,7 @@ def test_it_goes_on_as_it_would_have(
 @pytest.mark.parametrize("fails", [True, False])
 def test_more_than_is_planned_counts_and_what_fails_of_it_is_not_asked_again(fails: bool) -> None:
     book = Book(Uniform(Design.of_items(2)), Budget(20))
-    four = book.adopt(planned([Bought(0, 0, n, None) for n in range(4)], 0), [1.0] * 4)
+    four = book.adopt(planned([Bought(0, 0, n, None) for n in range(4)], 0), [1.0] * 4, range(4))
     assert book.free == 16
     book.trade([Reading(four[0], None if fails else 1.0), *(Reading(r, 1.0) for r in four[1:3])], 0)
     while requests := book.trade((), 1):
@@ -109,9 +109,10 @@ def test_more_than_is_planned_counts_and_what_fails_of_it_is_not_asked_again(fai
 def test_what_is_under_way_elsewhere_is_waited_for() -> None:
     """It is held in full, also where the budget does not pay for it."""
     book = Book(Uniform(Design.of_items(3)), Budget(3))
-    held = book.adopt(planned([Bought(0, item, 0, None) for item in range(3)], 0), [2.0, 2.0, 0.0])
+    held = book.adopt(planned([Bought(0, item, 0, None) for item in range(3)], 0), [2.0, 2.0, 0.0], [0, 5, 0])
     assert book.free == -1
     assert not book.trade((), 1)
     assert not book.finished
+    assert [book.attempt(request) for request in held] == [0, 5, 0]
     assert not book.trade([Reading(request, 1.0) for request in held], 3)
     assert book.finished

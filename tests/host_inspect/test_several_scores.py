@@ -53,7 +53,7 @@ def test_one_score_drives_and_each_has_its_estimate(make_task: Any, run: Any) ->
     sampler = Auto(Design(items=tuple(f"item-{i}" for i in range(6))), budget=90)
     depth, style = [], []
     book = Book(sampler, Budget(90))
-    first = book.adopt(Planned(np.zeros(6, np.int64), np.arange(6), 0, None), [1.0] * 6)
+    first = book.adopt(Planned(np.zeros(6, np.int64), np.arange(6), 0, None), [1.0] * 6, [0] * 6)
     for n in range(90):
         request = first[n] if n < 6 else book.trade((), 1)[0]
         found = values(f"item-{request.cell.item}", request.cell.epoch + 1)

@@ -148,7 +148,7 @@ class Book:
             self._mine |= found
             return [claim.request for claim in found.values()]
 
-    def adopt(self, planned: Planned, most: Sequence[float]) -> Sequence[Request]:
+    def adopt(self, planned: Planned, most: Sequence[float], attempts: Sequence[int]) -> Sequence[Request]:
         """Cells that somebody else chose are under way; of a book in memory, before anything is handed out.
 
         They take the place of what the sampler plans of the same items in that phase.
@@ -156,6 +156,7 @@ class Book:
         Args:
             planned: they; the note is not read.
             most: the highest cost of each, which is held whether the budget pays for it or not.
+            attempts: which call of its model and item each is, from 0; later ones go on from the highest.
 
         Returns:
             A request for each, in order.
@@ -166,7 +167,8 @@ class Book:
         def act(turn: Turn) -> list[Claim]:
             first = len(self._known)
             self._copy.begin(turn.connection, adopted, text)
-            return [turn.call(cell, cost) for cell, cost in enumerate(most, first)]
+            calls = enumerate(zip(most, attempts, strict=True), first)
+            return [turn.call(cell, cost, attempt) for cell, (cost, attempt) in calls]
 
         claims = self._turn(act)
         self._mine |= {claim.request.id: claim for claim in claims}

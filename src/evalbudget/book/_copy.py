@@ -120,10 +120,11 @@ class Copy:
         """What is kept of a round."""
         return packed(tuple(planned), self._sampler.note_kinds)
 
-    def call(self, cell: int, worker: int, most: float) -> tuple[int, int]:
-        """Hand a cell out; the number of the call, and which of its model's item it is."""
-        was_given_back = self.known.of("call", cell) < 0 <= self.known.of("attempt", cell)
-        attempt = self.known.of("attempt", cell) if was_given_back else self.known.next_attempt(cell)
+    def call(self, cell: int, worker: int, most: float, attempt: int | None = None) -> tuple[int, int]:
+        """Hand a cell out; the number of the call, and which of its model's item it is: the next, if None."""
+        if attempt is None:
+            was_given_back = self.known.of("call", cell) < 0 <= self.known.of("attempt", cell)
+            attempt = int(self.known.of("attempt", cell) if was_given_back else self.known.next_attempt(cell))
         self.about["held"] += most
         number = self._add_call(cell, worker, most, attempt=attempt, cost=None, error=None)
         tries = self.known.of("tries", cell) + 1

@@ -58,9 +58,9 @@ class Turn:
         self._copy, self._me, self._storable = copy, me, storable
         self._known, self._about = copy.known, copy.about
 
-    def call(self, cell: int, most: float) -> Claim:
-        """Hand a cell out."""
-        call, attempt = self._copy.call(cell, self._me, most)
+    def call(self, cell: int, most: float, attempt: int | None = None) -> Claim:
+        """Hand a cell out, as the next call of its model and item, or the one of this number."""
+        call, attempt = self._copy.call(cell, self._me, most, attempt)
         return Claim(cell, most, self._copy.request(call, cell), attempt)
 
     def taken(self) -> dict[int, Claim]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -22,29 +22,16 @@ class Account:
     Args:
         calls: in the order of asking.
         beside: what was paid for calls that brought nothing, by the reason.
-        epoch: the host's, from 1, of the number of a call, its item and which call of the item it is.
         in_scores: calls are what the budget counts, so that what cost nothing was no call.
     """
 
-    def __init__(
-        self,
-        calls: Sequence[Called],
-        beside: Mapping[str, float],
-        epoch: Callable[[int, int, int], int],
-        *,
-        in_scores: bool,
-    ) -> None:
-        self._calls, self._beside, self._epoch, self._in_scores = calls, beside, epoch, in_scores
+    def __init__(self, calls: Sequence[Called], beside: Mapping[str, float], *, in_scores: bool) -> None:
+        self._calls, self._beside, self._in_scores = calls, beside, in_scores
 
     @cached_property
     def readings(self) -> Sequence[Reading]:
         """Of all that came back, with a score or without; a cell's epoch is the host's, counted from 0."""
-        return [self._in_host_terms(called) for called in self._calls if not called.is_lost]
-
-    def _in_host_terms(self, called: Called) -> Reading:
-        request = called.reading.request
-        epoch = self._epoch(request.id, request.cell.item, called.attempt) - 1
-        return replace(called.reading, request=replace(request, cell=request.cell._replace(epoch=epoch)))
+        return [_in_host_terms(called) for called in self._calls if not called.is_lost]
 
     @cached_property
     def failures(self) -> dict[str, int]:
@@ -64,3 +51,10 @@ class Account:
     def processes(self) -> tuple[str, ...]:
         """That made calls, in the order in which they came."""
         return tuple(dict.fromkeys(called.worker for called in self._calls))
+
+
+def _in_host_terms(called: Called) -> Reading:
+    """Each call of an item has an epoch of its own."""
+    request = called.reading.request
+    cell = request.cell._replace(epoch=called.attempt)
+    return replace(called.reading, request=replace(request, cell=cell))

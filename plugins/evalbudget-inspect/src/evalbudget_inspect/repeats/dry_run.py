@@ -23,7 +23,7 @@ from evalbudget_inspect.host.models_asked import models_of_scorers
 from evalbudget_inspect.host.questions import digests_to_be
 from evalbudget_inspect.host.tasks import load_alone
 from evalbudget_inspect.repeats.config import Config
-from evalbudget_inspect.repeats.purchase import check_budget, least_of
+from evalbudget_inspect.repeats.least_budget import check_budget, least_of
 from evalbudget_inspect.repeats.sample_source import BudgetedSource
 from evalbudget_inspect.repeats.shared_budget import arguments_in, samples_of
 from evalbudget_inspect.repeats.task import budgeted

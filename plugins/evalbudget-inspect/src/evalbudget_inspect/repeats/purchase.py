@@ -10,14 +10,14 @@ import numpy as np
 
 from evalbudget import Budget, Cell, Design, Reading, Request
 from evalbudget.cells import CAME, Planned
-from evalbudget.errors import BudgetError
 from evalbudget.repeats.estimates import Strata
-from evalbudget.repeats.samplers import JudgeOf, RepeatSampler, Sample
+from evalbudget.repeats.samplers import JudgeOf, RepeatSampler
 from evalbudget.run import ABANDONED, LOST, RUN_AGAIN, UNANSWERED, Bill
 from evalbudget_inspect.host.readings import ALL_ITEMS, PHASE, STRATUM, STRATUM_ITEMS
 from evalbudget_inspect.repeats.account import Account
 from evalbudget_inspect.repeats.config import Config
-from evalbudget_inspect.repeats.resume import Key, PriorCell, epochs_of, phases_of, promises
+from evalbudget_inspect.repeats.least_budget import check_budget, least_of
+from evalbudget_inspect.repeats.resume import Key, PriorCell, phases_of, promises
 
 if TYPE_CHECKING:
     from evalbudget.book import Book
@@ -29,44 +29,6 @@ _SLACK = 1e-9
 _ALL = 10**9
 _AT_ONCE = 20  # cells to start with, where the host says no number and has none of its own to start
 _FREE = 20  # times as many readings in a row as there are items, and none cost anything
-
-
-def least_of(
-    config: Config, sampler: RepeatSampler, n_items: int, epochs: int, attempts: int
-) -> tuple[int, str]:
-    """The smallest budget that such a run can start with, and why."""
-    if config.draws:
-        return attempts, f"a reading takes up to {attempts} attempts (--retry-on-error)"
-    by_host = n_items * epochs * attempts
-    repeats = sampler.fixed_repeats
-    by_sampler = n_items * repeats + attempts - 1  # room to ask the last of them
-    why = f"{config.sampler} reads each of the {n_items} items {repeats} times before it chooses"
-    if epochs * attempts > config.fixed_repeats:
-        why = f"{n_items} items x {epochs} epochs"
-        why += f" x {attempts} attempts (--retry-on-error)" if attempts > 1 else " (--epochs)"
-    return max(by_host, by_sampler), why
-
-
-def check_budget(config: Config, budget: Budget, least: int, why: str) -> None:
-    """Refuse a budget that such a run can not start with.
-
-    Raises:
-        BudgetError: it is too small.
-    """
-    if budget.amount >= least:
-        return
-    sample = (
-        ""
-        if config.draws
-        else (
-            f"; or have a random sample of them read once each: --sampler {Sample.name}"
-            + (", or no --sampler at all" if config.named and config.panel is None else "")
-        )
-    )
-    raise BudgetError(
-        f"budget of {budget} is below the minimum of {least} here: {why}. Raise --budget to {least} or more, "
-        f"or evaluate fewer items with --limit{'' if config.panel is not None else sample}"
-    )
 
 
 class RepeatPurchase:
@@ -149,8 +111,6 @@ class RepeatPurchase:
         self._index = {item: i for i, item in enumerate(items)}
         self._requests: dict[Key, Request] = {}  # with the host
         self._started: set[Key] = set()  # of these, what it works on
-        self._epoch_of: dict[int, int] = {}  # the host's, of adopted cells, by the number of the request
-        self._shift: Counter[int] = Counter()  # of items: how far epochs are ahead of the book's numbers
         self._refused: set[Key] = set()
         self._failed_before: set[Key] = set()
         self._short: dict[Key, int] = {}  # attempts left of the last cells, which the budget pays no more of
@@ -168,7 +128,7 @@ class RepeatPurchase:
         """Those that were under way when an error ended the run, which are spent; None if none did."""
         self._most = float(attempts) if bill is None else _NOTHING * self.budget.amount
         self._unread: Counter[str] = Counter()  # calls that brought nothing and are paid elsewhere, by reason
-        self._account = Account((), {}, self._host_epoch, in_scores=bill is None)  # as of the last look
+        self._account = Account((), {}, in_scores=bill is None)  # as of the last look
         self._is_stale, self._is_closed = True, False
         self._came: list[Reading] = []  # that the book was not told yet
         self._book = self._opened(about, worker)
@@ -235,17 +195,14 @@ class RepeatPurchase:
         self._failed_before = {known.key for known in earlier.values() if known.errored}
         for phase in sorted(phases):
             self._adopt(phases[phase], phase, promised)
-        for item, epochs in epochs_of(promised).items():
-            self._shift[self._index[item]] = max(epochs) - len(epochs)
         return others  # what may not run again too: the log keeps only what the host was given
 
     def _adopt(self, keys: Sequence[Key], phase: int, promised: Mapping[Key, float]) -> None:
         item = np.array([self._index[key[0]] for key in keys])
         chosen = Planned(np.zeros_like(item), item, phase, None)
-        requests = self.book.adopt(chosen, [promised[key] for key in keys])
-        for key, request in zip(keys, requests, strict=True):
+        most, attempts = [promised[key] for key in keys], [epoch - 1 for _, epoch in keys]
+        for key, request in zip(keys, self.book.adopt(chosen, most, attempts), strict=True):
             self._hand(key, request)
-            self._epoch_of[request.id] = key[1]
 
     def _hand(self, key: Key, request: Request) -> None:
         self._requests[key] = request
@@ -370,8 +327,7 @@ class RepeatPurchase:
             if 0 < left < self._attempts:
                 self._most = left  # one by one, each tried again as long as that is paid
         for request in self._trade(n):
-            item = request.cell.item
-            key = (self.sampler.design.items[item], self.book.attempt(request) + 1 + self._shift[item])
+            key = (self.sampler.design.items[request.cell.item], self.book.attempt(request) + 1)
             self._hand(key, request)
             if self._most < self._attempts and self._counts_alone:
                 self._short[key] = int(self._most)
@@ -408,13 +364,9 @@ class RepeatPurchase:
         """What was bought by all processes, as of now; once this one has left, as of then."""
         if self._is_stale and not self._is_closed:
             calls, beside = self.book.calls(), Counter(self.book.beside()) + self._unread
-            self._account = Account(calls, beside, self._host_epoch, in_scores=self.bill is None)
+            self._account = Account(calls, beside, in_scores=self.bill is None)
             self._is_stale = False
         return self._account
-
-    def _host_epoch(self, request: int, item: int, attempt: int) -> int:
-        known = self._epoch_of.get(request)
-        return attempt + 1 + self._shift[item] if known is None else known
 
     @property
     def n_read(self) -> int:

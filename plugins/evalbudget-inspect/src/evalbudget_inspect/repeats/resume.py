@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from evalbudget import Allocation
@@ -103,11 +103,3 @@ def _phase(cell: PriorCell) -> int:
             f"sample {cell.key[0]!r}, epoch {cell.key[1]} of the log to go on with: {ex}; restore the log, "
             "or begin another run"
         ) from ex
-
-
-def epochs_of(keys: Iterable[Key]) -> Mapping[str, Sequence[int]]:
-    """Of each sample id."""
-    found: dict[str, list[int]] = defaultdict(list)
-    for item, epoch in keys:
-        found[item].append(epoch)
-    return found

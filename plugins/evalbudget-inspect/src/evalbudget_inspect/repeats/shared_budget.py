@@ -24,7 +24,7 @@ from evalbudget_inspect.host.private import (
 )
 from evalbudget_inspect.host.tasks import load_alone
 from evalbudget_inspect.repeats.config import Config
-from evalbudget_inspect.repeats.purchase import least_of
+from evalbudget_inspect.repeats.least_budget import least_of
 
 _DIGITS = 9
 """Of a dollar."""
