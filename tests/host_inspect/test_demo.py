@@ -1,5 +1,4 @@
 import json
-import math
 import re
 import subprocess
 from dataclasses import asdict
@@ -13,9 +12,10 @@ import pytest
 from inspect_ai.log import read_eval_log
 
 import warm
-from evalbudget import Allocation, Design, Reading
+from evalbudget import Allocation, Design
 from evalbudget.cli.main import cli
 from evalbudget.repeats import RepeatConfig
+from evalbudget.repeats._array_book import ArrayBook
 from evalbudget.repeats.backtest import against_truth
 from evalbudget.repeats.estimates import ItemReadings, mean_over_fixed_items, mean_over_sampled_items
 from evalbudget_inspect.demo import command as demo
@@ -45,18 +45,20 @@ def bought(sampler: str, calls: int) -> ItemReadings:
     judge = SimulatedJudge("judge")
     order = sorted(range(len(samples)), key=lambda item: str(samples[item].id))  # as the demo has them
     chooser = RepeatConfig(calls, sampler).make_sampler(Design.of_items(len(samples)), budget=calls)
-    rows: list[tuple[int, int, float, float]] = []
-    for _ in range(calls):
-        (request,) = chooser.ask(1)
-        item, epoch = request.cell.item, request.cell.epoch
+
+    def rating(item: int, epoch: int) -> float:
         told = judge._rating(AskedCell(str(samples[item].id), epoch + 1, dict(samples[item].metadata or {})))
         assert told is not None
-        value = float(f"{told:g}")  # as the reply says it
-        chooser.tell([Reading(request, value)])
-        rows.append((order.index(item), epoch, value, math.nan if request.phase is None else request.phase))
-    *columns, phases = zip(*rows, strict=True)
-    phased = chooser.allocation is Allocation.PHASED
-    return ItemReadings.of(*columns, n_items=len(samples), phase=phases if phased else None)
+        return float(f"{told:g}")  # as the reply says it
+
+    book = ArrayBook(chooser)
+    while book.n < calls and (asked := book.ask(calls - book.n)) is not None:
+        book.tell(np.array(list(map(rating, asked.item.tolist(), asked.epoch.tolist()))))
+    found = book.bought()
+    place = np.array([order.index(item) for item in range(len(samples))])
+    return ItemReadings.of(
+        place[found.item], found.epoch, found.value, n_items=len(samples), phase=found.phase
+    )
 
 
 def against(sampler: str, calls: int) -> dict[str, Any]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy.special import betaln
 from scipy.stats import beta, binom
+from tests.asking import Asking
 from tests.claims import binomial_claim, pinned, replications, variant
 
 from evalbudget import Cell, Design, Reading, Request
@@ -110,7 +112,8 @@ def played(sampler: str, rates: np.ndarray, seed: int, outages: Sequence[range] 
     items = names(rates.size)
     budget = 10 * rates.size
     plans: dict[str, int] = {"budget": budget} if sampler == "auto" else {}
-    chosen = plugins().sampler(sampler)(Design(items=items), seed=seed, **plans)
+    cls: Any = plugins().sampler(sampler)
+    chosen = Asking(cls(Design(items=items), seed=seed, **plans))
     rng = np.random.default_rng(seed)
     readings: list[Reading] = []
     for number in range(budget):
