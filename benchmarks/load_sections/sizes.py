@@ -84,7 +84,7 @@ def concurrent(quick: bool) -> Found:
 
 def items(quick: bool) -> Found:
     """Items in one run."""
-    n, beyond = (300, 400) if quick else (1_000_000, 1_200_000)
+    n, beyond = (300, 400) if quick else (1_000_000, 200_000)
     rows = {
         name: measure("items", sampler=name, items=n, beyond=beyond)
         for name in _REPEATS[: 1 if quick else None]
