@@ -133,7 +133,7 @@ class Design:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Short hash of every name, to tell whether a journal belongs to this design."""
+        """Short hash of every name, to tell whether a book belongs to this design."""
         digest = hashlib.sha256()
         for axis in (self.models, self.items, self.raters):
             for name in axis:

@@ -9,7 +9,7 @@ group ``evalbudget``::
     def evalbudget_register_samplers():
         return [MySampler]
 
-Register hooks return classes with a ``name``, never running instances; no hook decides on the ask/tell path.
+Register hooks return classes with a ``name``, never running instances; no hook decides what is asked.
 """
 
 from __future__ import annotations
