@@ -18,6 +18,9 @@ class Unit(StrEnum):
     TOKENS = "tokens"
 
 
+USED_UP = "budget used up"
+"""Why nothing more is asked, where nothing else ended it."""
+
 _REMEDY = "write a number of scores (2000), scores per item (20x), money ('$20') or tokens (5Mtok)"
 _FOREIGN = re.compile(r"[€£¥₹]|\b(?:EUR|GBP|JPY|CHF|CAD|AUD|CNY|INR)\b", re.IGNORECASE)
 _SHARE = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]*)?|\.[0-9]+) ?%")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +13,9 @@ import pytest
 from evalbudget import Budget, Cell, Design, Reading
 from evalbudget.book import Book
 from evalbudget.cells import Planned
+from evalbudget.errors import InvalidInputError
 from evalbudget.repeats.samplers import Auto, RepeatSampler, Uniform
+from evalbudget.store import Address
 
 ITEMS, BUDGET = 12, 240
 
@@ -116,3 +119,16 @@ def test_what_is_under_way_elsewhere_is_waited_for() -> None:
     assert [book.attempt(request) for request in held] == [0, 5, 0]
     assert not book.trade([Reading(request, 1.0) for request in held], 3)
     assert book.finished
+
+
+def test_only_a_book_in_memory_that_has_planned_nothing_adopts(tmp_path: Path) -> None:
+    cells = planned([Bought(0, 0, 0, None)], 0)
+    book = Book(Uniform(Design.of_items(2)), Budget(9))
+    book.adopt(cells, [1.0], [0])
+    book.adopt(cells, [1.0], [1])
+    book.trade((), 1)
+    kept = Book(Uniform(Design.of_items(2)), Budget(9), Address(path=tmp_path / "book.db"))
+    for each in (book, kept):
+        with pytest.raises(InvalidInputError, match="adopted by a book in memory, before it plans"):
+            each.adopt(cells, [1.0], [2])
+    kept.close()

@@ -42,6 +42,8 @@ from evalbudget_inspect import budgeted
 from evalbudget_inspect.demo.story_rating import judge_rating
 from evalbudget_inspect.host.readings import phase_of
 from evalbudget_inspect.host.refusals import take_refusals
+from evalbudget_inspect.judges.dealing import Rotation
+from evalbudget_inspect.judges.panel import Panel
 from evalbudget_inspect.reading.open_logs import open_scores
 
 MEANS = {"simulated/harsh": 3.0, "simulated/fair": 5.0, "simulated/kind": 8.0}
@@ -573,3 +575,19 @@ def test_failures_change_no_seat(run: Any, diagnostics: Any) -> None:
         again = sum(len(sample.error_retries or []) for sample in log.samples or [])
         assert sum(entry["failed"] for entry in per_judge) == diagnostics(log)["failed"] - again > 0
         assert all(entry["calls"] > 4 for entry in per_judge)
+
+
+def test_a_judge_that_is_dropped_keeps_what_it_is_scoring_until_that_is_tried_again() -> None:
+    taking_turns = Panel.of(["mockllm/a", "mockllm/b"])
+    assert taking_turns is not None
+    rotation = Rotation(taking_turns, [f"item-{i}" for i in range(40)])
+    first = rotation.judge(0, 0)
+    seat = rotation.seat("item-0", 1)
+    for i in range(1, 40):
+        with rotation.seat(f"item-{i}", 1):
+            get_model(role="grader")
+        rotation.note(f"item-{i}", 1, scored=rotation.judge(i, 0) != first)
+    assert len(rotation.schedule.active) == 1
+    assert rotation.seat("item-0", 1).name == seat.name  # of another scorer, on the same attempt
+    rotation.attempt_failed("item-0", 1)
+    assert rotation.seat("item-0", 1).name != seat.name

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import re
+import sqlite3
+import subprocess
+import sys
 import threading
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +28,14 @@ from evalbudget.errors import BudgetError, InvalidInputError, StoreDownError, St
 from evalbudget.repeats import describe_mean
 from evalbudget.repeats.estimates import ItemReadings
 from evalbudget.repeats.samplers import RepeatSampler
+from evalbudget.run import UNANSWERED
+from evalbudget.store import Database
 from evalbudget_inspect import budgeted
 from evalbudget_inspect.host.refusals import take_refusals
 from evalbudget_inspect.reading.open_logs import open_scores
 from evalbudget_inspect.repeats import sample_source
 from evalbudget_inspect.repeats.config import Config
+from evalbudget_inspect.repeats.diagnostics import outcome
 from evalbudget_inspect.repeats.purchase import RepeatPurchase
 
 BUDGET = 48
@@ -224,3 +232,70 @@ def test_what_a_killed_process_logged_and_never_told_counts_once(
     assert dict(zip(whole.items, found.tolist(), strict=True)) == dict(
         zip(table["id"], table["readings"], strict=True)
     )
+
+
+def purchase(store: Path, worker: str = "one") -> RepeatPurchase:
+    config = Config.of(budget=BUDGET, store=store)
+    return RepeatPurchase(config, ITEMS, epochs=1, width=4, seeded=False, about=ABOUT, worker=worker)
+
+
+def test_whoever_keeps_the_store_locked_keeps_nobody_from_telling(tmp_path: Path) -> None:
+    ours = purchase(tmp_path / "store.db")
+    for key in ours.wanted():
+        ours.completed(key, 1.0)
+    with closing(sqlite3.connect(tmp_path / "store.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        assert outcome(ours)["readings"] == outcome(ours)["items"] == 4
+    ours.ends()
+
+
+def test_a_store_that_is_away_at_the_end_takes_nothing_from_the_account(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    ours = purchase(tmp_path / "store.db")
+    while keys := ours.wanted():
+        for key in keys:
+            ours.completed(key, None if key == (ITEMS[0], 1) else 1.0, error="timeout")
+    assert outcome(ours)["failures"] == {"timeout": 1}
+
+    @contextmanager
+    def gone(db: Database, **_: Any) -> Iterator[Any]:
+        raise StoreDownError("store.db cannot be reached")
+        yield
+
+    monkeypatch.setattr(Database, "_transaction", gone)
+    ours.ends()
+    assert ours.finished
+    told = outcome(ours)
+    assert (told["spent"], told["readings"]) == (BUDGET, BUDGET - 1)
+    assert len(ours.account.readings) == BUDGET - 1
+    assert told["failures"] == {"no score, of reasons that the store did not tell": 1}
+    assert "processes" not in told
+    assert "as it was last known" in caplog.text
+
+
+def test_what_was_cut_off_counts_once_when_the_process_leaves(tmp_path: Path) -> None:
+    ours = purchase(tmp_path / "store.db")
+    ours.completed(ours.wanted()[0], 1.0)
+    ours.cut_off = 3
+    assert ours.spent == 4
+    ours.ends()
+    assert ours.spent == 4
+    assert ours.account.failures == {UNANSWERED: 3}
+
+
+def test_a_killed_process_is_taken_over_at_once_also_under_its_name(tmp_path: Path) -> None:
+    store = tmp_path / "store.db"
+    code = (
+        "import os, sys; from pathlib import Path; from tests.host_inspect.test_shared_run import purchase; "
+        "purchase(Path(sys.argv[1])).wanted(); os._exit(9)"
+    )
+    assert subprocess.run([sys.executable, "-c", code, str(store)], check=False).returncode == 9
+    ours = purchase(store)
+    while keys := ours.wanted():
+        for key in keys:
+            ours.completed(key, 1.0)
+    ours.ends()
+    assert ours.finished
+    assert ours.n_read == BUDGET - 4
+    assert ours.processes == ("one",)

@@ -16,7 +16,7 @@ from evalbudget.repeats._array_book import ArrayBook
 from evalbudget.repeats.samplers import Note, Readings, Round, Sample, Uniform, Wait
 from evalbudget.testing import gaussian
 
-DESIGN, BUDGET = Design.of_items(7), 180
+DESIGN, BUDGET = Design.of_items(30), 360
 
 
 def made(name: str) -> Sampler:
@@ -26,11 +26,11 @@ def made(name: str) -> Sampler:
 
 
 def price(cell: Cell) -> float:
-    return 1.0 + cell.item
+    return 1.0 + cell.item % 7
 
 
 @pytest.mark.parametrize("weighs", [False, True])
-@pytest.mark.parametrize("in_flight", [1, 5])
+@pytest.mark.parametrize("in_flight", [1, 4, 10, 64])
 @pytest.mark.parametrize("name", [name for name in plugins().samplers if name != "sample"])
 def test_it_buys_what_a_book_buys(name: str, in_flight: int, weighs: bool) -> None:
     whole, sampler = made(name), made(name)
@@ -60,7 +60,7 @@ def test_it_ends_with_its_sampler() -> None:
     book = ArrayBook(Sample(DESIGN, once=True))
     while (asked := book.ask(100)) is not None:
         book.tell(np.zeros(asked.item.size))
-    assert book.n == 7
+    assert book.n == DESIGN.n_items
     assert book.stop_reason == "every item that can be scored was read once"
 
 

@@ -1,9 +1,9 @@
 """The book: a table of cells and one of calls under what buys, and the way in without a host."""
 
-from evalbudget.book._book import USED_UP, Book
+from evalbudget.book._book import Book
 from evalbudget.book._calls import Called
 from evalbudget.book._drive import Answer, Bought, drive
 from evalbudget.book._opening import Told, spent_in, told_in
 from evalbudget.book._statements import LOST
 
-__all__ = ["LOST", "USED_UP", "Answer", "Book", "Bought", "Called", "Told", "drive", "spent_in", "told_in"]
+__all__ = ["LOST", "Answer", "Book", "Bought", "Called", "Told", "drive", "spent_in", "told_in"]

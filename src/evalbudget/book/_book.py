@@ -6,14 +6,15 @@ import math
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
+from sqlalchemy import Connection
 
-from evalbudget.book._calls import Called, beside_in, calls_in
+from evalbudget.book._calls import Called, beside_in, calls_in, known_calls
 from evalbudget.book._copy import Copy
 from evalbudget.book._known import ADOPTED, Known
 from evalbudget.book._opening import opened, terms_of
@@ -21,10 +22,17 @@ from evalbudget.book._statements import CUT_OFF, IS_TOLD, LOST
 from evalbudget.book._tables import ALONE, LAYOUT
 from evalbudget.book._turn import Claim, Turn
 from evalbudget.book._workers import MEMORY, Workers
-from evalbudget.budget import Budget, shown_amount
+from evalbudget.budget import USED_UP, Budget, shown_amount
 from evalbudget.cells import CLOSED, Cells, Planned, Stop, Wait
 from evalbudget.design import Cell, Reading, Request
-from evalbudget.errors import BudgetError, EvalbudgetError, SamplerError, StoreDownError, StoreError
+from evalbudget.errors import (
+    BudgetError,
+    EvalbudgetError,
+    InvalidInputError,
+    SamplerError,
+    StoreDownError,
+    StoreError,
+)
 from evalbudget.sampler import Sampler
 from evalbudget.shown import shown_logger
 from evalbudget.store import Address
@@ -35,8 +43,6 @@ Place = tuple[int, int, int]
 
 log = shown_logger(__name__)
 
-USED_UP = "budget used up"
-"""Why nothing more is asked, where nothing else ended it."""
 _SLACK = 1e-9
 
 
@@ -55,6 +61,7 @@ class Book:
         about: what else must be the same for all workers, such as the task; JSON values.
         known_as: what this worker is called. Under the name of one that ended, it goes on with what that had
             under way: :attr:`held` and :attr:`lost`. None: as nobody before.
+        shown_as: what :meth:`calls` call it, if not that.
         alone: no other worker has it at the same time; the caller sees to that.
         lease: seconds without a sign of life after which a worker on another machine is taken to be dead;
             what it has under way counts at its highest cost then, and is asked again.
@@ -77,6 +84,7 @@ class Book:
         most: float | Callable[[Cell], float] = 1.0,
         about: Mapping[str, Any] | None = None,
         known_as: str | None = None,
+        shown_as: str | None = None,
         alone: bool = False,
         lease: float = 60.0,
         clock: Callable[[], float] = time.time,
@@ -96,6 +104,7 @@ class Book:
         self._paying: tuple[float, str] | None = None  # what was paid last, while its end is not known
         self._is_sure = True  # whether what was written last is known to be written, or not to be
         self._is_stale = False  # the copy has what may not be in the book
+        self._has_left = False
         # rounds, passes, models withdrawn, and whether any call could be paid, when nothing could be planned
         self._planned_at: tuple[object, ...] = ()
         self._until = 0  # tries that must have come back before it is worth planning again
@@ -111,7 +120,7 @@ class Book:
             layout=ALONE if alone else LAYOUT,
         )
         try:
-            self._workers = self._joined(known_as, 0.0 if alone else lease, clock)
+            self._workers = self._joined(known_as, shown_as, 0.0 if alone else lease, clock)
         except BaseException:
             self._db.close()
             raise
@@ -160,7 +169,14 @@ class Book:
 
         Returns:
             A request for each, in order.
+
+        Raises:
+            InvalidInputError: the book is in a file or on a server, or has planned something.
         """
+        if self._where.path != MEMORY or any(note is not None for note in self._known.notes):
+            raise InvalidInputError(
+                f"{self._where}: cells are adopted by a book in memory, before it plans; begin a new one"
+            )
         adopted = planned._replace(note=ADOPTED)
         text = self._copy.text_of(adopted)
 
@@ -288,6 +304,7 @@ class Book:
             except EvalbudgetError as ex:  # others find out
                 log.warning("a worker could not sign off: %s", ex)
             finally:
+                self._has_left = True
                 self._db.close()
 
     # what is known, as of the last look
@@ -384,18 +401,34 @@ class Book:
         return tuple(called.reading for called in self.calls())
 
     def calls(self) -> tuple[Called, ...]:
-        """The same, with who made them; what was never sent is left out."""
+        """The same, with who made them; what was never sent is left out. Others may write meanwhile."""
+        with self._reading() as connection:
+            self._copy.look(connection)
+            self._spent = float(self._about["spent"])
+            return calls_in(self._copy, connection)
+
+    def known_calls(self) -> tuple[Called, ...]:
+        """Those with a score, as of the last look, by whomever: where the book cannot be reached."""
         with self._guard:
-            self._turn(lambda _: None)
-            with self._db.read() as connection:
-                self._copy.look(connection)
-                self._spent = float(self._about["spent"])
-                return calls_in(self._copy, connection)
+            return known_calls(self._copy)
 
     def beside(self) -> Mapping[str, float]:
         """What was paid for no cell, by all workers, by the reason."""
-        with self._guard, self._db.read() as connection:
+        with self._reading() as connection:
             return beside_in(connection)
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        """A moment of the book, whether this worker has left it or not."""
+        with self._guard:
+            try:
+                if self._is_stale:
+                    self._look_anew()
+                with self._db.read() as connection:
+                    yield connection
+            finally:
+                if self._has_left:
+                    self._db.close()
 
     # a turn
 
@@ -428,7 +461,7 @@ class Book:
         fresh = Copy(self.sampler, self._where)
         with self._db.read() as connection:
             fresh.look(connection)
-        self._copy = fresh
+        self._copy, self._is_stale = fresh, False
 
     @property
     def _known(self) -> Known:
@@ -493,8 +526,9 @@ class Book:
             raise SamplerError(
                 f"sampler {self.sampler.name!r} planned an empty round twice; it must wait or stop"
             )
-        if self._ahead:
-            planned = self._without_adopted(planned)
+        ahead = self._ahead
+        if ahead:
+            planned, ahead = self._without_adopted(planned)
         text = self._copy.text_of(planned)
 
         def begin(turn: Turn) -> None:
@@ -502,15 +536,19 @@ class Book:
                 self._copy.begin(turn.connection, planned, text)
 
         self._turn(begin)
+        self._ahead = ahead
 
-    def _without_adopted(self, planned: Planned) -> Planned:
+    def _without_adopted(self, planned: Planned) -> tuple[Planned, Counter[Place]]:
+        """What is left to ask of a round, and what was adopted beyond it."""
+        ahead = self._ahead.copy()
         kept = np.ones(planned.item.size, np.bool_)
         for number, (model, item) in enumerate(zip(planned.model, planned.item, strict=True)):
             place = int(model), int(item), planned.phase
-            kept[number] = self._ahead[place] <= 0
-            self._ahead[place] -= not kept[number]
+            kept[number] = ahead[place] <= 0
+            ahead[place] -= not kept[number]
         drawn = None if planned.propensity is None else planned.propensity[kept]
-        return planned._replace(model=planned.model[kept], item=planned.item[kept], propensity=drawn)
+        left = planned._replace(model=planned.model[kept], item=planned.item[kept], propensity=drawn)
+        return left, ahead
 
     def _begin_pass(self, passes: int) -> bool:
         """Put the next pass of the round together; whether there is one."""
@@ -594,9 +632,11 @@ class Book:
 
     # opening
 
-    def _joined(self, known_as: str | None, lease: float, clock: Callable[[], float]) -> Workers:
+    def _joined(
+        self, known_as: str | None, shown_as: str | None, lease: float, clock: Callable[[], float]
+    ) -> Workers:
         """As one more worker, or one that goes on, with the budget of those that are there."""
-        workers = self._workers = Workers(self._db, self._where, known_as, lease, clock)
+        workers = self._workers = Workers(self._db, self._where, known_as, shown_as, lease, clock)
         try:
             self._turn(self._agree)
             if workers.goes_on:

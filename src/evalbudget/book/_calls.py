@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import NamedTuple
 
+import numpy as np
 from sqlalchemy import Connection
 
 from evalbudget.book._copy import Copy
@@ -20,7 +21,7 @@ class Called(NamedTuple):
     Attributes:
         reading: of it.
         attempt: which call of its model and item it was, from 0; each has a number of its own.
-        worker: what the worker is known as that made it.
+        worker: what the worker is called that made it; empty where that was not looked up.
         is_lost: nobody knows whether it was answered.
     """
 
@@ -32,7 +33,7 @@ class Called(NamedTuple):
 
 def calls_in(copy: Copy, connection: Connection) -> tuple[Called, ...]:
     """All of them, in the order of asking, as of the copy; what was never sent is left out."""
-    names = {row.worker: str(row.known_as) for row in connection.execute(NAMES)}
+    names = {row.worker: str(row.shown_as) for row in connection.execute(NAMES)}
     found = []
     for row in connection.execute(SETTLED):
         of = partial(copy.known.of, number=row.cell)
@@ -40,6 +41,16 @@ def calls_in(copy: Copy, connection: Connection) -> tuple[Called, ...]:
         reading = Reading(copy.request(row.call, row.cell), value, row.cost, row.error)
         found.append(Called(reading, row.attempt, names[row.worker], row.error in (LOST, CUT_OFF)))
     return tuple(found)
+
+
+def known_calls(copy: Copy) -> tuple[Called, ...]:
+    """Those that the copy has a score of, in the order of asking."""
+    found = []
+    for cell in np.flatnonzero(copy.known.cells().state == CAME).tolist():
+        of = partial(copy.known.of, number=cell)
+        reading = Reading(copy.request(of("call"), cell), of("value"), of("cost"))
+        found.append(Called(reading, of("attempt"), "", is_lost=False))
+    return tuple(sorted(found, key=lambda called: called.reading.request.id))
 
 
 def beside_in(connection: Connection) -> Mapping[str, float]:

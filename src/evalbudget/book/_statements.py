@@ -44,7 +44,7 @@ SETTLED = (
     .where(CALLS.c.cost.is_not(None), CALLS.c.cell != NO_CELL, CALLS.c.error.is_distinct_from(NEVER_SENT))
     .order_by(CALLS.c.call)
 )
-NAMES = select(WORKERS.c.worker, WORKERS.c.known_as)
+NAMES = select(WORKERS.c.worker, WORKERS.c.shown_as)
 ALL_BESIDE = (
     select(CALLS.c.error, func.sum(CALLS.c.cost)).where(CALLS.c.cell == NO_CELL).group_by(CALLS.c.error)
 )

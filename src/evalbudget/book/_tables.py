@@ -34,9 +34,11 @@ WORKERS = Table(
     Column("worker", Integer, primary_key=True, autoincrement=False),
     Column("name", Text, nullable=False),
     Column("known_as", Text, nullable=False),
+    Column("shown_as", Text, nullable=False),
     Column("until", Float, nullable=False),
 )
-"""``name`` tells its process, ``known_as`` who it is: the same when it goes on in another process."""
+"""``name`` tells its process, ``known_as`` who it is: the same when it goes on in another process;
+``shown_as`` what people are told."""
 
 ROUNDS = Table(
     "rounds",

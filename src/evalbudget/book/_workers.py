@@ -43,6 +43,7 @@ class Workers:
         db: of the book.
         where: it is.
         known_as: what this one is called; one of that name is taken to have ended. None: as nobody before.
+        shown_as: what people are told that it is called, if not that.
         lease: seconds without a sign of life after which a worker is taken to be dead; 0 where there are no
             others, and nobody looks for signs.
         clock: seconds since 1970; of use for files only, a server has its own.
@@ -57,6 +58,7 @@ class Workers:
         db: Database,
         where: Address,
         known_as: str | None,
+        shown_as: str | None,
         lease: float,
         clock: Callable[[], float],
     ) -> None:
@@ -71,6 +73,7 @@ class Workers:
                 last = connection.scalar(select(func.max(WORKERS.c.worker)))
                 self.me = 0 if last is None else int(last) + 1
                 row = {"worker": self.me, "name": name, "known_as": known_as or name, "until": until}
+                row["shown_as"] = shown_as or row["known_as"]
                 connection.execute(insert(WORKERS), row)
             else:
                 self.me = int(before)

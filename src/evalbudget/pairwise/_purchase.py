@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evalbudget.book import USED_UP, Bought, drive, spent_in
-from evalbudget.budget import Budget
+from evalbudget.book import Bought, drive, spent_in
+from evalbudget.budget import USED_UP, Budget
 from evalbudget.design import Reading, Request
 from evalbudget.errors import BudgetError
 from evalbudget.exit_codes import ExitCode

@@ -6,11 +6,10 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, Self
 
-from evalbudget.budget import Unit
+from evalbudget.budget import USED_UP, Unit
 from evalbudget.exit_codes import ExitCode
 from evalbudget.missing import Missing
 from evalbudget.races._verdict import Finding, Status
-from evalbudget.run import USED_UP
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,14 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from evalbudget import Budget, Cell, Design, Reading, Request
+from evalbudget.budget import USED_UP
 from evalbudget.errors import BudgetError
 from evalbudget.races._config import RaceConfig
 from evalbudget.races._known_answers import KnownAnswers
 from evalbudget.races._lanes import Asked, Flight, Key, KnownCell, Lane
 from evalbudget.races.prediction import FactorModel
 from evalbudget.races.samplers import RacingSampler
-from evalbudget.run import ABANDONED, LOST, RUN_AGAIN, UNANSWERED, USED_UP, Bill
+from evalbudget.run import ABANDONED, LOST, RUN_AGAIN, UNANSWERED, Bill
 
 if TYPE_CHECKING:
     from evalbudget.book import Book

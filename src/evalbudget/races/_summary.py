@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from evalbudget.budget import USED_UP
 from evalbudget.missing import Missing
 from evalbudget.races._board import Board
 from evalbudget.races._missing_answers import count_of_answers, counted_as
 from evalbudget.races._verdict import Finding, Status, listed
-from evalbudget.run import USED_UP
 
 
 def closing_lines(board: Board) -> list[tuple[str, str]]:

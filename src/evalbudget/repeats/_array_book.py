@@ -55,6 +55,7 @@ class ArrayBook:
         self._cost: list[FloatArray] = []
         self._counts: IntArray = np.zeros(sampler.design.n_items, np.int64)
         self._planned = 0  # readings of all rounds
+        self._batched = 0  # asked when all was told last, from where batches are counted
         self.n = 0
         self.stop_reason: str | None = None
 
@@ -74,10 +75,12 @@ class ArrayBook:
         self._cost.append(np.ones(value.size) if cost is None else cost)
 
     def _plan(self) -> bool:
-        under_way = self.n % self._in_flight
+        under_way = (self.n - self._batched) % self._in_flight
         while True:
             planned = self._sampler.decide(self._cells(under_way), self._note)
             if isinstance(planned, Planned):
+                if not under_way:
+                    self._batched = self.n
                 self._begin(planned)
                 return True
             if not under_way:

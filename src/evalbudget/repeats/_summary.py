@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from rich.cells import cell_len
 
-from evalbudget.budget import Unit, shown_amount
+from evalbudget.budget import USED_UP, Unit, shown_amount
 from evalbudget.exit_codes import ExitCode
 from evalbudget.repeats._advice import next_steps
 from evalbudget.repeats._failing_items import FailingItems
@@ -20,7 +20,7 @@ from evalbudget.repeats._plain_epochs import PlainEpochs, plain_epochs, plain_ep
 from evalbudget.repeats._sample_in_words import sample_in_words
 from evalbudget.repeats._wording import WIDTH, count, decimals, padded, shortened, wrapped
 from evalbudget.repeats.estimates import ItemReadings
-from evalbudget.run import USED_UP, BillRow
+from evalbudget.run import BillRow
 from evalbudget.shown import shown
 
 SHOWN = ("estimate", "lower", "upper", "readings")

@@ -11,5 +11,4 @@ from ._tally import ABANDONED as ABANDONED
 from ._tally import LOST as LOST
 from ._tally import RUN_AGAIN as RUN_AGAIN
 from ._tally import UNANSWERED as UNANSWERED
-from ._tally import USED_UP as USED_UP
 from ._tally import Tally as Tally

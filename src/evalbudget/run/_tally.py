@@ -13,9 +13,6 @@ UNANSWERED = "cut off, or no reply that the host could read"
 ABANDONED = "abandoned by the host"
 """Why a request that was never sent has no score."""
 
-USED_UP = "budget used up"
-"""Why nothing more is asked, where nothing else ended it."""
-
 RUN_AGAIN = "run again by an operator: its first score counts"
 """Why a call that brought a score is not read."""
 

@@ -119,7 +119,7 @@ class _Roles(dict[str, Any]):
 
 
 class Rotation:
-    """Deals the judges of a panel; a cell has the same judge in every attempt.
+    """Deals the judges of a panel; a cell has the same judge in every attempt, unless that judge is dropped.
 
     Args:
         panel: the judges.
@@ -204,14 +204,19 @@ class Rotation:
     def seat(self, item: str, epoch: int) -> Seat | Turn:
         """The judge of a cell, epochs counted from 1 as the host does."""
         cell = (self._index[item], epoch - 1)
+        if cell not in self._seated:  # otherwise somebody scored it already
+            self._dealer.deal_again(*cell)
         self._seated.add(cell)
-        self._dealer.deal_again(*cell)
         self._dealer.judges(*cell)
         judge = self.judge(*cell)
         name, called = self.panel.judges[judge], partial(self._count, cell)
         if self.panel.owner is not None:
             return Turn(self.panel.owner, judge, name, called)
         return Seat(self.panel.role, name, self._models[judge], called)
+
+    def attempt_failed(self, item: str, epoch: int) -> None:
+        """A cell, epochs counted from 1, is scored anew: by another judge if its own is dropped by then."""
+        self._seated.discard((self._index[item], epoch - 1))
 
     def was_called(self, item: int, epoch: int) -> bool:
         """Whether somebody asked for the judge of this cell, epochs counted from 0."""

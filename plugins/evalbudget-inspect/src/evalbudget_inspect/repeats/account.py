@@ -49,8 +49,8 @@ class Account:
 
     @cached_property
     def processes(self) -> tuple[str, ...]:
-        """That made calls, in the order in which they came."""
-        return tuple(dict.fromkeys(called.worker for called in self._calls))
+        """That made calls, in the order in which they came, as far as they are known."""
+        return tuple(dict.fromkeys(called.worker for called in self._calls if called.worker))
 
 
 def _in_host_terms(called: Called) -> Reading:

@@ -10,9 +10,11 @@ import numpy as np
 
 from evalbudget import Budget, Cell, Design, Reading, Request
 from evalbudget.cells import CAME, Planned
+from evalbudget.errors import StoreError
 from evalbudget.repeats.estimates import Strata
 from evalbudget.repeats.samplers import JudgeOf, RepeatSampler
 from evalbudget.run import ABANDONED, LOST, RUN_AGAIN, UNANSWERED, Bill
+from evalbudget.shown import shown_logger
 from evalbudget_inspect.host.readings import ALL_ITEMS, PHASE, STRATUM, STRATUM_ITEMS
 from evalbudget_inspect.repeats.account import Account
 from evalbudget_inspect.repeats.config import Config
@@ -20,12 +22,15 @@ from evalbudget_inspect.repeats.least_budget import check_budget, least_of
 from evalbudget_inspect.repeats.resume import Key, PriorCell, phases_of, promises
 
 if TYPE_CHECKING:
-    from evalbudget.book import Book
+    from evalbudget.book import Book, Called
+
+logger = shown_logger(__name__)
 
 _UNLIMITED = 10**12  # where no budget was given: what the host runs by itself is all there is
 _UNKNOWN = 1e-6  # of the budget: what a reading costs, as long as none is known
 _NOTHING = 1e-9  # of a budget in money: what the book holds for a cell, whose cost is on the bill
 _SLACK = 1e-9
+_UNREACHED = "no score, of reasons that the store did not tell"
 _ALL = 10**9
 _AT_ONCE = 20  # cells to start with, where the host says no number and has none of its own to start
 _FREE = 20  # times as many readings in a row as there are items, and none cost anything
@@ -48,7 +53,7 @@ class RepeatPurchase:
         seeded: whether the host starts these epochs by itself; if not, every cell is the sampler's to choose.
         strata: label of each item, in proportion to which a sample of them is drawn; None for none.
         about: what must be the same in all processes that share the budget.
-        worker: name of this one.
+        worker: what this one is called in :attr:`processes`.
         questions: digest of what each item asks, by which known variances are paired; None: by ids.
 
     Raises:
@@ -99,7 +104,7 @@ class RepeatPurchase:
         self.is_shared = config.store is not None
         """Other processes may take part."""
         self.processes: tuple[str, ...] = ()
-        """That shared the budget, once it is used up."""
+        """That shared the budget, once it is used up; empty where the store was away."""
         self.epochs = epochs if seeded else 0
         self.resumed = False
         """Whether earlier attempts bought cells; in which order is not known."""
@@ -147,7 +152,7 @@ class RepeatPurchase:
             return Book(self.sampler, self.budget, most=most)
         where = Address.parse(self.config.store)
         settings = {"cost": self._most, **(about or {})}
-        return Book(self.sampler, self.budget, where, most=most, about=settings, known_as=worker or None)
+        return Book(self.sampler, self.budget, where, most=most, about=settings, shown_as=worker or None)
 
     @property
     def book(self) -> Book:
@@ -308,13 +313,11 @@ class RepeatPurchase:
         """All is bought, or the task ends: let other processes go on; what was under way here is lost."""
         if self._is_closed or not self.is_shared:
             return
-        try:
-            processes = self.account.processes
-            if self.finished:
-                self.processes = processes
-        finally:
-            self._is_closed = True
-            self.book.close(patience=0.0)
+        self._is_closed = self._is_stale = True
+        self.book.close(patience=0.0)
+        account = self.account
+        if self.finished:
+            self.processes = account.processes
 
     def wanted(self) -> list[Key]:
         """Cells to run next: as many as the host has hands for and the budget pays for."""
@@ -332,7 +335,7 @@ class RepeatPurchase:
             if self._most < self._attempts and self._counts_alone:
                 self._short[key] = int(self._most)
             keys.append(key)
-        self._is_stale = True
+        self._is_stale |= self.is_shared  # others may have told something
         return keys
 
     # what is known
@@ -361,11 +364,22 @@ class RepeatPurchase:
 
     @property
     def account(self) -> Account:
-        """What was bought by all processes, as of now; once this one has left, as of then."""
-        if self._is_stale and not self._is_closed:
-            calls, beside = self.book.calls(), Counter(self.book.beside()) + self._unread
-            self._account = Account(calls, beside, in_scores=self.bill is None)
+        """What was bought by all processes, as of now; once this one has left, as of then.
+
+        Where the store is away: the scores that this one knows of, and how many calls brought none.
+        """
+        if self._is_stale:
             self._is_stale = False
+            calls: Sequence[Called]
+            try:
+                calls, beside = self.book.calls(), Counter(self.book.beside()) + self._unread
+            except StoreError as ex:
+                logger.warning(
+                    "%s. This run is told of as it was last known, without reasons of failures", ex
+                )
+                calls, cells = self._book.known_calls(), self._book.cells()
+                beside = Counter({_UNREACHED: int((cells.failures + cells.lost).sum())}) + self._unread
+            self._account = Account(calls, beside, in_scores=self.bill is None)
         return self._account
 
     @property
@@ -411,7 +425,9 @@ class RepeatPurchase:
     @property
     def spent(self) -> float:
         """Of the budget, by earlier attempts too."""
-        return self.book.spent + self.cut_off if self.bill is None else self.bill.spent
+        if self.bill is not None:
+            return self.bill.spent
+        return self.book.spent + (0 if self._is_closed else self.cut_off)  # which the book has then
 
     @property
     def wasted(self) -> float:

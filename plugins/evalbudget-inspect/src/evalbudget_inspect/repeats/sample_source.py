@@ -19,10 +19,11 @@ from inspect_ai.scorer import Score
 from inspect_ai.solver import TaskState
 from numpy.typing import NDArray
 
+from evalbudget.budget import USED_UP
 from evalbudget.design import LARGEST
 from evalbudget.errors import EvalbudgetError, InvalidInputError, StoreError
 from evalbudget.repeats import Repeat, Summary
-from evalbudget.run import UNANSWERED, USED_UP
+from evalbudget.run import UNANSWERED
 from evalbudget.shown import shown_logger
 from evalbudget_inspect.host.bill import Account, gave_up, host_price, open_account
 from evalbudget_inspect.host.bill_file import open_bill
@@ -388,6 +389,8 @@ class BudgetedSource(SampleSource):
         serving = self._current()
         if serving is not None:
             self._pass_on(serving, (id_, epoch))
+        if serving is not None and serving.rotation is not None:
+            serving.rotation.attempt_failed(id_, epoch)
         if serving is not None and serving.book is not None:
             serving.book.attempt_failed((id_, epoch))
 

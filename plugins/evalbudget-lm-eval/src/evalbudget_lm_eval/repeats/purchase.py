@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from evalbudget import Design, Reading, Request, Sampler
-from evalbudget.book import USED_UP, Book
-from evalbudget.budget import shown_amount
+from evalbudget.book import Book
+from evalbudget.budget import USED_UP, shown_amount
 from evalbudget.cells import CAME
 from evalbudget.errors import StoreDownError, StoreError
 from evalbudget.repeats.estimates import Strata
