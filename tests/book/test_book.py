@@ -308,15 +308,17 @@ def test_a_turn_whose_end_is_not_known_is_made_again(
         assert book.spent == len(set(cells_of(book))) == 20
 
 
-def _break_the_next_turn(book: Book, monkeypatch: pytest.MonkeyPatch, *, committed: bool) -> None:
+def _break_the_next_turn(
+    book: Book, monkeypatch: pytest.MonkeyPatch, *, committed: bool, error: type[StoreError] = StoreError
+) -> None:
     real = Copy.write
 
     def write(copy: Copy, connection: Any) -> None:
         monkeypatch.setattr(Copy, "write", real)
         real(copy, connection)
         if committed:
-            connection.commit()
-        raise StoreError("the database went away")
+            connection.connection.commit()
+        raise error("the database went away")
 
     monkeypatch.setattr(Copy, "write", write)
 

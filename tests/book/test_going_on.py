@@ -152,12 +152,13 @@ def test_it_is_done_once_also_if_nobody_knows_how_a_turn_ended(
             else:
                 getattr(book, what)(had[:1])
 
-        _break_the_next_turn(book, monkeypatch, committed=committed)
+        # the book goes on by itself after what may pass; who begins anew after an error pays anew
+        error = StoreDownError if what == "pay" else StoreError
+        _break_the_next_turn(book, monkeypatch, committed=committed, error=error)
         try:
             act()
-        except StoreDownError:
-            act()
         except StoreError:
+            assert what != "pay"
             act()
         book.trade((), 0)
         spent = {"pay": 2.0, "give_back": 0.0, "lose": 1.0}[what]

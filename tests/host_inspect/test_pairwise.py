@@ -292,7 +292,7 @@ def test_other_answers_do_not_go_on_from_a_record(logs: list[Path], tmp_path: Pa
     bought(logs[:2], tmp_path, budget=10)
     found, log, prompts = bought([logs[0], logs[2]], tmp_path, budget=20)
     assert found is None
-    assert "another design" in log.error.message
+    assert "begun with other settings (answers" in log.error.message
     assert not prompts
 
 

@@ -203,6 +203,20 @@ def test_in_money_a_cell_begins_where_the_dearest_so_far_fits_beside_those_under
     assert len(race.wanted()) == 2  # 20 spent; 4 x 20 fit
 
 
+def test_in_money_a_cell_begins_where_the_dearest_so_far_fits_beside_what_runs_again() -> None:
+    bill = Bill(Budget(100.0, Unit.TOKENS), Tariff(Unit.TOKENS))
+    hold = bill.reserve("m", 10, 10, sample="a")
+    assert hold is not None
+    bill.settle(hold, Usage(input=20))
+    config = RaceConfig.of(budget="100tok", sampler="uniform")
+    race = RacePurchase(config, ARMS, ITEMS, widths=[3, 3, 3], cost_of=bill.of_sample, bill=bill)
+    race.replay({0: [KnownCell((item, 1), None, 1, again=True, sample="a") for item in ITEMS[3:5]]})
+    asked = race.wanted()
+    flights = race.lanes[0].flights
+    assert [flights[item, 1].request for item in ITEMS[3:5]] == [None, None]
+    assert len(asked) == 2  # 20 spent; 4 x 20 fit
+
+
 @pytest.mark.parametrize("in_money", [False, True])
 def test_nobody_runs_again_what_was_cut_off_of_an_arm_that_is_absent(in_money: bool) -> None:
     config = RaceConfig.of(budget="100tok" if in_money else 60, sampler="uniform")

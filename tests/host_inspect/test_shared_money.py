@@ -18,12 +18,13 @@ from tests.host_inspect.paid_model import Till, judged_by, paid_model, tills
 from tests.host_inspect.race_tasks import board, quiz, run
 from tests.races.test_shared_money import Host, crew
 
+from evalbudget.book import Book
+from evalbudget.book._copy import Copy
 from evalbudget.errors import StoreDownError
-from evalbudget.prices import Price
-from evalbudget.races import leaderboard_of
-from evalbudget.races._shared_race import Entry, SharedRace
+from evalbudget.prices import Price, Tariff
+from evalbudget.races import Entry, RacePurchase, SharedBill, leaderboard_of
 from evalbudget.run import spent_on
-from evalbudget.store import StepLog
+from evalbudget.store import Database
 from evalbudget_inspect import race
 from evalbudget_inspect.host.bill import Account
 from evalbudget_inspect.races.shared import shared_race
@@ -57,22 +58,20 @@ def _run(raced: Any, names: str, folder: Path, **more: Any) -> list[Any]:
     return run(raced, models, folder / "logs", model_roles={"grader": grader}, max_samples=8, **more)
 
 
-def _other(here: SharedRace, group: Any) -> tuple[float, dict[str, Any]]:
+def _other(here: RacePurchase, tariff: Tariff, group: Any) -> tuple[float, dict[str, Any]]:
     """Another process that runs a model of its own in this race; dollars it paid, and its leaderboard."""
     about = {"task": group.task, "task arguments": group.arguments, "score": group.series}
-    assert here.bill is not None
-    theirs = SharedRace(
-        here.config, here._fresh[1], ["z"], about=about, tariff=here.bill.tariff, weighs_room=True
-    )
-    theirs.join([Entry("z", 3)])
-    assert theirs.bill is not None
-    host = Host("z", theirs, theirs.bill, random.Random(4))
+    bill = SharedBill(here.budget, tariff)
+    given: dict[str, Any] = {"widths": [3], "about": about, "cost_of": bill.of_sample, "bill": bill}
+    theirs = RacePurchase(here.config, ["z"], here.design.items, **given)
+    theirs.join([Entry("z")], bill=bill)
+    host = Host("z", theirs, bill, random.Random(4))
     deadline = time.monotonic() + 60
     while not (theirs.begun and theirs.finished) and time.monotonic() < deadline:
         host.begins()
         host.goes_on()
         time.sleep(0.002)
-    found = leaderboard_of(theirs, bill=theirs.bill).as_json
+    found = leaderboard_of(theirs, bill=bill).as_json
     theirs.close()
     return 10e-6 * host.billed, found
 
@@ -83,9 +82,9 @@ def test_the_cap_holds_for_two_processes(
     others: list[Future[tuple[float, dict[str, Any]]]] = []
     joins = shared_race
 
-    def joined(group: Any, *given: Any) -> SharedRace:
-        here = joins(group, *given)
-        others.append(pool.submit(_other, here, group))
+    def joined(group: Any, arms: Any, tariff: Any) -> Any:
+        here = joins(group, arms, tariff)
+        others.append(pool.submit(_other, here[0], tariff, group))
         return here
 
     monkeypatch.setattr("evalbudget_inspect.races.coordinator.shared_race", joined)
@@ -107,15 +106,17 @@ def test_the_cap_holds_for_two_processes(
 def test_the_event_loop_goes_on_while_others_are_waited_for(
     till: Till, prices: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = SharedRace._whole_turn
+    whole = Book._turn
     turns: list[Any] = []
 
-    def turn(self: SharedRace, act: Any) -> Any:
-        if not self.begun or not self.finished:  # it hangs for good if the loop waits for it
-            from_thread.run_sync(turns.append, act)
-        return whole(self, act)
+    def turn(self: Book, *given: Any) -> Any:
+        if (
+            self.parts and self._thread is None and not self.finished
+        ):  # it hangs for good if the loop waits for it
+            from_thread.run_sync(turns.append, given)
+        return whole(self, *given)
 
-    monkeypatch.setattr(SharedRace, "_whole_turn", turn)
+    monkeypatch.setattr(Book, "_turn", turn)
     logs = _run(_race(prices, tmp_path, 2, budget="$0.05"), "ab", tmp_path)
     assert {log.status for log in logs} == {"success"}
     assert board(logs).paid == pytest.approx(till.total)
@@ -148,15 +149,15 @@ def test_a_server_that_is_away_for_a_while_costs_nothing_but_time(
 def test_a_store_that_stays_away_ends_the_run_and_logs_are_kept(
     till: Till, prices: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real, left = StepLog.turn, [40]
+    real, left = Database.write, [40]
 
-    def turn(self: StepLog) -> Any:
+    def write(self: Database, **given: Any) -> Any:
         left[0] -= 1
         if left[0] < 0:
             raise StoreDownError("the store cannot be reached")
-        return real(self)
+        return real(self, **given)
 
-    monkeypatch.setattr(StepLog, "turn", turn)
+    monkeypatch.setattr(Database, "write", write)
     logs = _run(_race(prices, tmp_path, 2), "ab", tmp_path)
     assert {log.status for log in logs} == {"error"}
     assert "the store cannot be reached" in logs[0].error.message
@@ -179,33 +180,30 @@ def test_room_for_a_call_that_was_cancelled_on_the_way_is_given_back(
 ) -> None:
     model, given = get_model("mockllm/model"), GenerateConfig(max_tokens=1000)
 
-    async def cancelled(account: Account, log: StepLog) -> None:
-        append, began = log.append, threading.Event()
+    async def cancelled(account: Account) -> None:
+        write, began = Copy.write, threading.Event()
 
-        def slow(*steps: Any) -> None:
-            append(*steps)
+        def slow(*given: Any) -> None:
+            write(*given)
             began.set()
             time.sleep(0.2)
 
-        monkeypatch.setattr(log, "append", slow)
-        call = asyncio.ensure_future(account.reserve(model, [ChatMessageUser(content="hi")], [], given, "s"))
-        while not began.is_set():
-            await asyncio.sleep(0.01)
-        call.cancel()
-        with suppress(asyncio.CancelledError):
-            await call
-        account.sample_ended("s")
-        monkeypatch.setattr(log, "append", append)
+        with monkeypatch.context() as patch:
+            patch.setattr(Copy, "write", slow)
+            call = asyncio.ensure_future(
+                account.reserve(model, [ChatMessageUser(content="hi")], [], given, "s")
+            )
+            while not began.is_set():
+                await asyncio.sleep(0.01)
+            call.cancel()
+            with suppress(asyncio.CancelledError):
+                await call
+            account.sample_ended("s")
 
     with crew(str(tmp_path / "store.db"), defers=True) as workers:
         for each in workers:
-            each.turn()
+            each.race.turn()
         bill = workers[0].bill
-        assert bill is not None
-
-        async def main() -> None:
-            await cancelled(Account(bill, lambda error: None, turns=CapacityLimiter(1)), workers[0]._log)
-
-        asyncio.run(main())
-        workers[0].turn()
+        asyncio.run(cancelled(Account(bill, lambda error: None, turns=CapacityLimiter(1))))
+        workers[0].race.turn()
         assert (bill.under_way, bill.held, bill.spent) == (0, 0.0, 0.0)

@@ -31,32 +31,36 @@ def known(epoch: int, value: float | str | None, document: str = "b") -> KnownCe
 def test_which_item_an_answer_is_of(
     repeats: int, answers: list[float | str | None], items: list[int | None]
 ) -> None:
-    answers_of = KnownAnswers({"a": 0, "b": 1}, repeats)
+    answers_of = KnownAnswers(["a", "b"], repeats)
     found = [answers_of.add(0, known(epoch, value)) for epoch, value in enumerate(answers, start=1)]
     assert found == items
 
 
-def test_they_are_taken_in_the_order_of_asking_until_none_is_left() -> None:
-    answers = KnownAnswers({"a": 0, "b": 1}, 1)
+def test_each_answers_the_call_of_its_number() -> None:
+    answers = KnownAnswers(["a", "b"], 1)
     for epoch, value in enumerate((FAILED, FAILED, HALF), start=1):
         answers.add(2, known(epoch, value))
-    cell = Cell(2, 1)
-    for epoch in (1, 2, 3):
-        assert answers
-        assert cell in answers
-        assert Cell(2, 0) not in answers
-        assert Cell(1, 1) not in answers
-        assert answers.take(cell).key == ("b", epoch)
-    assert not answers
-    assert cell not in answers
+    found = [answers.of(Cell(2, 1, call)) for call in range(4)]
+    assert [None if each is None else each.key for each in found] == [("b", 1), ("b", 2), ("b", 3), None]
+    assert answers.of(Cell(2, 0)) is None
+    assert answers.of(Cell(1, 1)) is None
 
 
 def test_what_became_of_one_that_was_under_way() -> None:
-    answers = KnownAnswers({"a": 0, "b": 1}, 1)
+    answers = KnownAnswers(["a", "b"], 1)
     answers.add(0, known(1, FAILED))
     answers.add(0, known(2, UNDER_WAY))
-    answers.replace(0, 1, ("b", 2), known(2, HALF))
-    assert [answers.take(Cell(0, 1)).value for _ in range(2)] == [None, HALF]
-    answers.add(0, known(3, UNDER_WAY))
-    answers.replace(0, 1, ("b", 3), None)
-    assert not answers
+    answers.replace(0, 1, known(2, HALF))
+    assert [answers.of(Cell(0, 1, call)) for call in range(2)] == [known(1, FAILED), known(2, HALF)]
+
+
+def test_a_call_has_the_key_of_what_is_known_or_one_that_no_host_had() -> None:
+    answers = KnownAnswers(["a", "b"], 2)
+    answers.add(0, known(4, FAILED))
+    answers.take_keys(0, [known(6, HALF)])
+    assert answers.key_of(Cell(0, 3, 0)) == ("b", 4)
+    assert answers.key_of(Cell(0, 3, 1)) == ("b", 4)
+    assert [answers.new_key(Cell(0, 3, call)) for call in (1, 2, 3)] == [("b", 8), ("b", 10), ("b", 12)]
+    assert answers.new_key(Cell(1, 2, 0)) == ("b", 1)
+    assert answers.has(("a", 9))
+    assert not answers.has(("c", 1))

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
 from tests.claims import variant
+from tests.races.test_shared_race import cells_bought
 
+from evalbudget.book._copy import Copy
 from evalbudget.budget import Budget, Unit
 from evalbudget.errors import InvalidInputError, StoreDownError, StoreError
 from evalbudget.prices import Price, Tariff, Usage
-from evalbudget.races import Key, KnownCell, RaceConfig, RacePurchase, leaderboard_of
-from evalbudget.races._shared_race import Entry, SharedRace
+from evalbudget.races import Entry, Key, KnownCell, RaceConfig, RacePurchase, SharedBill, leaderboard_of
 from evalbudget.run import Bill, Hold
 
 ITEMS = [f"item {i}" for i in range(12)]
@@ -29,26 +32,49 @@ MOST = 150
 """Tokens of one call."""
 
 
-def joined(store: str, *arms: str, config: RaceConfig = CONFIG, **more: Any) -> SharedRace:
+@dataclass
+class Process:
+    """One that runs arms of a race."""
+
+    race: RacePurchase
+    bill: SharedBill
+
+
+def joined(
+    store: str,
+    *arms: str,
+    config: RaceConfig = CONFIG,
+    tariff: Tariff = TOKENS,
+    models: Sequence[str] = (),
+    known: Mapping[str, Sequence[KnownCell]] = MappingProxyType({}),
+    **more: Any,
+) -> Process:
     """A process that runs these arms."""
-    known = more.pop("known", {})
-    given = {"tariff": TOKENS, "weighs_room": True, **more}
     there = replace(config, store=store, all_arms=len(ARMS))
-    race = SharedRace(there, ITEMS, arms, about={"task": "t"}, **given)
-    race.join([Entry(arm, 3, known.get(arm, ())) for arm in arms])
-    return race
+    bill = SharedBill(there.resolve_budget(1, 1), tariff, risk=config.risk)
+    race = RacePurchase(
+        *(there, arms, ITEMS),
+        widths=[3] * len(arms),
+        about={"task": "t"},
+        cost_of=bill.of_sample,
+        bill=bill,
+        **more,
+    )
+    entries = [Entry(arm, known.get(arm, ())) for arm in arms]
+    race.join(entries, prices=tariff.told_of(models), bill=bill)
+    return Process(race, bill)
 
 
 @contextmanager
-def crew(store: str, **more: Any) -> Iterator[list[SharedRace]]:
+def crew(store: str, **more: Any) -> Iterator[list[Process]]:
     """A process for each arm."""
-    found: list[SharedRace] = []
+    found: list[Process] = []
     try:
         found += [joined(store, arm, **more) for arm in ARMS]
         yield found
     finally:
         for each in found:
-            each.close()
+            each.race.close()
 
 
 @dataclass
@@ -122,16 +148,14 @@ class Host:
 
     def dies(self) -> None:
         """Without a word; what was sent may be billed in full."""
-        assert isinstance(self.race, SharedRace)
         self.billed += MOST * sum(run.hold is not None for run in self.runs)
-        self.race._outbox.clear()
-        self.race.close()
+        self.race.book._workers.close()
+        self.race.book._db.close()
         self.runs.clear()
 
 
-def host(race: SharedRace, arm: str, seed: int) -> Host:
-    assert race.bill is not None
-    return Host(arm, race, race.bill, random.Random(f"{arm} {seed}"))
+def host(process: Process, arm: str, seed: int) -> Host:
+    return Host(arm, process.race, process.bill, random.Random(f"{arm} {seed}"))
 
 
 @pytest.mark.parametrize(
@@ -145,8 +169,8 @@ def test_they_take_the_decisions_of_one_process_with_one_bill(store: str, risk: 
     one = RacePurchase(config, ARMS, ITEMS, widths=[3] * 3, cost_of=bill.of_sample, bill=bill)
     rng = random.Random(7)
     with crew(store, config=config) as workers:
-        workers[0].look()
-        hosts = [host(race, arm, 1) for race, arm in zip(workers, ARMS, strict=True)]
+        workers[0].race.look()
+        hosts = [host(each, arm, 1) for each, arm in zip(workers, ARMS, strict=True)]
         twins = [Host(arm, one, bill, random.Random(f"{arm} 1")) for arm in ARMS]
         given: dict[str, list[Run]] = {arm: [] for arm in ARMS}
         while True:
@@ -162,18 +186,17 @@ def test_they_take_the_decisions_of_one_process_with_one_bill(store: str, risk: 
                 twins[each].runs.append(replace(theirs))
             twins[each].rng.setstate(hosts[each].rng.getstate())
             hosts[each].goes_on()
-            workers[each].look()
+            workers[each].race.look()
             twins[each].goes_on()
             for worker in workers:
-                worker.look()
+                worker.race.look()
             assert (bill.spent, bill.held) == (hosts[each].bill.spent, hosts[each].bill.held)
         for worker in workers:
-            worker.turn()
-            assert worker.finished
-            assert worker.book.readings() == one.book.readings()
-            assert worker.bill is not None
+            worker.race.turn()
+            assert worker.race.finished
+            assert cells_bought(worker.race) == cells_bought(one)
             assert worker.bill.text == bill.text
-            found = leaderboard_of(worker, bill=worker.bill)
+            found = leaderboard_of(worker.race, bill=worker.bill)
             assert found.as_json == leaderboard_of(one, bill=bill).as_json
         assert bill.spent > 0.8 * CAP
         assert risk or sum(each.billed for each in hosts) <= bill.spent <= CAP
@@ -192,7 +215,7 @@ def test_they_take_the_decisions_of_one_process_with_one_bill(store: str, risk: 
 def test_the_cap_holds_whatever_happens_to_workers(store: str, seed: int, defers: bool) -> None:
     rng = random.Random(seed)
     with crew(store, defers=defers) as workers:
-        hosts = [host(race, arm, seed) for race, arm in zip(workers, ARMS, strict=True)]
+        hosts = [host(each, arm, seed) for each, arm in zip(workers, ARMS, strict=True)]
         dead, deaths = 0.0, 0
         for step in range(6000):
             at = rng.randrange(3)
@@ -205,40 +228,41 @@ def test_the_cap_holds_whatever_happens_to_workers(store: str, seed: int, defers
                 dead += one.billed
                 hosts[at] = replace(again, known=one.known, names=one.names)
             if defers:
-                workers[at].turn()
+                workers[at].race.turn()
             one = hosts[at]
             one.begins()
             one.goes_on()
             assert dead + sum(each.billed for each in hosts) <= CAP
-            if all(worker.begun and worker.finished and worker.all_sent for worker in workers):
+            if all(
+                worker.race.begun and worker.race.finished and worker.race.book.is_told for worker in workers
+            ):
                 break
         for worker in workers:
-            worker.look()
+            worker.race.look()
         bills = [worker.bill for worker in workers]
         assert deaths > 1
-        boards = [leaderboard_of(worker, bill=worker.bill).as_json for worker in workers]
+        boards = [leaderboard_of(worker.race, bill=worker.bill).as_json for worker in workers]
         assert boards[0] == boards[1] == boards[2]
-        assert workers[0].finished
+        assert workers[0].race.finished
         for bill in bills:
-            assert bill is not None
             assert (bill.under_way, bill.held) == (0, 0.0)
             assert dead + sum(each.billed for each in hosts) <= bill.spent <= CAP
             assert bill.spent > 0.8 * CAP
-        assert boards[0]["paid"] == bills[0].spent  # type: ignore[union-attr]
+        assert boards[0]["paid"] == bills[0].spent
 
 
 def test_calls_of_a_worker_that_fell_silent_count_at_their_most(store: str) -> None:
     with crew(store, lease=0.8) as workers:
         one, two = host(workers[0], "a", 1), host(workers[1], "b", 1)
-        workers[0].turn()
+        workers[0].race.turn()
         assert one.bill.reserve("m", 100, 50, sample="s") is not None
-        workers[0]._log._over.set()
-        workers[1].look()
+        workers[0].race.book._workers.close()
+        workers[1].race.look()
         assert (two.bill.spent, two.bill.under_way) == (0.0, 1)
         deadline = time.monotonic() + 60
-        while workers[1].lanes[0].left is None and time.monotonic() < deadline:
+        while workers[1].race.lanes[0].left is None and time.monotonic() < deadline:
             time.sleep(0.05)
-            workers[1].look()
+            workers[1].race.look()
         assert (two.bill.spent, two.bill.under_way) == (150.0, 0)
         with pytest.raises(StoreError, match="gone on without a"):
             one.bill.reserve("m", 100, 50, sample="s")
@@ -247,7 +271,7 @@ def test_calls_of_a_worker_that_fell_silent_count_at_their_most(store: str) -> N
 def test_what_is_told_waits_for_a_turn(store: str) -> None:
     with crew(store, defers=True) as workers:
         for worker in workers:
-            worker.turn()
+            worker.race.turn()
         one, two = host(workers[0], "a", 1), host(workers[1], "b", 1)
         one.begins()
         assert one.runs
@@ -255,15 +279,15 @@ def test_what_is_told_waits_for_a_turn(store: str) -> None:
         hold = one.bill.reserve("m", 100, 50, sample=run.name)
         assert hold is not None
         assert one.bill.settle(hold, Usage(input=10)) == 10.0
-        workers[0].completed(run.arm, run.key, 1.0, sample=run.name)
-        workers[1].turn()
+        workers[0].race.completed(run.arm, run.key, 1.0, sample=run.name)
+        workers[1].race.turn()
         assert (two.bill.spent, two.bill.held) == (0.0, 150.0)
         one.begins()
         assert not any(each.key == run.key for each in one.runs[1:] if each is not run)
-        workers[0].turn()
-        workers[1].turn()
+        workers[0].race.turn()
+        workers[1].race.turn()
         assert (two.bill.spent, two.bill.held) == (10.0, 0.0)
-        assert workers[1].lanes[run.arm].tally.spent == 10.0
+        assert workers[1].race.lanes[run.arm].tally.spent == 10.0
 
 
 @pytest.mark.parametrize("committed", [True, False])
@@ -272,54 +296,140 @@ def test_a_store_that_goes_in_the_middle_of_a_turn(
 ) -> None:
     with crew(store, defers=True) as workers:
         for worker in workers:
-            worker.turn()
+            worker.race.turn()
         one = host(workers[0], "a", 1)
         one.begins()
         run = one.runs[0]
-        real, goes = workers[0]._log.append, [True] * 3
+        real, goes = Copy.write, [False]
 
-        def append(connection: Any, steps: Any, first: int) -> None:
-            real(connection, steps, first)
+        def write(copy: Copy, connection: Any) -> None:
+            real(copy, connection)
             if goes.pop():
                 if committed:
-                    connection.commit()
+                    connection.connection.commit()
                 raise StoreDownError("gone")
             goes.append(False)
 
-        monkeypatch.setattr(workers[0]._log, "append", append)
+        monkeypatch.setattr(Copy, "write", write)
         goes[:] = [False, True]
         hold = one.bill.reserve("m", 100, 50, sample=run.name)
         goes[:] = [False, True]
         assert hold is not None
         assert one.bill.again(hold)
         one.bill.settle(hold, Usage(input=10))
-        workers[0].completed(run.arm, run.key, 1.0, sample=run.name)
+        workers[0].race.completed(run.arm, run.key, 1.0, sample=run.name)
         goes[:] = [False, True]
-        workers[0].turn()
-        workers[1].turn()
+        workers[0].race.turn()
+        workers[1].race.turn()
         for worker in workers[:2]:
-            assert worker.bill is not None
             assert (worker.bill.spent, worker.bill.held) == (160.0, 0.0)
-            assert worker.lanes[run.arm].tally.readings == 1
-            assert worker.lanes[run.arm].tally.spent == 160.0
+            assert worker.race.lanes[run.arm].tally.readings == 1
+            assert worker.race.lanes[run.arm].tally.spent == 160.0
+
+
+def _breaks_once(process: Process, monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[], object]) -> None:
+    """The next turn is rolled back, and others do something before the one that follows it."""
+    book = process.race.book
+    real, anew = Copy.write, book._look_anew
+
+    def look_anew() -> None:
+        monkeypatch.setattr(book, "_look_anew", anew)
+        meanwhile()
+        anew()
+
+    def write(copy: Copy, connection: Any) -> None:
+        monkeypatch.setattr(Copy, "write", real)
+        monkeypatch.setattr(book, "_look_anew", look_anew)
+        raise StoreDownError("gone")
+
+    monkeypatch.setattr(Copy, "write", write)
+
+
+@pytest.fixture
+def two(store: str) -> Iterator[tuple[Process, Process]]:
+    """Of a race that has begun."""
+    with crew(store) as workers:
+        for each in workers:
+            each.race.turn()
+        yield workers[0], workers[1]
+
+
+def test_a_call_that_was_rolled_back_begins_under_another_number(
+    two: tuple[Process, Process], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = two
+    theirs: list[Hold | None] = []
+    _breaks_once(one, monkeypatch, lambda: theirs.append(other.bill.reserve("m", 100, 50, sample="y")))
+    mine = one.bill.reserve("m", 100, 50, sample="x")
+    assert mine is not None
+    assert theirs[0] is not None
+    one.bill.settle(mine, Usage(input=1))
+    one.race.turn()
+    other.bill.settle(theirs[0], Usage(input=150))
+    for each in (other, one):
+        each.race.turn()
+        assert (each.bill.spent, each.bill.under_way) == (151.0, 0)
+
+
+def test_a_call_that_fitted_in_a_turn_that_was_rolled_back_is_not_sent(
+    two: tuple[Process, Process], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = two
+    _breaks_once(one, monkeypatch, lambda: other.bill.reserve("m", 3000, 900, sample="y"))
+    assert one.bill.reserve("m", 100, 50, sample="x") is None
+    assert one.bill.held == 3900.0
+
+
+def test_a_call_that_fits_after_a_turn_that_was_rolled_back_is_sent(
+    two: tuple[Process, Process], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = two
+    large = other.bill.reserve("m", 3000, 900, sample="y")
+    assert large is not None
+    one.race.turn()
+
+    def ends() -> None:
+        other.bill.settle(large, Usage(input=1))
+        other.race.turn()
+
+    _breaks_once(one, monkeypatch, ends)
+    one.bill._look_again = 0.0
+    assert one.bill.reserve("m", 100, 50, sample="x") is not None
+    assert one.bill.held == 150.0
+
+
+def test_what_is_known_stays_while_a_broken_turn_waits_for_the_store(
+    two: tuple[Process, Process], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = two
+    assert other.bill.reserve("m", 3000, 900, sample="y") is not None
+    one.race.turn()
+    database, seen = one.race.book._db, list[Any]()
+    real = database.write
+
+    def write(*, waits: bool = True) -> Any:
+        seen.append((one.bill.may_fit("m", 100, 50), one.bill.held, one.race.left_out))
+        return real(waits=waits)
+
+    _breaks_once(one, monkeypatch, lambda: monkeypatch.setattr(database, "write", write))
+    one.race.look()
+    assert seen == [(True, 3900.0, set())]
 
 
 def test_a_look_that_loses_the_server_looks_again(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with crew(store) as workers:
-        workers[0].look()
-        workers[1]._missed = 16  # it looks before its turn
-        real, goes = workers[1]._log.missed, [True]
+        workers[0].race.look()
+        real, goes = Copy.look, [True]
 
-        def missed(connection: Any, after: int) -> Any:
-            found = real(connection, after)
+        def look(copy: Copy, connection: Any) -> None:
+            real(copy, connection)
             if goes and goes.pop():
                 raise StoreDownError("gone")
-            return found
 
-        monkeypatch.setattr(workers[1]._log, "missed", missed)
-        workers[1].look()
+        monkeypatch.setattr(Copy, "look", look)
+        workers[1].race.look()
         assert not goes
-        assert workers[1].begun
+        assert workers[1].race.begun
 
 
 def test_prices_are_the_same_for_all(store: str) -> None:
@@ -328,8 +438,8 @@ def test_prices_are_the_same_for_all(store: str) -> None:
     first = joined(store, "a", config=config, tariff=cheap, models=["judge"])
     with pytest.raises(InvalidInputError, match="another worker has other prices of judge"):
         joined(store, "b", config=config, tariff=dear, models=["judge"])
-    joined(store, "b", config=config, tariff=dear).close()  # it asks no judge
-    first.close()
+    joined(store, "b", config=config, tariff=dear).race.close()  # it asks no judge
+    first.race.close()
     assert TOKENS.told_of(["judge"]) == {}
 
 
@@ -344,74 +454,95 @@ def test_another_risk_is_refused_and_another_price_file_not(store: str, tmp_path
     first = joined(store, "a")
     with pytest.raises(StoreError, match=r"risk = '0.0' there, '0.1' here"):
         joined(store, "b", config=replace(CONFIG, risk=0.1))
-    joined(store, "b", config=replace(CONFIG, prices=str(prices))).close()
-    first.close()
+    joined(store, "b", config=replace(CONFIG, prices=str(prices))).race.close()
+    first.race.close()
 
 
 def test_what_came_back_is_told_though_ctrl_c_broke_a_turn_off(
     store: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def pressed(connection: object) -> None:
+    def pressed(turn: object, *, anew: bool) -> None:
         raise KeyboardInterrupt
 
     with crew(store, defers=True) as workers:
         for each in workers:
-            each.turn()
+            each.race.turn()
         one = host(workers[0], "a", 1)
         one.begins()
         run = one.runs[0]
         held = one.bill.reserve("m", 100, 50, sample=run.name)
         assert held is not None
         one.bill.settle(held, Usage(input=10))
-        workers[0].completed(run.arm, run.key, 1.0, sample=run.name)
+        workers[0].race.completed(run.arm, run.key, 1.0, sample=run.name)
         with monkeypatch.context() as patch:
-            patch.setattr(workers[0], "_before_turn", pressed)
+            patch.setattr(workers[0].bill, "take_in", pressed)
             with pytest.raises(KeyboardInterrupt):
-                workers[0].turn()
-        workers[0].close()
-        workers[1].look()
-        assert workers[1].bill is not None
+                workers[0].race.turn()
+        workers[0].race.close()
+        workers[1].race.look()
         assert (workers[1].bill.spent, workers[1].bill.held) == (10.0, 0.0)
-        assert workers[1].lanes[0].tally.readings == 1
+        assert workers[1].race.lanes[0].tally.readings == 1
 
 
 def test_prices_of_who_left_before_anything_was_bought_bind_nobody(store: str) -> None:
     config = replace(CONFIG, budget="$2")
     cheap, dear = (Tariff(Unit.USD, {"judge": Price(input=p, output=1.0)}) for p in (1.0, 2.0))
     given: dict[str, Any] = {"config": config, "models": ["judge"], "lease": 0.8}
-    joined(store, "a", tariff=cheap, **given).close()
-    joined(store, "a", tariff=dear, **given).close()  # in its place
+    joined(store, "a", tariff=cheap, **given).race.close()
+    joined(store, "a", tariff=dear, **given).race.close()  # in its place
     with pytest.raises(InvalidInputError, match="other prices of judge"):
         joined(store, "b", tariff=cheap, **given)
     other = joined(store, "b", tariff=dear, **given | {"models": []})
     deadline = time.monotonic() + 60
-    while len(other._joined) > 1 and time.monotonic() < deadline:
+    while other.race.missing < 2 and time.monotonic() < deadline:
         time.sleep(0.05)
-        other.look()
-    joined(store, "c", tariff=cheap, **given).close()  # nobody is left who had others
-    other.close()
+        other.race.look()
+    joined(store, "c", tariff=cheap, **given).race.close()  # nobody is left who had others
+    other.race.close()
 
 
 def test_calls_of_a_dead_worker_count_after_all_arms_have_left(store: str) -> None:
     with crew(store, lease=0.8, defers=True) as workers:
         for each in workers:
-            each.turn()
+            each.race.turn()
         bill, dead = workers[0].bill, workers[1].bill
-        assert bill is not None
-        assert dead is not None
         assert dead.reserve("m", int(CAP) - 200, 50, sample="b") is not None
         for arm, each in enumerate(workers):
-            each.leave(arm, "cancelled")
-            each.turn()
-        workers[1]._log._over.set()
-        workers[0].turn()
+            each.race.leave(arm, "cancelled")
+            each.race.turn()
+        workers[1].race.book._workers.close()
+        workers[0].race.turn()
         deadline = time.monotonic() + 60
         while bill.under_way and time.monotonic() < deadline:
             time.sleep(0.05)
             bill.look()
         assert bill.under_way == 0
         assert bill.spent == CAP - 150
-        assert [lane.left for lane in workers[0].lanes] == ["cancelled"] * 3
+        assert [lane.left for lane in workers[0].race.lanes] == ["cancelled"] * 3
+
+
+def test_a_copy_can_be_read_after_several_threads_and_beside_a_new_store(store: str, tmp_path: Path) -> None:
+    cap, path = Budget(1e6, Unit.TOKENS), tmp_path / "a.bill"
+    with closing(Bill.on_file(path, cap, TOKENS)) as before:
+        held = before.reserve("m", 100, 50)
+        assert held is not None
+        before.settle(held, Usage(input=10))
+    process = joined(store, *ARMS, config=replace(CONFIG, budget="1000000tok"))
+    process.bill.copy_to(Bill.on_file(path, cap, TOKENS))
+
+    def buy(thread: int) -> None:
+        for n in range(20):
+            hold = process.bill.reserve("m", 10, 5, sample=f"{thread} {n}")
+            assert hold is not None
+            assert process.bill.again(hold)
+            process.bill.settle(hold, Usage(input=1, output=1))
+
+    with ThreadPoolExecutor(6) as threads:
+        list(threads.map(buy, range(6)))
+    process.race.close()
+    process.bill.close()
+    with closing(Bill.on_file(path, cap, TOKENS)) as copy:
+        assert copy.spent == 10 + process.bill.spent == 10 + 6 * 20 * (15 + 2)
 
 
 def test_a_copy_that_cannot_be_written_leaves_no_call_under_way(store: str) -> None:
@@ -424,10 +555,8 @@ def test_a_copy_that_cannot_be_written_leaves_no_call_under_way(store: str) -> N
 
     with crew(store, defers=True) as workers:
         for each in workers:
-            each.turn()
+            each.race.turn()
         bill, other = workers[0].bill, workers[1].bill
-        assert bill is not None
-        assert other is not None
         held = bill.reserve("m", 100, 50, sample="s")
         assert held is not None
         bill._lines = Full()  # type: ignore[assignment]
@@ -435,6 +564,6 @@ def test_a_copy_that_cannot_be_written_leaves_no_call_under_way(store: str) -> N
             bill.settle(held, Usage(input=10))
         with pytest.raises(OSError, match="disk full"):
             bill.reserve("m", 100, 50, sample="s")
-        workers[0].turn()
-        workers[1].look()
+        workers[0].race.turn()
+        workers[1].race.look()
         assert (other.held, other.spent) == (0.0, 10.0)

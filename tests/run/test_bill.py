@@ -131,14 +131,10 @@ def test_a_call_that_is_sent_again_is_paid_twice() -> None:
     assert not account.again(hold)
 
 
-def test_a_sample_that_ends_leaves_nothing_under_way() -> None:
+def test_a_bill_that_is_closed_leaves_nothing_under_way() -> None:
     account = bill()
     for sample in ("a", "a", "b"):
         account.reserve("m", 10, 0, sample=sample)
-
-    account.end_all("a")
-
-    assert (account.spent, account.held, account.under_way) == (20.0, 10.0, 1)
     account.close()
     assert (account.spent, account.under_way) == (30.0, 0)
 

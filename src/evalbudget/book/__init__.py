@@ -5,5 +5,17 @@ from evalbudget.book._calls import Called
 from evalbudget.book._drive import Answer, Bought, drive
 from evalbudget.book._opening import Told, spent_in, told_in
 from evalbudget.book._statements import LOST
+from evalbudget.book._turn import Turn
 
-__all__ = ["LOST", "Answer", "Book", "Bought", "Called", "Told", "drive", "spent_in", "told_in"]
+__all__ = [
+    "LOST",
+    "Answer",
+    "Book",
+    "Bought",
+    "Called",
+    "Told",
+    "Turn",
+    "drive",
+    "spent_in",
+    "told_in",
+]

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
-from typing import Any, TypeVar
+from itertools import count
+from threading import get_ident
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from sqlalchemy import Connection
@@ -18,9 +20,10 @@ from evalbudget.book._calls import Called, beside_in, calls_in, known_calls
 from evalbudget.book._copy import Copy
 from evalbudget.book._known import ADOPTED, Known
 from evalbudget.book._opening import opened, terms_of
-from evalbudget.book._statements import CUT_OFF, IS_TOLD, LOST
+from evalbudget.book._statements import BESIDE, CUT_OFF, IS_TOLD, LOST
 from evalbudget.book._tables import ALONE, LAYOUT
 from evalbudget.book._turn import Claim, Turn
+from evalbudget.book._waiting import Left
 from evalbudget.book._workers import MEMORY, Workers
 from evalbudget.budget import USED_UP, Budget, shown_amount
 from evalbudget.cells import CLOSED, Cells, Planned, Stop, Wait
@@ -44,6 +47,20 @@ Place = tuple[int, int, int]
 log = shown_logger(__name__)
 
 _SLACK = 1e-9
+_OF_DAMAGE = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
+
+
+class Part(Protocol):
+    """What stands beside a book in its store, and takes part in its turns."""
+
+    def take_in(self, turn: Turn, *, anew: bool) -> None:
+        """What others did; anew, where nobody knows how far the last turn got."""
+
+    def bury(self, turn: Turn, worker: int) -> None:
+        """A worker is gone."""
+
+    def write(self, turn: Turn) -> None:
+        """At the end of a turn."""
 
 
 class Book:
@@ -57,12 +74,17 @@ class Book:
         budget: what may be spent in all.
         where: a path, or ``postgresql://user@host/database#name``; begun if nothing is there. None: in
             memory.
-        most: the highest cost of one call, or of a call for a given cell; 0 for one whose answer is there.
+        most: the highest cost of one call, or of a call for a given cell, whose ``epoch`` counts the calls of
+            its model and item here; 0 for one whose answer is there.
+        at_once: how many cells may be under way, of all workers.
         about: what else must be the same for all workers, such as the task; JSON values.
         known_as: what this worker is called. Under the name of one that ended, it goes on with what that had
             under way: :attr:`held` and :attr:`lost`. None: as nobody before.
         shown_as: what :meth:`calls` call it, if not that.
         alone: no other worker has it at the same time; the caller sees to that.
+        defers: what is told waits for the next turn, so that nothing but that waits for the store. Turns may
+            then be taken in another thread; :meth:`steady` keeps them from changing anything.
+        stays_stopped: nothing more is handed out to whoever comes after a :meth:`stop`, either.
         lease: seconds without a sign of life after which a worker on another machine is taken to be dead;
             what it has under way counts at its highest cost then, and is asked again.
         clock: seconds since 1970; of use for files only, a server has its own.
@@ -82,26 +104,35 @@ class Book:
         where: Address | None = None,
         *,
         most: float | Callable[[Cell], float] = 1.0,
+        at_once: Callable[[], float] = lambda: math.inf,
         about: Mapping[str, Any] | None = None,
         known_as: str | None = None,
         shown_as: str | None = None,
         alone: bool = False,
+        defers: bool = False,
+        stays_stopped: bool = False,
         lease: float = 60.0,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self.sampler, self.budget, self._most = sampler, budget, most
+        self.sampler, self.budget, self._most, self._at_once = sampler, budget, most, at_once
         if not callable(most) and not (math.isfinite(most) and most > 0.0):
             raise BudgetError(f"the highest cost of a call is {most:g}; give a finite cost above zero")
-        self._where = where or Address(path=MEMORY)
-        self._guard = threading.RLock()
+        self.where = where or Address(path=MEMORY)
+        self._guard = threading.RLock()  # one turn at a time
+        self._state = threading.RLock()  # held while what is known changes, and for no longer
+        self._thread: int | None = None  # that takes a turn
+        self._now: Turn
+        self.parts: list[Part] = []
         self.has_answers = False
         """Whether the caller has answers that cost nothing: their cells are handed out whatever is left."""
+        self._defers, self._stays_stopped = defers, stays_stopped
+        self._later: deque[tuple[int, Callable[[Turn], object]]] = deque()
+        self._is_away = False  # the store was, when it was wanted last
+        self._looked_at: object = None
         self._untold: list[Reading] = []
         self._mine: dict[int, Claim] = {}  # calls that this worker has
         self._lost: dict[int, Claim] = {}  # that an earlier one of its name had, and that count as lost
         self._ahead: Counter[Place] = Counter()  # adopted beyond what was planned
-        self._beside = 0.0  # paid by this worker for no cell
-        self._paying: tuple[float, str] | None = None  # what was paid last, while its end is not known
         self._is_sure = True  # whether what was written last is known to be written, or not to be
         self._is_stale = False  # the copy has what may not be in the book
         self._has_left = False
@@ -110,9 +141,9 @@ class Book:
         self._until = 0  # tries that must have come back before it is worth planning again
         self._stop: str | None = None
         self._spent = 0.0
-        self._copy = Copy(sampler, self._where)
+        self._copy = Copy(sampler, self.where)
         self._db = opened(
-            self._where,
+            self.where,
             sampler,
             budget,
             terms_of(sampler, about or {}),
@@ -121,18 +152,21 @@ class Book:
         )
         try:
             self._workers = self._joined(known_as, shown_as, 0.0 if alone else lease, clock)
+            self._numbers = count(self._workers.told + 1)
         except BaseException:
             self._db.close()
             raise
 
     # what the caller does
 
-    def trade(self, came: Sequence[Reading], n: int) -> Sequence[Request]:
+    def trade(self, came: Sequence[Reading], n: int | Callable[[int], int]) -> Sequence[Request]:
         """Take in what came back, and hand out up to n cells, as far as they can be paid.
 
         Args:
             came: answers to requests that this worker was given.
-            n: how many it can work on.
+            n: how many it can work on; or how many of each model, below 0 for those that it does not ask,
+                where rounds wait for all. Then the cells of other models stay paid for until somebody asks
+                them, and those that cost nothing do not count.
 
         Returns:
             Requests. None, while :attr:`finished` is false, means wait for what is under way.
@@ -143,13 +177,13 @@ class Book:
                 plans nor stops.
         """
         with self._guard:
-            self._check(came)
-            self._untold.extend(came)
+            self.tell(came)
             found: dict[int, Claim] = {}
             try:
                 while True:
                     self._take_turn(found, n)
-                    if len(found) >= n or not self._plan():
+                    has_enough = not callable(n) and len(found) >= n
+                    if has_enough or not self._plan():
                         break
             except BaseException:
                 self._is_sure = False  # what was claimed before is handed out by the next one
@@ -173,9 +207,9 @@ class Book:
         Raises:
             InvalidInputError: the book is in a file or on a server, or has planned something.
         """
-        if self._where.path != MEMORY or any(note is not None for note in self._known.notes):
+        if self.where.path != MEMORY or any(note is not None for note in self._known.notes):
             raise InvalidInputError(
-                f"{self._where}: cells are adopted by a book in memory, before it plans; begin a new one"
+                f"{self.where}: cells are adopted by a book in memory, before it plans; begin a new one"
             )
         adopted = planned._replace(note=ADOPTED)
         text = self._copy.text_of(adopted)
@@ -195,28 +229,78 @@ class Book:
         model, item, phase = (self._known.of(name, cell) for name in ("model", "item", "phase"))
         return model, item, phase
 
-    def _take_turn(self, found: dict[int, Claim], n: int) -> None:
-        """Tell what is untold, and claim what is missing of n."""
+    def _take_turn(self, found: dict[int, Claim], n: int | Callable[[int], int]) -> None:
+        """Claim what is missing of n."""
 
         def act(turn: Turn) -> dict[int, Claim]:
-            self._tell(turn)
             claimed: dict[int, Claim] = {}
             if n and not self._is_sure:  # handed out in a turn whose end was not known
                 had = self._mine.keys() | found.keys()
                 claimed = {call: claim for call, claim in turn.taken().items() if call not in had}
             if self._about["stopped"] is None:
-                self._claim(turn, claimed, n - len(found))
+                self._claim(turn, claimed, n, found)
             return claimed
 
         found |= self._turn(act)
-        self._is_sure = self._is_sure or n > 0
-        self._has_told()
+        self._is_sure = self._is_sure or bool(n)
 
-    def _has_told(self) -> None:
-        for reading in self._untold:
-            self._mine.pop(reading.request.id, None)
-            self._lost.pop(reading.request.id, None)
-        self._untold.clear()
+    def tell(self, came: Sequence[Reading]) -> None:
+        """These came back; it is in the book after the next turn.
+
+        Raises:
+            SamplerError: one is of a request that this worker does not have.
+        """
+        with self._state:
+            self._check(came)
+            self._untold.extend(came)
+
+    def refresh(self) -> None:
+        """Tell what is untold, and take in what others did.
+
+        Raises:
+            StoreDownError: the book could not be reached.
+        """
+        self._turn(lambda _: None)
+
+    def later(self, act: Callable[[Turn], object]) -> None:
+        """Do this in the next turn, once, even if the end of that turn is not known."""
+        with self._state:
+            self._later.append((next(self._numbers), act))
+
+    def once(self, act: Callable[[Turn], T]) -> T:
+        """The same, now."""
+        found: list[T] = []
+        with self._guard:
+            if self._thread is not None:  # in the middle of a turn
+                return act(self._now)
+            with self._state:
+                self.later(lambda turn: found.append(act(turn)))
+                mine = self._later[-1]
+            try:
+                self.refresh()
+            except BaseException:
+                with self._state, suppress(ValueError):
+                    self._later.remove(mine)
+                raise
+        return found[-1]  # one before it was of a turn that was not written
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """What is told and paid within the block is in the book all at once, at its end."""
+        with self._guard:
+            defers, self._defers = self._defers, True
+            try:
+                yield
+            finally:
+                self._defers = defers
+            self.refresh()
+
+    def _do(self, act: Callable[[Turn], None]) -> None:
+        """Now, or in the next turn where that may take its time."""
+        if self._defers and self._thread != get_ident():
+            self.later(act)
+        else:
+            self._turn(act)
 
     def score_again(self, readings: Sequence[Reading]) -> None:
         """Calls that came back have other scores than they had: what was planned stands, nothing is paid.
@@ -234,7 +318,7 @@ class Book:
 
     def give_back(self, requests: Sequence[Request]) -> None:
         """These were never sent: they cost nothing, and others may be given them."""
-        self._turn(lambda turn: turn.give_back([request.id for request in requests]))
+        self._do(lambda turn: turn.give_back([request.id for request in requests]))
         self._forget(requests)
 
     def lose(self, requests: Sequence[Request]) -> None:
@@ -249,7 +333,14 @@ class Book:
 
     def pays(self, cost: float, why: str) -> bool:
         """Pay for what is of no cell; False, and nothing paid, where that exceeds what is left."""
-        return self._pay(cost, why, lambda _: cost <= self.free + _SLACK)
+
+        def act(turn: Turn) -> bool:
+            fits = cost <= self.free + _SLACK
+            if fits:
+                turn.pay(cost, why)
+            return fits
+
+        return self.once(act)
 
     def pay(self, cost: float, why: str, *, out_of: Sequence[Request] = ()) -> Sequence[Request]:
         """Pay for what is of no cell, if need be out of what is held for these, the last first.
@@ -257,50 +348,45 @@ class Book:
         Returns:
             Those that remain; the others are given back.
         """
-        left = list(out_of)
+        if self._defers:
+            self._do(lambda turn: turn.pay(cost, why))
+            return out_of
 
-        def may(turn: Turn) -> bool:
-            left[:] = out_of
+        def act(turn: Turn) -> list[Request]:
+            left = list(out_of)
             while left and cost > self.free + _SLACK:
                 turn.give_back([left.pop().id])
-            return True
+            turn.pay(cost, why)
+            return left
 
-        self._pay(cost, why, may)
+        left = self.once(act)
         self._forget(out_of[len(left) :])
         return left
 
     def withdraw(self, model: int, why: str) -> None:
         """Ask a model nothing more; what is under way of it may still come back."""
-
-        def act(turn: Turn) -> None:
-            if model not in self._known.why_withdrawn:
-                self._copy.withdraw(turn.connection, model, self._db.storable(why))
-
-        self._turn(act)
+        self._do(lambda turn: turn.withdraw(model, why))
 
     def stop(self, reason: str) -> None:
         """Hand out nothing more, to whichever worker; what is under way may still come back."""
-        self._turn(lambda _: self._about.update(stopped=self._db.storable(reason)))
+        self._do(lambda _: self._about.update(stopped=self._db.storable(reason)))
 
-    def close(
-        self, came: Sequence[Reading] = (), *, patience: float | None = None, keeps: bool = False
-    ) -> None:
+    def close(self, came: Sequence[Reading] = (), *, keeps: bool = False) -> None:
         """Leave; what this worker has under way counts at its highest cost, and may be asked by others.
+
+        A store that could not be reached is not waited for again.
 
         Args:
             came: answers that were not told yet.
-            patience: seconds to wait for a book that cannot be reached; None as long as ever.
             keeps: what is under way stays with this worker, who will go on under its name.
         """
         with self._guard:
-            self._check(came)
-            self._untold.extend(came)
-            if patience is not None:
-                self._db.patience = patience
+            self.tell(came)
+            if self._is_away:
+                self._db.patience = 0.0
             self._workers.close()
             try:
                 self._turn(partial(self._leave, keeps=keeps))
-                self._has_told()
             except EvalbudgetError as ex:  # others find out
                 log.warning("a worker could not sign off: %s", ex)
             finally:
@@ -370,7 +456,8 @@ class Book:
     @property
     def paid_beside(self) -> float:
         """By this worker, also under its name before, for what is of no cell."""
-        return self._beside
+        with self._guard, self._db.read() as connection:
+            return float(connection.scalar(BESIDE, {"whose": self._workers.me}) or 0.0)
 
     @property
     def closed(self) -> tuple[Cell, ...]:
@@ -391,10 +478,22 @@ class Book:
         """Every cell that rounds asked for; a view that must not be kept."""
         return self._known.cells()
 
+    @property
+    def is_told(self) -> bool:
+        """Whether nothing is left for the next turn."""
+        return not self._later and not self._untold
+
+    def steady(self) -> AbstractContextManager[Any]:
+        """Within the block nothing changes that other processes or threads did."""
+        return self._state if self._defers else self._guard
+
     def look(self) -> None:
         """Let the sampler see how it stands, for whoever asks it what is proved."""
-        with self._guard:
-            self.sampler.look(self.cells(), self._known.notes[-1] if self._known.notes else None)
+        with self._state:
+            now = tuple(self._about[name] for name in ("rounds", "passes", "withdrawn", "changes"))
+            if now != self._looked_at:
+                self.sampler.look(self.cells(), self._known.notes[-1] if self._known.notes else None)
+                self._looked_at = now
 
     def readings(self) -> tuple[Reading, ...]:
         """Every call that came back or was lost, with a score or without, in the order of asking."""
@@ -435,33 +534,66 @@ class Book:
     def _turn(self, act: Callable[[Turn], T]) -> T:
         """Do something under the book's lock, knowing what others did; written in whole or not at all."""
         with self._guard:
-            while True:
-                entered = False
+            while self._thread is None:
+                entered, anew = False, self._is_stale or not self._known.notes
                 try:
-                    if self._is_stale or not self._known.notes:
+                    if anew:
                         self._look_anew()
                     with self._db.write() as connection:
-                        entered = True
-                        self._is_stale = True  # until all of it is written
-                        self._copy.look(connection)
-                        turn = Turn(self._copy, connection, self._workers.me, self._db.storable)
-                        self._bury(turn)
-                        found = act(turn)
-                        self._copy.write(connection)
+                        entered, self._is_stale = True, True  # until all of it is written
+                        with self._state:
+                            found, told = self._whole_turn(connection, act, anew=anew)
                 except BaseException as ex:
                     self._is_sure = self._is_sure and not entered
                     if not entered or not isinstance(ex, StoreDownError):
+                        self._is_away = isinstance(ex, StoreDownError)
                         raise
                 else:
-                    self._is_stale, self._spent = False, float(self._about["spent"])
+                    with self._state:
+                        self._is_stale, self._is_away = False, False
+                        self._spent = float(self._about["spent"])
+                        self._has_told(*told)
                     return found
+            return act(self._now)  # in the middle of one
+
+    def _whole_turn(
+        self, connection: Connection, act: Callable[[Turn], T], *, anew: bool
+    ) -> tuple[T, tuple[int, int]]:
+        """What came of it; and how much was told in it."""
+        self._thread = get_ident()
+        try:
+            self._copy.look(connection)
+            self._now = turn = Turn(self._copy, connection, self._workers.me, self._db.storable)
+            try:
+                for part in self.parts:
+                    part.take_in(turn, anew=anew)
+            except _OF_DAMAGE as ex:
+                raise self._copy.damaged(ex) from ex
+            self._bury(turn)
+            told = len(self._later), len(self._untold)
+            self._hand_over(turn)
+            found = act(turn)
+            for part in self.parts:
+                part.write(turn)
+            self._copy.write(connection)
+        finally:
+            self._thread = None
+        return found, told
 
     def _look_anew(self) -> None:
         """Nobody knows how far the last turn got: read the book again, while others may write."""
-        fresh = Copy(self.sampler, self._where)
-        with self._db.read() as connection:
-            fresh.look(connection)
-        self._copy, self._is_stale = fresh, False
+        while True:
+            fresh, entered = Copy(self.sampler, self.where), False
+            try:
+                with self._db.read() as connection:
+                    entered = True
+                    fresh.look(connection)
+                break
+            except StoreDownError:
+                if not entered:  # one that goes in the middle may be back soon
+                    raise
+        with self._state:
+            self._copy, self._looked_at = fresh, None
 
     @property
     def _known(self) -> Known:
@@ -479,23 +611,38 @@ class Book:
         return self.has_answers or (least <= self.free + _SLACK and self.free > _SLACK)
 
     def _cost(self, cell: int) -> float:
-        most = self._most(self._known.cell(cell)) if callable(self._most) else self._most
+        most = self._most
+        if callable(most):
+            most = most(self._known.cell(cell)._replace(epoch=self._known.next_attempt(cell)))
         if not (math.isfinite(most) and (most > 0.0 or (self.has_answers and most == 0.0))):
             raise BudgetError(f"the highest cost of a call is {most:g}; give a finite cost above zero")
         return most
 
     def _may(self, cell: int) -> bool:
         most = self._cost(cell)
-        return not most or most <= self.free + _SLACK
+        return not most or (most <= self.free + _SLACK and self._known.under_way + 1 <= self._at_once())
 
     def _had(self, call: int) -> Claim:
         return self._mine[call] if call in self._mine else self._lost[call]
 
-    def _claim(self, turn: Turn, found: dict[int, Claim], n: int) -> None:
-        """Add calls until there are n."""
-        while len(found) < n and (cell := self._known.take(self._may)) is not None:
+    def _claim(
+        self, turn: Turn, new: dict[int, Claim], n: int | Callable[[int], int], found: Mapping[int, Claim]
+    ) -> None:
+        """Add calls until there are n, of each model or in all."""
+
+        def call(cell: int) -> None:
             claim = turn.call(cell, self._cost(cell))
-            found[claim.request.id] = claim
+            new[claim.request.id] = claim
+
+        if callable(n):
+            wanted = n
+            had = Counter(c.request.cell.model for each in (found, new) for c in each.values() if c.most)
+            left = Left(self.free + _SLACK, self._at_once() - self._known.under_way)
+            for cell in self._known.take_by_model(lambda m: wanted(m) - had[m], self._cost, left):
+                call(cell)
+            return
+        while len(new) + len(found) < n and (first := self._known.take(self._may)) is not None:
+            call(first)
 
     def _plan(self) -> bool:
         """Plan what comes next, outside of the lock; whether there is something now, by whomever."""
@@ -508,8 +655,9 @@ class Book:
         if self.sampler.waits_for_all and (known.under_way or (known.notes and self._begin_pass(at[1]))):
             return not known.under_way
         last = known.notes[-1] if known.notes else None
-        planned = self.sampler.decide(self.cells(), last)
-        self._stop = planned.reason if isinstance(planned, Stop) else None
+        with self._state:
+            planned, self._looked_at = self.sampler.decide(self.cells(), last), None
+            self._stop = planned.reason if isinstance(planned, Stop) else None
         if isinstance(planned, Planned) and can_go_on:
             self._begin(planned, last, at[0])
             return True
@@ -552,7 +700,8 @@ class Book:
 
     def _begin_pass(self, passes: int) -> bool:
         """Put the next pass of the round together; whether there is one."""
-        close, ask = self.sampler.next_pass(self.cells())
+        with self._state:
+            close, ask = self.sampler.next_pass(self.cells())
         if not close.size and not ask.size:
             return False
 
@@ -580,8 +729,14 @@ class Book:
                 )
             told.add(call)
 
-    def _tell(self, turn: Turn) -> None:
-        """What came back since the last turn."""
+    def _hand_over(self, turn: Turn) -> None:
+        """What was told or left since the last turn."""
+        done = self._workers.told_in(turn.connection) if self._later else 0
+        for number, act in self._later:
+            if number > done:
+                act(turn)
+        if self._later:
+            self._workers.tell(turn.connection, self._later[-1][0])
         for reading in self._untold:
             told = None if self._is_sure else turn.connection.scalar(IS_TOLD, {"which": reading.request.id})
             if told is None:
@@ -591,41 +746,29 @@ class Book:
                     self._ahead[place] -= 1  # another was asked in its place
                     self._copy.change(claim.cell, self._workers.me, state=CLOSED)
 
-    def _pay(self, cost: float, why: str, may: Callable[[Turn], bool]) -> bool:
-        """Pay once, also if it is not known how a turn ended and the same is paid again because of that."""
-        is_again, self._paying = self._paying == (cost, why), (cost, why)
-
-        def act(turn: Turn) -> bool:
-            nonlocal is_again
-            if not is_again:
-                self._beside, is_again = turn.beside, True
-            elif turn.beside > self._beside + _SLACK:
-                return True
-            if not may(turn):
-                return False
-            turn.pay(cost, why)
-            return True
-
-        paid = self._turn(act)
-        self._paying = None
-        self._beside += cost if paid else 0.0
-        return paid
+    def _has_told(self, n_later: int, n_readings: int) -> None:
+        for _ in range(n_later):
+            self._later.popleft()
+        for reading in self._untold[:n_readings]:
+            self._mine.pop(reading.request.id, None)
+            self._lost.pop(reading.request.id, None)
+        del self._untold[:n_readings]
 
     def _bury(self, turn: Turn) -> None:
         """Workers that are gone."""
         for worker in self._workers.gone(turn.connection):
+            for part in self.parts:
+                part.bury(turn, worker)
             lost = turn.bury(worker)
             if lost:
                 log.warning("a worker is gone; %d calls of it count as spent, and are asked again", lost)
             self._workers.sign_off(turn.connection, worker)
 
     def _leave(self, turn: Turn, *, keeps: bool) -> None:
-        """Tell what is untold, and let go of what is under way."""
-        self._tell(turn)
+        """Let go of what is under way."""
         if keeps:
             return
-        told = {reading.request.id for reading in self._untold}
-        left = [call for call in turn.taken() if call not in told]
+        left = list(turn.taken())
         turn.lose([call for call in left if call in self._mine], LOST)
         turn.give_back([call for call in left if call not in self._mine])
         self._workers.sign_off(turn.connection, self._workers.me)
@@ -636,31 +779,30 @@ class Book:
         self, known_as: str | None, shown_as: str | None, lease: float, clock: Callable[[], float]
     ) -> Workers:
         """As one more worker, or one that goes on, with the budget of those that are there."""
-        workers = self._workers = Workers(self._db, self._where, known_as, shown_as, lease, clock)
+        workers = self._workers = Workers(self._db, self.where, known_as, shown_as, lease, clock)
         try:
             self._turn(self._agree)
             if workers.goes_on:
                 self._turn(self._inherit)
         except BaseException:
             workers.close()
-            if not workers.goes_on:  # otherwise it may have cells, which others take over in time
-                with suppress(EvalbudgetError), self._db.write() as connection:
-                    workers.sign_off(connection, workers.me)
+            with suppress(EvalbudgetError), self._db.write() as connection:
+                workers.undo(connection)
             raise
         return workers
 
     def _inherit(self, turn: Turn) -> None:
         """What an earlier worker of this name had."""
-        self._mine, self._lost, self._beside = turn.taken(), turn.lost(), turn.beside
+        self._mine, self._lost = turn.taken(), turn.lost()
 
     def _agree(self, turn: Turn) -> None:
         """Others at work must have the same budget; where there are none, this one counts."""
         cap, others = self._about["cap"], self._workers.others(turn.connection)
         if others and cap != self.budget.amount:
             raise StoreError(
-                f"{self._where} is being filled with a budget of {shown_amount(cap, self.budget.unit)}, and "
+                f"{self.where} is being filled with a budget of {shown_amount(cap, self.budget.unit)}, and "
                 f"this one is {self.budget}; give every worker the same, or wait until those have ended"
             )
         self._about["cap"] = self.budget.amount
-        if not others:
+        if not others and not self._stays_stopped:
             self._about["stopped"] = None  # whoever goes on asks again

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import Connection
@@ -33,8 +34,22 @@ from evalbudget.sampler import Allocation, Sampler
 from evalbudget.statistics._bounds import IntArray
 from evalbudget.store import Address
 
+_COUNTS = ("rounds", "passes", "withdrawn", "calls", "changes")
+_WHOLE = ("cell", "state", "tries", "lost", "call", "attempt", "passed")
 _KEPT = ("state", "tries", "lost", "value", "cost", "call", "attempt", "passed")
 """Of a cell, in the book and here."""
+
+
+def check_numbers(row: Any, *, whole: Sequence[str] = (), real: Sequence[str] = ()) -> None:
+    """Refuse what is no number; SQLite keeps whatever somebody writes.
+
+    Raises:
+        ValueError: names it.
+    """
+    for name in (*whole, *real):
+        value = getattr(row, name)
+        if not isinstance(value, int if name in whole else int | float) or not math.isfinite(value):
+            raise ValueError(f"{name} is {value!r}")
 
 
 class Copy:
@@ -68,6 +83,7 @@ class Copy:
         try:
             if about is None:
                 raise ValueError("its numbers are gone")
+            check_numbers(about, whole=_COUNTS, real=("cap", "spent", "held"))
             known = self.known
             if about.rounds > len(known.notes):
                 for row in rows(connection, MISSED_ROUNDS, {"after": len(known.notes)}):
@@ -80,14 +96,19 @@ class Copy:
                     known.withdraw(row.model, row.asked, row.why)
             if about.changes > self.about["changes"]:
                 for row in rows(connection, CHANGED, {"after": self.about["changes"]}):
+                    check_numbers(row, whole=_WHOLE, real=("cost",))
                     self._set(row.cell, {name: getattr(row, name) for name in _KEPT})
             there = len(known.notes), known.n_passes, len(known.why_withdrawn)
             if (about.rounds, about.passes, about.withdrawn) != there:
                 raise ValueError("rounds or passes of it are gone")
         except (LookupError, TypeError, ValueError, AttributeError) as ex:
-            raise StoreError(f"{self._where} is damaged: {ex}; restore a copy, or begin a new one") from ex
+            raise self.damaged(ex) from ex
         self.about = {name: getattr(about, name) for name in NUMBERS}
         self._before = dict(self.about)
+
+    def damaged(self, why: object) -> StoreError:
+        """What is raised where something stands there that cannot be."""
+        return StoreError(f"{self._where} is damaged: {why}; restore a copy, or begin a new one")
 
     def _set(self, cell: int, row: dict[str, Any]) -> None:
         state, tries, value = row["state"], row["tries"], row["value"]
@@ -123,8 +144,7 @@ class Copy:
     def call(self, cell: int, worker: int, most: float, attempt: int | None = None) -> tuple[int, int]:
         """Hand a cell out; the number of the call, and which of its model's item it is: the next, if None."""
         if attempt is None:
-            was_given_back = self.known.of("call", cell) < 0 <= self.known.of("attempt", cell)
-            attempt = int(self.known.of("attempt", cell) if was_given_back else self.known.next_attempt(cell))
+            attempt = self.known.next_attempt(cell)
         self.about["held"] += most
         number = self._add_call(cell, worker, most, attempt=attempt, cost=None, error=None)
         tries = self.known.of("tries", cell) + 1

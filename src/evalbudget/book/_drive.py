@@ -182,7 +182,7 @@ class _Worker:
     def leave(self) -> None:
         """Tell what is left to tell, and leave."""
         error = self._error
-        self._book.close(self._taken(), patience=0.0 if isinstance(error, StoreDownError) else None)
+        self._book.close(self._taken())
         untold = tuple(self._book.untold)
         if isinstance(error, StoreDownError):
             error.readings = untold

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from evalbudget.book._waiting import OneByOne, Passes
+from evalbudget.book._waiting import Left, OneByOne, Passes
 from evalbudget.cells import CAME, OPEN, TAKEN, Cells, Planned
 from evalbudget.design import Cell
 from evalbudget.sampler import Sampler
@@ -132,6 +132,7 @@ class Known:
         if model not in self.why_withdrawn:
             self.withdrawn, self.why_withdrawn[model] = self.withdrawn.copy(), why
             self.withdrawn[model] = asked
+            self._waiting.withdraw()
 
     def _is_withdrawn(self, number: int) -> bool:
         return self.of("model", number) in self.why_withdrawn
@@ -166,6 +167,8 @@ class Known:
 
     def next_attempt(self, number: int) -> int:
         """Number of the next call of a cell's model and item, from 0; lost and failed ones had theirs."""
+        if self.of("call", number) < 0 <= self.of("attempt", number):  # it was given back
+            return int(self.of("attempt", number))
         return self._attempts[self.of("model", number), self.of("item", number)]
 
     def take(self, may: Callable[[int], bool]) -> int | None:
@@ -179,6 +182,13 @@ class Known:
             return None
         self._waiting.drop(number)
         return number
+
+    def take_by_model(
+        self, room: Callable[[int], int], cost: Callable[[int], float], left: Left
+    ) -> Sequence[int]:
+        """So many cells of each model, where rounds wait for all; as :meth:`Passes.by_model`."""
+        assert isinstance(self._waiting, Passes)
+        return self._waiting.by_model(room, cost, left)
 
     def first(self) -> int | None:
         """The cell that comes next; None if there is none."""

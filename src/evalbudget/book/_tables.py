@@ -36,9 +36,11 @@ WORKERS = Table(
     Column("known_as", Text, nullable=False),
     Column("shown_as", Text, nullable=False),
     Column("until", Float, nullable=False),
+    Column("told", Integer, nullable=False),
 )
-"""``name`` tells its process, ``known_as`` who it is: the same when it goes on in another process;
-``shown_as`` what people are told."""
+"""``name`` tells its process, ``known_as`` who it is: the same when it goes on in another process,
+``shown_as`` what people are told, ``told`` the number of what it told last that tells by nothing else whether
+it is in the book."""
 
 ROUNDS = Table(
     "rounds",
@@ -102,6 +104,56 @@ CALLS = Table(
 was paid for no cell has ``NO_CELL``."""
 
 NO_CELL = -1
+
+ARMS = Table(
+    "arms",
+    _TABLES,
+    Column("arm", Text, primary_key=True),
+    Column("worker", Integer, nullable=False),
+    Column("came_with", Text, nullable=False),
+    Column("left_out", Text, nullable=False),
+)
+"""Who takes part in a race whose arms run in several processes: what each came with, and what of that is not
+used."""
+
+SO_FAR = Table(
+    "so_far",
+    _TABLES,
+    Column("arm", Text, primary_key=True),
+    Column("told", Text, nullable=False),
+    Column("changed", Integer, nullable=False),
+)
+"""What each of them has cost and brought, once the race has begun."""
+
+PAID_CALLS = Table(
+    "paid_calls",
+    _TABLES,
+    Column("call", Integer, primary_key=True, autoincrement=False),
+    Column("worker", Integer, nullable=False),
+    Column("model", Text, nullable=False),
+    Column("role", Text, nullable=False),
+    Column("sample", Text, nullable=False),
+    Column("most", Float, nullable=False),
+    Column("bound", Float, nullable=False),
+    Column("cost", Float),
+    Column("why", Text),
+    Column("tokens", Integer),
+    Column("changed", Integer, nullable=False),
+    Index("paid_calls_by_change", "changed"),
+)
+"""Of a budget in money or tokens that several processes share; those without a cost are under way."""
+
+MONEY = Table(
+    "money",
+    _TABLES,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("spent", Float, nullable=False),
+    Column("held", Float, nullable=False),
+    Column("most_of_sample", Float, nullable=False),
+    Column("calls", Integer, nullable=False),
+    Column("changes", Integer, nullable=False),
+)
+"""One row, or none: what would have to be summed of the calls above."""
 
 LAYOUT = Layout("book", _TABLES, 1, 0x65766270, grows_only=("meta",), is_busy=True)
 ALONE = replace(LAYOUT, is_busy=False)

@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from evalbudget.book._copy import Copy
+from evalbudget.book._copy import Copy, check_numbers
 from evalbudget.book._statements import (
     A_CALL,
-    BESIDE,
     CUT_OFF,
     LOST,
     LOST_BY,
@@ -51,41 +50,57 @@ class Turn:
         connection: that has the lock.
         me: number of the worker.
         storable: what the database can keep of a text.
+
+    Attributes:
+        connection: that has the lock.
+        me: number of the worker.
+        about: numbers of the book, as this turn changes them.
+        storable: what the database can keep of a text.
     """
 
     def __init__(self, copy: Copy, connection: Connection, me: int, storable: Callable[[str], str]) -> None:
         self.connection = connection
-        self._copy, self._me, self._storable = copy, me, storable
-        self._known, self._about = copy.known, copy.about
+        self._copy, self.me, self.storable = copy, me, storable
+        self._known, self.about = copy.known, copy.about
 
     def call(self, cell: int, most: float, attempt: int | None = None) -> Claim:
         """Hand a cell out, as the next call of its model and item, or the one of this number."""
-        call, attempt = self._copy.call(cell, self._me, most, attempt)
+        call, attempt = self._copy.call(cell, self.me, most, attempt)
         return Claim(cell, most, self._copy.request(call, cell), attempt)
 
-    def taken(self) -> dict[int, Claim]:
-        """What this worker has under way, by the number of the call; perhaps it does not know."""
-        return self._claims(TAKEN_BY)
+    def taken(self, worker: int | None = None) -> dict[int, Claim]:
+        """What this worker, or another one, has under way, by the number of the call."""
+        rows = self.connection.execute(TAKEN_BY, {"whose": self.me if worker is None else worker}).all()
+        of = self._known.of  # some may have come back in this turn
+        return self._claims(
+            [r for r in rows if of("state", r.cell) == TAKEN and of("call", r.cell) == r.call]
+        )
 
     def lost(self) -> dict[int, Claim]:
         """What this worker had when it was taken for dead, and nobody has told of."""
-        return self._claims(LOST_BY)
+        return self._claims(self.connection.execute(LOST_BY, {"whose": self.me}).all())
 
-    def _claims(self, statement: Any) -> dict[int, Claim]:
-        rows = self.connection.execute(statement, {"whose": self._me}).all()
+    def _claims(self, rows: Sequence[Any]) -> dict[int, Claim]:
+        try:
+            for row in rows:
+                check_numbers(row, whole=("call", "cell", "attempt"), real=("most",))
+                if row.attempt < 0:
+                    raise ValueError(f"call {row.call} is number {row.attempt} of its item")
+        except ValueError as ex:
+            raise self._copy.damaged(ex) from ex
         return {
             row.call: Claim(row.cell, row.most, self._copy.request(row.call, row.cell), row.attempt)
             for row in rows
         }
 
-    @property
-    def beside(self) -> float:
-        """What this worker paid for no cell."""
-        return float(self.connection.scalar(BESIDE, {"whose": self._me}) or 0.0)
+    def withdraw(self, model: int, why: str) -> None:
+        """Ask a model nothing more."""
+        if model not in self._known.why_withdrawn:
+            self._copy.withdraw(self.connection, model, self.storable(why))
 
     def pay(self, cost: float, why: str) -> None:
         """Pay for what is of no cell."""
-        self._copy.pay(self._me, cost, self._storable(why))
+        self._copy.pay(self.me, cost, self.storable(why))
 
     # what becomes of calls
 
@@ -94,23 +109,23 @@ class Turn:
         call, most = reading.request.id, claim.most
         of = partial(self._known.of, number=claim.cell)
         if of("call") != call or of("state") in (CAME, CLOSED):  # taken for dead, and others have gone on
-            self._about["spent"] += reading.cost - most
+            self.about["spent"] += reading.cost - most
             self._copy.settle(call, reading.cost, TOO_LATE)
             self._change_of_others(claim.cell, cost=of("cost") + reading.cost - most)
             return
         if of("state") == TAKEN:
-            self._about["held"] -= most
+            self.about["held"] -= most
         else:  # taken for dead, and counted at the most
-            self._about["spent"] -= most
+            self.about["spent"] -= most
             self._change(claim.cell, lost=of("lost") - 1, cost=of("cost") - most)
-        self._about["spent"] += reading.cost
-        self._copy.settle(call, reading.cost, reading.error and self._storable(reading.error))
+        self.about["spent"] += reading.cost
+        self._copy.settle(call, reading.cost, reading.error and self.storable(reading.error))
         self._change(
             claim.cell,
             state=OPEN if reading.value is None else CAME,
             value=reading.value,
             cost=of("cost") + reading.cost,
-            passed=self._about["passes"],
+            passed=self.about["passes"],
         )
 
     def score_again(self, readings: Sequence[Reading]) -> None:
@@ -122,14 +137,14 @@ class Turn:
                 continue
             if of("call") != call or of("state") not in (OPEN, CAME):  # asked again meanwhile
                 continue
-            self._copy.settle(call, row.cost, reading.error and self._storable(reading.error))
+            self._copy.settle(call, row.cost, reading.error and self.storable(reading.error))
             self._change(row.cell, state=OPEN if reading.value is None else CAME, value=reading.value)
 
     def bury(self, worker: int) -> int:
         """A worker is gone: what it has under way counts at the most, and is asked again; how many calls."""
-        lost = self.connection.execute(TAKEN_BY, {"whose": worker}).all()
-        for row in lost:
-            self._lose(row, LOST)
+        lost = self.taken(worker)
+        for call in lost:
+            self._lose(self._row(call), LOST)
         return len(lost)
 
     def lose(self, calls: Sequence[int], why: str) -> None:
@@ -142,8 +157,8 @@ class Turn:
                 self._copy.settle(call, row.cost, why)
 
     def _lose(self, row: Any, why: str) -> None:
-        self._about["held"] -= row.most
-        self._about["spent"] += row.most
+        self.about["held"] -= row.most
+        self.about["spent"] += row.most
         self._copy.settle(row.call, row.most, why)
         of = partial(self._known.of, number=row.cell)
         self._change(row.cell, state=OPEN, lost=of("lost") + 1, cost=of("cost") + row.most)
@@ -156,7 +171,7 @@ class Turn:
             if row.cost is not None and not was_lost:  # in a turn whose end was not known
                 continue
             of = partial(self._known.of, number=row.cell)
-            self._about["spent" if was_lost else "held"] -= row.most
+            self.about["spent" if was_lost else "held"] -= row.most
             self._copy.settle(call, 0.0, NEVER_SENT)
             new: dict[str, Any] = {"tries": of("tries") - 1}
             if was_lost:
@@ -170,7 +185,7 @@ class Turn:
         return self.connection.execute(A_CALL, {"which": call}).one()
 
     def _change(self, cell: int, **new: Any) -> None:
-        self._copy.change(cell, self._me, **new)
+        self._copy.change(cell, self.me, **new)
 
     def _change_of_others(self, cell: int, **new: Any) -> None:
         """Change what is counted of a cell, and leave it with whoever has it."""

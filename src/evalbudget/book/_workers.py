@@ -9,18 +9,23 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import Connection, bindparam, exists, func, insert, or_, select, update
 
+from evalbudget.book._sql import change, rows
 from evalbudget.book._tables import CELLS, LAYOUT, WORKERS
 from evalbudget.cells import TAKEN
+from evalbudget.errors import StoreError
 from evalbudget.shown import shown_logger
 from evalbudget.store import Address, Database
 
 log = shown_logger(__name__)
 
 _SIGN = update(WORKERS).where(WORKERS.c.worker == bindparam("me")).values(until=bindparam("then"))
-_KNOWN_AS = select(WORKERS.c.worker).where(WORKERS.c.known_as == bindparam("who"))
+_KNOWN_AS = select(WORKERS.c.worker, WORKERS.c.name, WORKERS.c.until).where(
+    WORKERS.c.known_as == bindparam("who")
+)
 _GOES_ON = (
     update(WORKERS)
     .where(WORKERS.c.worker == bindparam("me"))
@@ -31,7 +36,8 @@ _LIVING = select(WORKERS.c.worker, WORKERS.c.name, WORKERS.c.known_as, WORKERS.c
     or_(WORKERS.c.until > 0.0, _HAS_CELLS)
 )
 """Whoever has not signed off; one that was taken for dead may have gone on, and have cells again."""
-_UNTIL = select(WORKERS.c.until).where(WORKERS.c.worker == bindparam("me"))
+_ME = select(WORKERS.c.until, WORKERS.c.name, WORKERS.c.told).where(WORKERS.c.worker == bindparam("me"))
+_TELL = update(WORKERS).where(WORKERS.c.worker == bindparam("me")).values(told=bindparam("so_far"))
 
 
 class Workers:
@@ -51,6 +57,7 @@ class Workers:
     Attributes:
         me: number of this worker, from 0.
         goes_on: there was one of its name before.
+        told: how much it had told under this name before.
     """
 
     def __init__(
@@ -65,19 +72,21 @@ class Workers:
         self._db, self._where, self._lease, self._clock = db, where, lease, clock
         self._look_again = 0.0
         self._watched = 0, 0.0  # this connection, since when
+        self._name, self._known_as = name, known_as = _name(), known_as
         with db.write() as connection:
-            name, until = _name(), db.now(connection) + lease
-            before = connection.scalar(_KNOWN_AS, {"who": known_as})
+            until = db.now(connection) + lease
+            before = self._before = connection.execute(_KNOWN_AS, {"who": known_as}).one_or_none()
             self.goes_on = before is not None
             if before is None:
                 last = connection.scalar(select(func.max(WORKERS.c.worker)))
                 self.me = 0 if last is None else int(last) + 1
                 row = {"worker": self.me, "name": name, "known_as": known_as or name, "until": until}
-                row["shown_as"] = shown_as or row["known_as"]
+                row |= {"shown_as": shown_as or row["known_as"], "told": 0}
                 connection.execute(insert(WORKERS), row)
             else:
-                self.me = int(before)
+                self.me = int(before.worker)
                 connection.execute(_GOES_ON, {"me": self.me, "process": name, "then": until})
+            self.told = self.told_in(connection)
         self._over = threading.Event()
         self._heart: threading.Thread | None = None
         if where.path != MEMORY and lease > 0.0:
@@ -85,12 +94,25 @@ class Workers:
             self._heart.start()
 
     def gone(self, connection: Connection) -> list[int]:
-        """Workers that are gone and have not signed off; looked up now and then, none in between."""
+        """Workers that are gone and have not signed off; looked up now and then, none in between.
+
+        Raises:
+            StoreError: another process has this one's name.
+        """
+        me = None
+        if self._known_as is not None and self._heart is not None:
+            me = self._row(connection)
+            if me.name != self._name:
+                raise StoreError(
+                    f"{self._where}: another process goes by the name {self._known_as} now; this one ends, "
+                    "so that nothing is bought twice"
+                )
         if time.monotonic() < self._look_again:
             return []
         self._look_again = time.monotonic() + min(1.0, self._lease / 6.0)
         now = self._db.now(connection)
-        if not connection.scalar(_UNTIL, {"me": self.me}):  # it was taken for dead, and is not
+        me = me or self._row(connection)
+        if not me.until:  # it was taken for dead, and is not
             connection.execute(_SIGN, {"me": self.me, "then": now + self._lease})
         if self._watched[0] != self._db.connections:  # while the server was away nobody could give a sign
             self._watched = self._db.connections, now
@@ -108,6 +130,29 @@ class Workers:
         now = self._db.now(connection)
         rows = connection.execute(_LIVING).all()
         return any(row.worker != self.me and row.until >= now and not _ended(str(row.name)) for row in rows)
+
+    def undo(self, connection: Connection) -> None:
+        """It does not take part; what one of its name has under way others take over in time."""
+        if self._before is None:
+            self.sign_off(connection, self.me)
+        else:
+            process, until = self._before.name, self._before.until
+            connection.execute(_GOES_ON, {"me": self.me, "process": process, "then": until})
+
+    def _row(self, connection: Connection) -> Any:
+        (row,) = rows(connection, _ME, {"me": self.me})
+        return row
+
+    def told_in(self, connection: Connection) -> int:
+        """The number of what this worker told last."""
+        told = self._row(connection).told
+        if not isinstance(told, int):
+            raise StoreError(f"{self._where} is damaged: a worker told {told!r}; begin a new one")
+        return told
+
+    def tell(self, connection: Connection, number: int) -> None:
+        """Everything up to this number is told."""
+        change(connection, _TELL, {"me": self.me, "so_far": number})
 
     def sign_off(self, connection: Connection, worker: int) -> None:
         """This worker, or one that is gone, has nothing under way any more."""

@@ -2,6 +2,7 @@ from ._board import Standing as Standing
 from ._config import RaceConfig as RaceConfig
 from ._history import history_factors as history_factors
 from ._lanes import Asked as Asked
+from ._lanes import Entry as Entry
 from ._lanes import Key as Key
 from ._lanes import KnownCell as KnownCell
 from ._leaderboard import Leaderboard as Leaderboard
@@ -9,6 +10,4 @@ from ._leaderboard import leaderboard_of as leaderboard_of
 from ._progress import RaceProgress as RaceProgress
 from ._purchase import RacePurchase as RacePurchase
 from ._shared_bill import SharedBill as SharedBill
-from ._shared_race import Entry as Entry
-from ._shared_race import SharedRace as SharedRace
 from ._verdict import Status as Status

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Sequence
 
 from evalbudget import Cell
 from evalbudget.races._lanes import Key, KnownCell
@@ -13,45 +12,57 @@ class KnownAnswers:
     """Answers of each model to each item, in the order in which they were asked for.
 
     Args:
-        place: of each document among the documents, by its id.
+        documents: their ids.
         repeats: answers to each document, each an item of the design.
     """
 
-    def __init__(self, place: Mapping[str, int], repeats: int) -> None:
-        self._place, self._repeats = place, repeats
-        self._cells: dict[tuple[int, int], deque[KnownCell]] = {}
-        self._n = 0
+    def __init__(self, documents: Sequence[str], repeats: int) -> None:
+        self._documents, self._repeats = documents, repeats
+        self._place = {document: place for place, document in enumerate(documents)}
+        self._cells: dict[tuple[int, int], list[KnownCell]] = {}
+        self._keys: set[tuple[int, Key]] = set()  # of cells that hosts ran, or were given
 
-    def __bool__(self) -> bool:
-        """Whether any is left."""
-        return self._n > 0
+    def has(self, key: Key) -> bool:
+        """Whether it is of one of the documents."""
+        return key[0] in self._place
 
-    def __contains__(self, cell: Cell) -> bool:
-        """Whether there is one for the next call of a cell."""
-        return bool(self._cells.get((cell.model, cell.item)))
+    def of(self, cell: Cell) -> KnownCell | None:
+        """That of a call, whose cell's ``epoch`` counts the calls of its model and item; None without one."""
+        known = self._cells.get((cell.model, cell.item), ())
+        return known[cell.epoch] if cell.epoch < len(known) else None
 
     def add(self, model: int, cell: KnownCell) -> int | None:
         """Keep one; which item of the design it is of, None if that has its score already."""
+        self._keys.add((model, cell.key))
         item = self._item_of(model, cell.key)
         if item is not None:
-            self._cells.setdefault((model, item), deque()).append(cell)
-            self._n += 1
+            self._cells.setdefault((model, item), []).append(cell)
         return item
 
-    def take(self, cell: Cell) -> KnownCell:
-        """That of the next call of a cell, which has it now."""
-        self._n -= 1
-        return self._cells[cell.model, cell.item].popleft()
-
-    def replace(self, model: int, item: int, key: Key, cell: KnownCell | None) -> None:
-        """What became of one that was under way; None if nothing will."""
+    def replace(self, model: int, item: int, cell: KnownCell) -> None:
+        """What became of one that was under way."""
         known = self._cells[model, item]
-        at = [each.key for each in known].index(key)
-        if cell is None:
-            del known[at]
-            self._n -= 1
-        else:
-            known[at] = cell
+        known[[each.key for each in known].index(cell.key)] = cell
+
+    def take_keys(self, model: int, cells: Iterable[KnownCell]) -> None:
+        """No other cells are to have their keys."""
+        self._keys |= {(model, cell.key) for cell in cells}
+
+    def key_of(self, cell: Cell) -> Key:
+        """That of a call, whose cell's ``epoch`` counts as above."""
+        known = self.of(cell)
+        if known is not None:
+            return known.key
+        document, answer = divmod(cell.item, self._repeats)
+        return self._documents[document], answer + 1 + self._repeats * cell.epoch
+
+    def new_key(self, cell: Cell) -> Key:
+        """The same, or a later one, if a host had that before."""
+        document, number = self.key_of(cell)
+        while (cell.model, (document, number)) in self._keys:
+            number += self._repeats
+        self._keys.add((cell.model, (document, number)))
+        return document, number
 
     def _item_of(self, model: int, key: Key) -> int | None:
         item = self._place[key[0]] * self._repeats + (key[1] - 1) % self._repeats

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 from evalbudget import Request
 from evalbudget.run import Tally
 
 Key = tuple[str, int]
 """Item id, and epoch as hosts count, from 1."""
+
+CUT_OFF = "cut off: its worker was started anew"
+SILENT = "its worker gave no sign of life"
 
 _WIDTH = 10  # cells an arm is given at once, where nobody said how many it runs
 
@@ -85,6 +90,35 @@ class Lane:
             return 0
         width = self.width or max(_WIDTH, self.peak + max(1, self.peak // 8))
         return max(0, width - len(self.flights))
+
+    def as_json(self) -> dict[str, Any]:
+        """What others know of it."""
+        tally = {each.name: getattr(self.tally, each.name) for each in fields(Tally)}
+        tally |= {"errors": dict(self.tally.errors), "unread": dict(self.tally.unread)}
+        again = [[*key, flight.attempts] for key, flight in self.flights.items() if flight.promised]
+        return {"left": self.left, "evaluations": self.evaluations, "again": again, **tally}
+
+    def take(self, so_far: Mapping[str, Any]) -> None:
+        """What its process says of it."""
+        given = dict(so_far)
+        self.left, self.evaluations = given.pop("left"), float(given.pop("evaluations"))
+        del given["again"]
+        self.tally = Tally(**given)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An arm that a process runs, of a race that several processes share.
+
+    Attributes:
+        arm: its name, the same wherever it runs.
+        known: what it answered before.
+        unread: evaluations that earlier attempts paid for and nobody read.
+    """
+
+    arm: str
+    known: Sequence[KnownCell] = ()
+    unread: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,39 +2,44 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from itertools import chain
-from typing import TYPE_CHECKING, Any
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from evalbudget import Budget, Cell, Design, Reading, Request
-from evalbudget.budget import USED_UP
-from evalbudget.errors import BudgetError
+from evalbudget.errors import BudgetError, InvalidInputError
+from evalbudget.races._arms import KNOWN, Arms
 from evalbudget.races._config import RaceConfig
-from evalbudget.races._known_answers import KnownAnswers
-from evalbudget.races._lanes import Asked, Flight, Key, KnownCell, Lane
+from evalbudget.races._lanes import CUT_OFF, SILENT, Asked, Entry, Flight, Key, KnownCell
 from evalbudget.races.prediction import FactorModel
 from evalbudget.races.samplers import RacingSampler
-from evalbudget.run import ABANDONED, LOST, RUN_AGAIN, UNANSWERED, Bill
+from evalbudget.run import LOST, RUN_AGAIN, UNANSWERED, Bill
 
 if TYPE_CHECKING:
-    from evalbudget.book import Book
+    from evalbudget.book import Book, Turn
+    from evalbudget.races._lobby import Lobby
+    from evalbudget.races._shared_bill import SharedBill
 
 _NOTHING = 1e-9  # of a budget in money: what is promised for a cell, whose cost is on the bill
 _SLACK = 1e-9
-_KNOWN = "answers that are known, and what runs again"
 
 
-class RacePurchase:
+class RacePurchase(Arms):
     """Drives one sampler of models from a host that runs one task per arm.
 
-    The race is a book in memory, which pays for the cells of a pass in their order; the host is given them as
-    its arms have hands. What earlier attempts answered is asked anew and answered at no cost.
+    The race is a book, which pays for the cells of a pass in their order, and hands them out as arms have
+    hands. What earlier attempts answered is asked anew and answered at no cost.
+
+    Where several processes share it, the book is in a store and each runs some arms: it begins when all have
+    joined, and is given the cells of its own. A process that runs the same arms as one before it takes their
+    place.
 
     Args:
         config: what the user asked for.
-        arms: names, in the order of the sampler's models.
+        arms: names, in the order of the sampler's models; with a store, of those that run here, each the same
+            wherever it runs.
         items: sample ids, in order.
         attempts: how often the host runs one cell at most (1 + its retries on error): all of them cost.
         widths: cells each arm runs at once; None to watch it.
@@ -46,10 +51,16 @@ class RacePurchase:
         categories: label of each item, in order; None for none.
         repeats: answers to each item. Where they are several, each is an item of the design, and the answers
             to one item are one category unless there are categories.
+        about: with a store, what else must be the same for all processes, such as the task and the score.
+        defers: with a store, as of a :class:`~evalbudget.book.Book`: who calls :meth:`turn` waits for it, and
+            nobody else.
+        lease: with a store, seconds without a sign of life after which arms leave the race.
 
     Raises:
         BudgetError: the budget does not cover the first readings.
-        InvalidInputError: the sampler refuses the design.
+        InvalidInputError: the sampler refuses the design, or more arms run here than race.
+        StoreError: the store belongs to another race.
+        StoreDownError: it cannot be reached.
     """
 
     def __init__(
@@ -65,37 +76,45 @@ class RacePurchase:
         bill: Bill | None = None,
         categories: Sequence[str] | None = None,
         repeats: int = 1,
+        about: Mapping[str, str] = MappingProxyType({}),
+        defers: bool = False,
+        lease: float = 60.0,
     ) -> None:
         self.config = config
-        self.repeats = repeats
-        self._documents = tuple(items)
-        self._place = {item: place for place, item in enumerate(items)}
+        self._defers, self._is_closed, self._is_finished = defers, False, False
+        self._lobby: Lobby | None = None
+        own, documents = tuple(arms), tuple(items)
+        if config.all_arms is not None:
+            if not 0 < len(own) <= config.all_arms:
+                raise InvalidInputError(
+                    f"{len(own)} arms run here, and the race has {config.all_arms} in all"
+                )
+            arms = [f"arm {number + 1}" for number in range(config.all_arms)]  # until they are known
         if repeats > 1:
             labels_of = items if categories is None else categories
             categories = [label for label in labels_of for _ in range(repeats)]
             items = [f"{item} #{number + 1}" for item in items for number in range(repeats)]
-        self._cost_of = cost_of
         self._bill = bill
         labels = None if categories is None else tuple(categories)
         self.design = Design(items=tuple(items), models=tuple(arms), categories=labels)
         self.budget: Budget = config.resolve_budget(len(items), len(arms))
-        self.attempts = attempts
-        widths = widths or [None] * len(arms)
-        self.lanes = [Lane(name, width) for name, width in zip(arms, widths, strict=True)]
-        self._samples: dict[tuple[int, Key], str] = {}
-        self._keys: set[tuple[int, Key]] = set()  # that are taken
-        self._known = KnownAnswers(self._place, repeats)
-        self._due = [deque[Request]() for _ in arms]  # of each, that no host was given yet
-        self._is_short = False  # the book, when it was asked last
-        self._n_asked = 0  # cells with the host that the book asked for
-        self._came: list[Reading] = []  # that the book was not told yet
+        super().__init__(
+            arms,
+            dict(zip(own, widths or [None] * len(own), strict=True)),
+            documents,
+            repeats,
+            attempts,
+            cost_of,
+            tells_at_once=config.store is not None and not defers,
+        )
         self._sampler, most = self._make(predictor), float(attempts)
         if cost_of is not None:
             self._sampler.weigh_costs(self.budget.amount)
             most = _NOTHING * self.budget.amount
         self._most = most
         self._book: Book | None = None
-        self._is_stale = self._is_unseen = True  # since it was asked last, and looked at
+        if config.store is not None:
+            self._book = self._shared_book(config.store, own, {"attempts": str(attempts), **about}, lease)
 
     @property
     def book(self) -> Book:
@@ -103,9 +122,38 @@ class RacePurchase:
         if self._book is None:
             from evalbudget.book import Book  # it brings SQLAlchemy, and hosts start without
 
-            most, known = self._most, self._known
-            self._book = Book(self._sampler, self.budget, most=lambda cell: 0.0 if cell in known else most)
+            self._book = Book(self._sampler, self.budget, most=self._most_of, at_once=self._at_once)
         return self._book
+
+    def _shared_book(self, store: str, own: Sequence[str], about: Mapping[str, str], lease: float) -> Book:
+        from evalbudget.book import Book
+        from evalbudget.store import Address
+
+        own_ways = ("store", "prices")  # prices are compared model by model
+        asked = {name: str(value) for name, value in asdict(self.config).items() if name not in own_ways}
+        return Book(
+            self._sampler,
+            self.budget,
+            Address.parse(store),
+            most=self._most_of,
+            at_once=self._at_once,
+            about={**asked, **about},
+            known_as=", ".join(sorted(own)),
+            defers=self._defers,
+            stays_stopped=True,  # others may have left
+            lease=lease,
+        )
+
+    def _most_of(self, cell: Cell) -> float:
+        return self._most if self._known.of(cell) is None else 0.0
+
+    def _at_once(self) -> float:
+        """How many cells of rounds may be with hosts: each may need as much as the dearest so far."""
+        if self._bill is None:
+            return math.inf
+        each = max(self._bill.most_of_sample, _NOTHING * self.budget.amount)
+        again = sum(flight.request is None for lane in self.lanes for flight in lane.flights.values())
+        return math.floor((self.budget.amount - self._bill.spent) / each + _SLACK) - again
 
     def _make(self, predictor: FactorModel | None) -> RacingSampler:
         config = self.config
@@ -127,10 +175,8 @@ class RacePurchase:
     @property
     def sampler(self) -> RacingSampler:
         """That decides, and tells how the race stands now."""
-        if self._is_unseen:
-            self.book.trade(self._taken(), 0)
-            self.book.look()
-            self._is_unseen = False
+        self._tell()
+        self.book.look()
         return self._sampler
 
     @property
@@ -156,13 +202,123 @@ class RacePurchase:
     @property
     def free(self) -> float:
         """Of a budget in evaluations, what is neither spent nor put aside for cells with the host."""
-        self.book.trade(self._taken(), 0)
-        return self.book.free + sum(map(self.book.most, self._all_due))
+        self._tell()
+        return self.book.free
+
+    # several processes
+
+    def join(
+        self,
+        entries: Iterable[Entry],
+        *,
+        prices: Mapping[str, str] = MappingProxyType({}),
+        bill: SharedBill | None = None,
+    ) -> None:
+        """Have the own arms take part; the store is let go if they cannot.
+
+        Args:
+            entries: of them.
+            prices: of models that are known to be asked here; others who ask them must have the same.
+            bill: of the calls of all processes, where the budget is money or tokens.
+
+        Raises:
+            StoreError: the race has gone on without one of them.
+            StoreDownError: the store cannot be reached.
+            InvalidInputError: another process runs one of them, or has other prices.
+        """
+        from evalbudget.races._lobby import Lobby
+
+        try:
+            if bill is not None:
+                bill.share(self.book)
+            self._lobby = lobby = Lobby(self.book, self, prices, in_money=bill is not None)
+            for entry in entries:
+                if lobby.join(entry):
+                    with self.book.together():
+                        self._settle(entry)
+        except BaseException:
+            self.close()
+            raise
 
     @property
-    def _all_due(self) -> list[Request]:
-        """In the order of the pass."""
-        return sorted(chain.from_iterable(self._due), key=_number)
+    def begun(self) -> bool:
+        """Whether all arms are there."""
+        return self.config.store is None or (self._lobby is not None and bool(self._lobby.names))
+
+    @property
+    def missing(self) -> int:
+        """Arms that are not there yet."""
+        return 0 if self._lobby is None else self._lobby.missing
+
+    @property
+    def left_out(self) -> set[tuple[int, Key]]:
+        """Arms and keys of cells that were cut off and are not paid for again."""
+        with self.steady():
+            return self._cut_off | (set() if self._lobby is None else self._lobby.left_out)
+
+    def begin(self, names: Sequence[str]) -> None:
+        """These take part."""
+        self.design = replace(self.design, models=tuple(names))
+        super().begin(names)
+
+    def recall(self, arm: int, known: Sequence[KnownCell], again: Mapping[Key, int] | None) -> None:
+        """Know what an arm had answered before the race, and was paid for when that began.
+
+        Args:
+            arm: index.
+            known: its cells.
+            again: those that its host runs again, if that is here, and how often they were run before.
+        """
+        for cell in self._of_race(known):
+            item = self._recall(arm, cell)
+            if item is None or again is None or not cell.again:
+                continue
+            if cell.key in again:
+                promised = float(again[cell.key] + self.attempts)
+                flight = Flight(item, promised=promised, attempts=again[cell.key])
+                self.lanes[arm].flights[cell.key] = flight
+            else:  # it came back before this process took part, and was paid for
+                self._known.replace(arm, item, KnownCell(cell.key, None, 0, error=CUT_OFF))
+
+    def _settle(self, entry: Entry) -> None:
+        """Of what was under way when the arm's process ended, read what its host kept; the rest is lost."""
+        arm = self.design.models.index(entry.arm)
+        lane, known = self.lanes[arm], {cell.key: cell for cell in entry.known if not cell.again}
+        self._known.take_keys(arm, entry.known)
+        self._cut_off |= {(arm, cell.key) for cell in entry.known if cell.again}
+        for request in self.book.held:
+            if request.cell.model == arm:
+                key = self._known.key_of(self._numbered(request))
+                lane.flights.setdefault(key, Flight(request.cell.item)).request = request
+        beyond = entry.unread - sum(key not in known for key in lane.flights)
+        if beyond > 0.0 and self._cost_of is None:  # retries of the host
+            self.pay(arm, min(beyond, self.free))
+        for key, flight in list(lane.flights.items()):
+            lost = KnownCell(key, None, flight.attempts + 1, error=CUT_OFF)
+            self._completed(arm, known.get(key, lost))
+
+    def silent(self, arm: int, turn: Turn, worker: int, again: Mapping[Key, int]) -> None:
+        """The process of an arm gives no sign of life: it leaves, and what it was running counts as paid."""
+        lane, each = self.lanes[arm], 1.0 if self._cost_of is None else 0.0
+        for claim in turn.taken(worker).values():
+            if claim.request.cell.model == arm:
+                lost = Reading(claim.request, None, each if claim.most else 0.0, SILENT)
+                turn.take_in(claim, lost)
+                if claim.most:  # otherwise it is one of those below
+                    lane.tally.count(lost, attempts=1)
+                    lane.evaluations += 1
+        for attempts in again.values():
+            turn.pay(1.0 - self.attempts, KNOWN)
+            lane.tally.lose(attempts + 1.0, SILENT)
+            lane.evaluations += attempts + 1
+        lane.left = SILENT
+        turn.withdraw(arm, SILENT)
+
+    def close(self) -> None:
+        """Let a store go; arms leave the race when the lease ends, unless they are joined again."""
+        if self.config.store is not None and not self._is_closed:
+            self._is_closed = True
+            self.book.close(keeps=not self.finished)
 
     # what earlier attempts paid for
 
@@ -183,12 +339,7 @@ class RacePurchase:
         Returns:
             Arms and keys of cells that were cut off and cannot be paid for again; the race may ask them anew.
         """
-        cells = [
-            (arm, cell)
-            for arm, own in known.items()
-            for cell in sorted(own, key=lambda c: c.key[1])
-            if cell.key[0] in self._place
-        ]
+        cells = [(arm, cell) for arm, own in known.items() for cell in self._of_race(own)]
         if self._cost_of is not None:  # call by call the bill decides what runs again
             for arm, cell in cells:
                 if cell.again and self.lanes[arm].absent:  # which nobody runs again
@@ -197,9 +348,7 @@ class RacePurchase:
                     self._take_over(arm, cell)
             return set()
         unread = unread or {}
-        gone = {
-            arm: sum(c.attempts for c in own if c.key[0] not in self._place) for arm, own in known.items()
-        }
+        gone = {arm: sum(c.attempts for c in own if not self._known.has(c.key)) for arm, own in known.items()}
         free = self.book.free - sum(unread.values()) - sum(gone.values())
         free -= sum(cell.attempts for _, cell in cells)
         left_out: set[tuple[int, Key]] = set()
@@ -220,13 +369,10 @@ class RacePurchase:
 
     def _take_over(self, arm: int, cell: KnownCell) -> float:
         """What is to be put aside for a cell, in evaluations."""
-        self._samples[arm, cell.key] = cell.sample
-        self._keys.add((arm, cell.key))
-        item = self._known.add(arm, cell)
+        item = self._recall(arm, cell)
         if item is None:  # an operator had a cell run again: it is paid for, and nothing follows
             self.pay(arm, cell.attempts, RUN_AGAIN)
             return 0.0
-        self._changed()
         if not cell.again:
             self._count(arm, cell)
             return cell.attempts
@@ -234,241 +380,97 @@ class RacePurchase:
         self.lanes[arm].flights[cell.key] = Flight(item, promised=promised, attempts=cell.attempts)
         return promised
 
-    def _put_aside(self, evaluations: float) -> None:
-        """For what is with the host and was not asked for, or for what is known and was not asked yet."""
-        if evaluations and self._cost_of is None:
-            self.book.pay(evaluations, _KNOWN)
+    def _of_race(self, known: Sequence[KnownCell]) -> list[KnownCell]:
+        return sorted((cell for cell in known if self._known.has(cell.key)), key=lambda c: c.key[1])
 
-    # what happens
-
-    def started(self, arm: int, key: Key) -> None:
-        """The host works on this cell now."""
-        lane = self.lanes[arm]
-        flight = lane.flights.get(key)
-        if flight is not None and not flight.started:
-            flight.started = True
-            lane.running += 1
-            lane.peak = max(lane.peak, lane.running)
-
-    def completed(
-        self,
-        arm: int,
-        key: Key,
-        value: float | None,
-        *,
-        attempts: int = 1,
-        error: str | None = None,
-        sample: str = "",
-    ) -> None:
-        """The host is done with this cell, after so many paid attempts in this and earlier runs.
-
-        Args:
-            arm: index of the arm.
-            key: sample id and epoch.
-            value: its score; None if it failed.
-            attempts: how often it was run.
-            error: why it failed.
-            sample: the host's own name of it, by which a bill knows it.
-        """
-        self._samples[arm, key] = sample
-        flight = self._land(self.lanes[arm], key)
-        if flight is None:
-            # an operator had a finished cell run again: it is paid for, but what followed from its first
-            # reading cannot be taken back
-            self.pay(arm, 1.0, RUN_AGAIN)
-            return
-        cell = KnownCell(key, value, attempts, error=error, sample=sample)
-        self._put_aside(-flight.promised)
-        self._count(arm, cell)
-        if flight.request is None:
-            self._known.replace(arm, flight.item, key, cell)
-            self._put_aside(attempts)
-        else:
-            self._came.append(Reading(flight.request, value, self._cost(arm, cell), error))
-        self._changed()
-
-    def _cost(self, arm: int, cell: KnownCell) -> float:
-        return float(cell.attempts) if self._cost_of is None else self._cost_of(self._samples[arm, cell.key])
-
-    def _count(self, arm: int, cell: KnownCell) -> None:
-        lane = self.lanes[arm]
-        reading = Reading(Request(0, Cell()), cell.value, self._cost(arm, cell), cell.error)
-        lane.tally.count(reading, attempts=cell.attempts)
-        lane.evaluations += cell.attempts
-
-    def _changed(self) -> None:
-        self.book.has_answers = bool(self._known)
-        self._is_stale = self._is_unseen = True
-
-    def pay(self, arm: int, evaluations: float, reason: str = UNANSWERED) -> None:
-        """Evaluations were paid for beside those of the readings, and teach nothing."""
-        cost = evaluations if self._cost_of is None else 0.0  # which is on the bill
-        self.lanes[arm].tally.lose(cost, reason, calls=evaluations)
-        self.lanes[arm].evaluations += evaluations
-        if cost:
-            self.book.trade(self._taken(), 0)
-            due = self._all_due
-            for request in due[len(self.book.pay(cost, reason, out_of=due)) :]:
-                self._due[request.cell.model].remove(request)
-            self._changed()
-
-    def pays(self, arm: int, evaluations: float) -> bool:
-        """Pay for what brought nothing; False, and nothing paid, if it exceeds what is left."""
-        if self._cost_of is None and evaluations > self.free + _SLACK:
-            return False
-        self.pay(arm, evaluations)
-        return True
-
-    def abandoned(self, arm: int, key: Key) -> None:
-        """The host was told not to run this cell, before it did."""
-        flight = self._give_up(arm, key)
-        if flight is not None and flight.request is not None:
-            self._came.append(Reading(flight.request, None, 0.0, ABANDONED))
-
-    def _give_up(self, arm: int, key: Key) -> Flight | None:
-        """The host does not run a cell, or not again; what earlier attempts ran of it is paid."""
-        flight = self._land(self.lanes[arm], key)
-        if flight is not None:
-            self._put_aside(-flight.promised)
-            if flight.request is None:
-                self._known.replace(arm, flight.item, key, None)
-            if flight.attempts:
-                self.pay(arm, flight.attempts)
-            self._changed()
-        return flight
-
-    def unaffordable(self, arm: int, key: Key) -> None:
-        """It was not asked to its end, since that does not fit into what is left; nor is anything more."""
-        self._take_back(arm, key)
-        self._stop()
-
-    def _take_back(self, arm: int, key: Key) -> None:
-        """A cell was not asked."""
-        flight = self._give_up(arm, key)
-        if flight is not None and flight.request is not None:
-            self.book.give_back([flight.request])
-
-    def _stop(self) -> None:
-        self.book.trade(self._taken(), 0)
-        self.book.stop(USED_UP)
-        for arm in range(len(self.lanes)):
-            self._give_back(arm)
-
-    def _give_back(self, arm: int) -> None:
-        """What the host was not given yet."""
-        if self._due[arm]:
-            self.book.give_back(self._due[arm])
-            self._due[arm].clear()
-        self._changed()
-
-    def leave(self, arm: int, reason: str) -> None:
-        """Ask an arm nothing more: its task has ended. What it was running counts as paid."""
-        lane = self.lanes[arm]
-        if lane.left is not None:
-            return
-        lane.left = reason
-        self.book.withdraw(arm, reason)
-        self._give_back(arm)
-        for key, flight in list(lane.flights.items()):
-            # a call that was under way may have been billed; better to buy too little than too much
-            if flight.started:
-                sample = self._samples.get((arm, key), "")
-                self.completed(arm, key, None, attempts=flight.attempts + 1, error=reason, sample=sample)
-            else:
-                self._take_back(arm, key)
+    def _recall(self, arm: int, cell: KnownCell) -> int | None:
+        self.book.has_answers = True
+        self._samples[arm, cell.key] = cell.sample
+        return self._known.add(arm, cell)
 
     # what is asked
 
     def wanted(self) -> list[Asked]:
         """Cells to run next, in the sampler's order, as far as the arms have hands and the budget pays.
 
-        What the budget buys does not depend on who is faster: evaluations are paid in the order of the pass,
-        and in money an arm without a free hand holds up those behind it, who would wait for it at the end of
-        the round anyway.
+        What the budget buys does not depend on who is faster: cells are paid in the order of the pass.
         """
-        if self._is_stale and not any(self._due) and (self._is_short or not self._n_asked):
-            self._advance()
-        if self._bill is not None:
-            return self._as_money_allows()
-        given = [
-            due.popleft()
-            for lane, due in zip(self.lanes, self._due, strict=True)
-            for _ in range(min(lane.room, len(due)))
-        ]
-        return [self._handed(request) for request in sorted(given, key=_number)]
+        if not self._defers:
+            self.turn()
+        with self.steady():
+            given, self._given = self._given, []
+        return given
 
-    def _as_money_allows(self) -> list[Asked]:
-        asked: list[Asked] = []
-        while self._affords:
-            first = min((own[0] for own in self._due if own), key=_number, default=None)
-            if first is None or not self.lanes[first.cell.model].room:
+    def turn(self) -> None:
+        """Hand over what was told, take in what other processes did, and take cells for the own arms."""
+        if not self.begun:
+            self.look()
+        while self.begun:
+            requests = self.book.trade((), self._room)
+            with self.steady():
+                has_answered = [self._take(request) for request in requests]
+                self._is_finished = self._is_over
+            if not any(has_answered):
                 break
-            asked.append(self._handed(self._due[first.cell.model].popleft()))
-        if any(self._due) and not any(lane.flights for lane in self.lanes):
-            self._stop()
-        return asked
 
-    @property
-    def _affords(self) -> bool:
-        """Whether one more cell may begin."""
-        assert self._bill is not None
-        each = max(self._bill.most_of_sample, _NOTHING * self.budget.amount)
-        begun = sum(len(lane.flights) for lane in self.lanes)
-        return (begun + 1) * each <= self.budget.amount - self._bill.spent + _SLACK * each
+    def _take(self, request: Request) -> bool:
+        """A cell is this process's; whether it is as good as answered."""
+        lane = self.lanes[request.cell.model]
+        if self._known_of(request) is not None:
+            self._answer(request)
+            return True
+        if lane.left is None and not lane.absent:
+            self._given.append(self._handed(request))
+            return False
+        self.book.give_back([request])
+        self._leave(request.cell.model, "finished in an earlier run")  # what it answered does not go further
+        return True
 
-    def _advance(self) -> None:
-        """Have the book hand out what can be paid, and answer what is known."""
-        while True:
-            requests = self.book.trade(self._taken(), self.grid)
-            for request in requests:
-                if request.cell in self._known:
-                    self._answer(request)
-                else:
-                    self._due[request.cell.model].append(request)
-            absent = [arm for arm, lane in enumerate(self.lanes) if lane.absent and self._due[arm]]
-            for arm in absent:  # what they answered does not go further
-                self.leave(arm, "finished in an earlier run")
-            if not self._came and not absent:
-                break
-        self._is_stale, self._is_unseen, self._is_short = False, True, self.book.is_short
+    def _room(self, arm: int) -> int:
+        """How many cells an arm can be given; below 0 for one that runs elsewhere."""
+        if self._lobby is not None and not self._lobby.is_own(arm):
+            return -1
+        return 1 if self.lanes[arm].absent else self.lanes[arm].room
+
+    def _known_of(self, request: Request) -> KnownCell | None:
+        return self._known.of(self._numbered(request))
 
     def _answer(self, request: Request) -> None:
         """By what an earlier attempt was answered, or the host is about to be."""
-        arm, cell = request.cell.model, self._known.take(request.cell)
+        arm, cell = request.cell.model, self._known_of(request)
+        assert cell is not None
         if cell.again:
             self.lanes[arm].flights[cell.key].request = request
-            self._n_asked += 1
         else:  # in evaluations it is paid
             cost = 0.0 if self._cost_of is None else self._cost(arm, cell)
-            self._came.append(Reading(request, cell.value, cost, cell.error))
-        self._changed()
+            self.book.tell([Reading(request, cell.value, cost, cell.error)])
 
-    def _taken(self) -> list[Reading]:
-        came, self._came = self._came, []
-        return came
+    def _tell(self) -> None:
+        if not self._defers and not self._is_closed:
+            self.book.refresh()
 
     def _handed(self, request: Request) -> Asked:
-        arm, item = request.cell.model, request.cell.item
-        document, number = self._documents[item // self.repeats], item % self.repeats + 1
-        while (arm, (document, number)) in self._keys:  # it failed before
-            number += self.repeats
-        self._keys.add((arm, (document, number)))
-        self._n_asked += 1
-        self.lanes[arm].flights[document, number] = Flight(item, request)
-        return Asked(arm, (document, number))
+        arm = request.cell.model
+        key = self._known.new_key(self._numbered(request))
+        self.lanes[arm].flights[key] = Flight(request.cell.item, request)
+        return Asked(arm, key)
+
+    def _numbered(self, request: Request) -> Cell:
+        """Its cell, whose epoch counts the calls of its model and item."""
+        return request.cell._replace(epoch=self.book.attempt(request))
 
     # what is known
 
-    def steady(self) -> AbstractContextManager[Any]:
-        """Within the block nothing changes that other processes or threads did."""
-        return nullcontext()
-
     @property
     def finished(self) -> bool:
-        """Nothing is running and nothing more will be asked."""
-        if self._came or any(self._due) or any(lane.flights for lane in self.lanes):
+        """Nothing is running and nothing more will be asked; of several processes, as of the last turn."""
+        return self._is_finished if self._lobby is not None else self._is_over
+
+    @property
+    def _is_over(self) -> bool:
+        if any(lane.flights for lane in self.lanes) or (self._lobby is not None and self._lobby.runs_again):
             return False
-        return self.book.finished or self._all_left
+        return self.book.finished or (self._all_left and self.book.is_told)
 
     @property
     def stop_reason(self) -> str:
@@ -485,14 +487,3 @@ class RacePurchase:
     @property
     def _all_left(self) -> bool:
         return all(lane.left is not None for lane in self.lanes)
-
-    def _land(self, lane: Lane, key: Key) -> Flight | None:
-        flight = lane.flights.pop(key, None)
-        if flight is not None:
-            lane.running -= flight.started
-            self._n_asked -= flight.request is not None
-        return flight
-
-
-def _number(request: Request) -> int:
-    return request.id

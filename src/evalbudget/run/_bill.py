@@ -307,12 +307,6 @@ class Bill:
         """It was refused or never sent: nothing is billed."""
         self._end(hold, 0.0, REFUSED, 0)
 
-    def end_all(self, sample: str) -> None:
-        """A sample has ended; of calls that nobody settled, the most that they can cost counts."""
-        with self._lock:
-            for hold in [each for each in self._open.values() if each.sample == sample]:
-                self.lose(hold)
-
     def close(self) -> None:
         """Let the file go; calls that are still under way count as lost."""
         with self._lock:
@@ -404,7 +398,8 @@ class Bill:
         self.held += hold.most
         if hold.sample:
             self._held_of[hold.sample] = held = self._held_of.get(hold.sample, 0.0) + hold.most
-            self.most_of_sample = max(self.most_of_sample, self.of_sample(hold.sample) + held)
+            spent = self._of_sample.get(hold.sample, 0.0)
+            self.most_of_sample = max(self.most_of_sample, spent + held)
 
     def _end(self, hold: Hold, cost: float, why: str, tokens: int) -> float:
         with self._lock:
@@ -450,8 +445,8 @@ class Bill:
 
     def _take(self, entry: dict[str, Any]) -> None:
         if "hold" in entry:
-            most = _amount(entry["most"])
-            bound = _amount(entry.get("bound", most))
+            most = as_amount(entry["most"])
+            bound = as_amount(entry.get("bound", most))
             number = int(entry["hold"])
             if number < self._count:
                 raise ValueError(f"call {number} begins twice")
@@ -461,7 +456,7 @@ class Bill:
         hold = self._open.get(entry["end"])
         if hold is None:
             raise ValueError(f"it ends call {entry['end']!r}, which was not under way")
-        self._count_in(hold, _amount(entry["cost"]), str(entry["why"]), int(entry["tokens"]))
+        self._count_in(hold, as_amount(entry["cost"]), str(entry["why"]), int(entry["tokens"]))
 
     def _write(self, entry: dict[str, Any]) -> None:
         if self._lines is not None:
@@ -548,7 +543,12 @@ def as_end(hold: int, cost: float, why: str, tokens: int) -> dict[str, Any]:
     return {"end": hold, "cost": cost, "why": why, "tokens": tokens}
 
 
-def _amount(value: Any) -> float:
+def as_amount(value: Any) -> float:
+    """Money or tokens.
+
+    Raises:
+        TypeError, ValueError: it is none.
+    """
     found = float(value)
     if not 0.0 <= found < math.inf:
         raise ValueError(f"{value!r} is no amount")

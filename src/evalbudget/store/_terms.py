@@ -56,14 +56,14 @@ class Terms:
                 "of two versions might decide differently. Install the version that began it, or begin a new "
                 "store"
             )
+        if shown := differences(there["settings"], here["settings"]):
+            raise StoreError(
+                f"{where} was begun with other settings ({shown}); use those, or begin a new one"
+            )
         if there["design"] != here["design"]:
             raise StoreError(
                 f"{where} belongs to another design (other models, items or judges); use the same task and "
                 "data, or begin a new one"
-            )
-        if shown := differences(there["settings"], here["settings"]):
-            raise StoreError(
-                f"{where} was begun with other settings ({shown}); use those, or begin a new one"
             )
 
 

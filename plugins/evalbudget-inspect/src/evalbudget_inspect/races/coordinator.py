@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import anyio
 import anyio.to_thread
@@ -43,9 +43,6 @@ from evalbudget_inspect.races.money import RaceMoney, bill_of, check_money, copy
 from evalbudget_inspect.races.resume import Finished, finished_elsewhere
 from evalbudget_inspect.races.shared import shared_race
 from evalbudget_inspect.repeats.resume import Key
-
-if TYPE_CHECKING:  # it brings SQLAlchemy
-    from evalbudget.races import SharedRace
 
 T = TypeVar("T")
 
@@ -79,7 +76,7 @@ class Coordinator:
         self._board: _Board | None = None
         self._cancelled = False
         self._overdue = 0
-        self._shared: SharedRace | None = None  # with other processes; begins when their arms are there
+        self._shared: RacePurchase | None = None  # with other processes; begins when their arms are there
         self._turns = anyio.CapacityLimiter(1)  # held by whoever waits for them
 
     # arrival
@@ -122,7 +119,7 @@ class Coordinator:
         # what its first task bought stays in the log of its second; nothing more can be asked of it
         arm.index = self._in_order.index(arm.identity)
         if self._shared is not None:
-            arm.index = self._shared.names.index(name_of(arm.identity))
+            arm.index = self._shared.design.models.index(name_of(arm.identity))
         self.race.leave(arm.index, "its task ended early")
         if self.money is not None:
             self.money.pays_for(arm.run)
@@ -182,14 +179,14 @@ class Coordinator:
                 # before others hear of this process: another one that runs the same may be alive
                 copy = copy_of_bill(arms[0].run, cap, tariff, (self._identity, self._in_order))
             try:
-                self._shared = await self._in_thread(partial(shared_race, self.group, arms, tariff))
+                self._shared, bill = await self._in_thread(partial(shared_race, self.group, arms, tariff))
             except BaseException:
                 if copy is not None:
                     copy.close()
                 raise
         except EvalbudgetError as ex:
             raise self.refuse(ex) from None
-        if (bill := self._shared.bill) is not None:
+        if bill is not None:
             if copy is not None:
                 bill.copy_to(copy)
             name = self.group.task
@@ -203,7 +200,7 @@ class Coordinator:
         if not self._shared.begun or self.race is not None:
             return
         for arm in self.arms.values():
-            arm.index = self._shared.names.index(name_of(arm.identity))
+            arm.index = self._shared.design.models.index(name_of(arm.identity))
         self._left_out = self._shared.left_out
         await self._started(self._shared)
 
@@ -468,8 +465,7 @@ class Coordinator:
         """Of the arms, in the order of the sampler's models."""
         if self._shared is None:
             return names_of_arms(self._in_order)
-        with self._shared.steady():
-            return self._shared.names
+        return list(self._shared.design.models) if self._shared.begun else []
 
     @property
     def _identity(self) -> object:

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import Context
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from anyio import CapacityLimiter
 
@@ -21,9 +21,6 @@ from evalbudget_inspect.host.bill_file import is_here, open_common_bill
 from evalbudget_inspect.host.call_bounds import check_roles
 from evalbudget_inspect.host.current_run import Run
 from evalbudget_inspect.repeats.progress import show_spending
-
-if TYPE_CHECKING:  # it is of a race in a store, which brings SQLAlchemy
-    pass
 
 
 class Payer(Protocol):

@@ -314,7 +314,7 @@ class RepeatPurchase:
         if self._is_closed or not self.is_shared:
             return
         self._is_closed = self._is_stale = True
-        self.book.close(patience=0.0)
+        self.book.close()
         account = self.account
         if self.finished:
             self.processes = account.processes

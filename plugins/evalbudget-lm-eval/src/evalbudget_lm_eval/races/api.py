@@ -5,8 +5,9 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lm_eval.evaluator import simple_evaluate
 from lm_eval.tasks import TaskManager
@@ -32,9 +33,6 @@ from evalbudget_lm_eval.repeats.budgeted import blocks_ignored
 from evalbudget_lm_eval.repeats.config import NO_JOURNAL
 from evalbudget_lm_eval.repeats.forecast import Foreseen
 from evalbudget_lm_eval.run.record import FOLDER, RACE, Record, digest_of
-
-if TYPE_CHECKING:
-    from evalbudget.races import SharedRace
 
 _NOT_HOST = (
     "model",
@@ -346,8 +344,7 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress | None
     record = Record.open(_journal(order, name), RACE, {"task": name, **settings_of(order.host)})
     stable: Stable | None = None
     money: RaceMoney | None = None
-    race: RacePurchase
-    shared: SharedRace | None = None
+    race: RacePurchase | None = None
     config, free = order.config, 0
     try:
         check_known(order.arms, record)
@@ -356,36 +353,34 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress | None
             before = 0 if absent else len(record.of(order.arms[0].name).bought)
             config = config.in_order_of(candidate.begin_gate(before))
             free = candidate.known
-        models: Sequence[str] = ()
+        prices: Mapping[str, str] = {}
         if not config.in_scores:
-            models = check_prices(config.tariff(), order.arms, list(compared.tasks.values()))
+            tariff = config.tariff()
+            prices = tariff.told_of(check_prices(tariff, order.arms, list(compared.tasks.values())))
         money = RaceMoney.of(order.config, order.arms, record)
         predictor, notes = None, []
         if order.config.history is not None:
             predictor, note = earlier_scores(order.config, items, compared.tasks, metric, record.path)
             notes.append(note)
-        if config.store is not None:
-            # it brings SQLAlchemy, which no other race needs
-            from evalbudget.races import SharedRace
+        names, bill = [*beside, *(arm.name for arm in order.arms)], None if money is None else money.bill
+        shared = None
+        if config.store is not None and bill is not None:
+            from evalbudget.races import SharedBill  # it brings SQLAlchemy, which no other race needs
 
-            about, names = {"task": name, "score": metric}, [arm.name for arm in order.arms]
-            tariff = None if config.in_scores else config.tariff()
-            race = shared = SharedRace(config, items, names, about=about, tariff=tariff, models=models)
-            if shared.bill is not None and money is not None:
-                shared.bill.copy_to(money.bill)
-                money = RaceMoney(shared.bill, names)
-        else:
-            race = RacePurchase(
-                config,
-                [*beside, *(arm.name for arm in order.arms)],
-                items,
-                widths=[len(items) * (1 if baseline is None else baseline.repeats)]
-                * (len(beside) + len(order.arms)),
-                predictor=predictor,
-                cost_of=None if money is None else money.bill.of_sample,
-                categories=None if baseline is None else baseline.categories,
-                repeats=1 if baseline is None else baseline.repeats,
-            )
+            shared = SharedBill(bill.cap, bill.tariff, risk=config.risk)
+            shared.copy_to(bill)
+            bill, money = shared, RaceMoney(shared, names)
+        race = RacePurchase(
+            config,
+            names,
+            items,
+            widths=[len(items) * (1 if baseline is None else baseline.repeats)] * len(names),
+            predictor=predictor,
+            cost_of=None if bill is None else bill.of_sample,
+            categories=None if baseline is None else baseline.categories,
+            repeats=1 if baseline is None else baseline.repeats,
+            about={"task": name, "score": metric},
+        )
         stable = Stable(
             list(order.arms),
             name,
@@ -405,8 +400,9 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress | None
             absent=absent,
             free=free,
             at_once=places.at_once,
+            join=None if config.store is None else partial(race.join, prices=prices, bill=shared),
         )
-        if race.evaluations and shared is None:  # of which others have bought some
+        if race.evaluations and config.store is None:  # of which others have bought some
             known = f"{race.evaluations:,} evaluations were known"
             notes.append(f"{known} from {record.path}; delete it to ask anew.")
         run.until_done()
@@ -426,8 +422,8 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress | None
     finally:
         if stable is not None:
             stable.close()
-        if shared is not None:
-            shared.close()
+        if race is not None:
+            race.close()
         if money is not None:
             money.bill.close()
         record.close()

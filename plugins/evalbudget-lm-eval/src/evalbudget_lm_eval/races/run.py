@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial, wraps
 from threading import RLock
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeVar, cast
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.outage import is_down
 from evalbudget.races import Asked as Wanted
-from evalbudget.races import Key, KnownCell, RacePurchase
+from evalbudget.races import Entry, Key, KnownCell, RacePurchase
 from evalbudget.secrets import without_secrets
 from evalbudget.shown import shown_logger
 from evalbudget_lm_eval.arms.arm import asks_server
@@ -26,9 +26,6 @@ from evalbudget_lm_eval.races.money import RaceMoney
 from evalbudget_lm_eval.run.record import RACE
 from evalbudget_lm_eval.run.resume import CUT_OFF, count_cut_off
 from evalbudget_lm_eval.run.rounds import Rounds
-
-if TYPE_CHECKING:  # it brings SQLAlchemy
-    from evalbudget.races import SharedRace
 
 log = shown_logger(__name__)
 
@@ -61,6 +58,7 @@ class RaceRun:
         free: of its answers in the record, the first that an earlier gate paid for.
         at_once: arms that are asked side by side; the round is joined before the sampler is asked for the
             next one, so that it decides the same.
+        join: has arms take part in the race, where others run other arms of it.
 
     Raises:
         InvalidInputError: a recorded score is outside the range.
@@ -79,6 +77,7 @@ class RaceRun:
         absent: bool = False,
         free: int = 0,
         at_once: int = 1,
+        join: Callable[[Iterable[Entry]], None] | None = None,
     ) -> None:
         self.race = race
         self._at_once = at_once
@@ -90,8 +89,8 @@ class RaceRun:
             _Arm(race, number, entrant, compared, own.get(entrant.arm.name), money, self._turn)
             for number, entrant in enumerate(stable.entrants, start=int(absent))
         ]
-        if race.config.store is not None:
-            self._join_others(cast("SharedRace", race))
+        if join is not None:
+            self._join_others(join)
             return
         self._of_lane = {arm.number: arm for arm in self._arms}
         known: dict[int, Sequence[KnownCell]] = {
@@ -105,20 +104,18 @@ class RaceRun:
         race.lanes[0].absent = absent
         race.replay(known)
 
-    def _join_others(self, race: SharedRace) -> None:
+    def _join_others(self, join: Callable[[Iterable[Entry]], None]) -> None:
         """Take part in a race whose other arms run elsewhere, and wait until they are there."""
-        from evalbudget.races import Entry
-
-        width = len(self._arms[0].compared.items)
-        race.join(Entry(arm.entrant.arm.name, width, arm.known(0), arm.unread) for arm in self._arms)
+        race = self.race
+        join(Entry(arm.entrant.arm.name, arm.known(0), arm.unread) for arm in self._arms)
         race.look()
         if not race.begun:
-            log.warning("waiting for %d more arms to join at %s", race.missing, race.address)
+            log.warning("waiting for %d more arms to join at %s", race.missing, race.book.where)
         while not race.begun:
             time.sleep(_LOOK)
             race.look()
         for arm in self._arms:
-            arm.number = race.names.index(arm.entrant.arm.name)
+            arm.number = race.design.models.index(arm.entrant.arm.name)
         self._of_lane = {arm.number: arm for arm in self._arms}
 
     def _wanted(self) -> Sequence[Wanted]:
@@ -309,10 +306,7 @@ class _Arm:
     def pays(self, calls: int) -> bool:
         if self.money is not None:
             return True  # the bill has them
-        if calls > self.race.free:
-            return False
-        self.race.pay(self.number, calls)
-        return True
+        return self.race.pays(self.number, calls)
 
     @_in_turn
     def gives_up(self, cells: Sequence[Asked], calls: int) -> Sequence[Asked]:

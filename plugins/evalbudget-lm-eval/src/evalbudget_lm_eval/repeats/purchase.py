@@ -14,7 +14,7 @@ from evalbudget import Design, Reading, Request, Sampler
 from evalbudget.book import Book
 from evalbudget.budget import USED_UP, shown_amount
 from evalbudget.cells import CAME
-from evalbudget.errors import StoreDownError, StoreError
+from evalbudget.errors import StoreError
 from evalbudget.repeats.estimates import Strata
 from evalbudget.run import UNANSWERED
 from evalbudget.shown import shown_logger
@@ -223,9 +223,8 @@ class RepeatPurchase:
             log.warning("evalbudget: %s", ex)
             error = ex
         finally:
-            patience = 0.0 if isinstance(error, StoreDownError) else None
             # alone, it goes on with what is under way when the same command runs again
-            self.book.close(patience=patience, keeps=not (self.is_shared and took_over))
+            self.book.close(keeps=not (self.is_shared and took_over))
 
     # what comes back
 
