@@ -36,15 +36,15 @@ def started(plan: Plan, command: list[str], host: str, folder: Path, limit: int 
 
 
 def longer(answer: Answer) -> Answer:
-    return lambda asked: f"{answer(asked)} " + "x" * 1500
+    return lambda asked: f"{answer(asked)} " + "x" * 3000
 
 
 @pytest.mark.host
 @pytest.mark.parametrize(
     ("capability", "limit"),
     [
-        (LM_EVAL[0], 70_000),
-        (LM_EVAL[2], 70_000),
+        (LM_EVAL[0], 110_000),
+        (LM_EVAL[2], 110_000),
         pytest.param(
             *(INSPECT[0], 150_000),
             marks=pytest.mark.skipif(find_spec("openai") is None, reason="inspect asks through openai"),
