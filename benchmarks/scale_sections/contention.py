@@ -18,7 +18,6 @@ from scale_sections import worker
 
 _SECONDS = 120.0
 """Simulated."""
-"""Simulated."""
 _HANDS = 10
 _READINGS = 100_000_000
 
@@ -45,6 +44,7 @@ def measured(quick: bool) -> Constants:
         store = str(Path(folder) / "store.db") if there is None else f"{there.url}#constants"
         first = worker.opened(store, 100 * turns)
         second = worker.opened(store, 100 * turns)
+        first.trade((), 1)  # until there is a round each turn reads everything
         started = time.perf_counter()
         for _ in range(turns):
             first.trade((), 0)
