@@ -148,7 +148,7 @@ class Book:
             budget,
             terms_of(sampler, about or {}),
             clock,
-            layout=ALONE if alone else LAYOUT,
+            layout=ALONE if alone or where is None else LAYOUT,
         )
         try:
             self._workers = self._joined(known_as, shown_as, 0.0 if alone else lease, clock)

@@ -105,9 +105,13 @@ was paid for no cell has ``NO_CELL``."""
 
 NO_CELL = -1
 
+_SHARED = MetaData()
+for _each in _TABLES.sorted_tables:
+    _each.to_metadata(_SHARED)
+
 ARMS = Table(
     "arms",
-    _TABLES,
+    _SHARED,
     Column("arm", Text, primary_key=True),
     Column("worker", Integer, nullable=False),
     Column("came_with", Text, nullable=False),
@@ -118,7 +122,7 @@ used."""
 
 SO_FAR = Table(
     "so_far",
-    _TABLES,
+    _SHARED,
     Column("arm", Text, primary_key=True),
     Column("told", Text, nullable=False),
     Column("changed", Integer, nullable=False),
@@ -127,7 +131,7 @@ SO_FAR = Table(
 
 PAID_CALLS = Table(
     "paid_calls",
-    _TABLES,
+    _SHARED,
     Column("call", Integer, primary_key=True, autoincrement=False),
     Column("worker", Integer, nullable=False),
     Column("model", Text, nullable=False),
@@ -145,7 +149,7 @@ PAID_CALLS = Table(
 
 MONEY = Table(
     "money",
-    _TABLES,
+    _SHARED,
     Column("id", Integer, primary_key=True, autoincrement=False),
     Column("spent", Float, nullable=False),
     Column("held", Float, nullable=False),
@@ -155,6 +159,7 @@ MONEY = Table(
 )
 """One row, or none: what would have to be summed of the calls above."""
 
-LAYOUT = Layout("book", _TABLES, 1, 0x65766270, grows_only=("meta",), is_busy=True)
-ALONE = replace(LAYOUT, is_busy=False)
-"""The same in a file that one worker at a time has: works on network disks, survives a loss of power."""
+LAYOUT = Layout("book", _SHARED, 1, 0x65766270, grows_only=("meta",), is_busy=True)
+ALONE = replace(LAYOUT, tables=_TABLES, is_busy=False)
+"""Without what processes that race share, in a file that one worker at a time has, or in memory: works on
+network disks, survives a loss of power."""
