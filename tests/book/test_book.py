@@ -136,7 +136,7 @@ def test_the_same_wherever_it_is_kept_and_however_often_it_is_left(
         with opened(made(name), Budget(90), where) as book:
             for n in range(12 if where is not None and where.path else 90):  # nothing is under way when left
                 if where is None:
-                    book._is_stale = n % 4 == 3  # all columns are read again
+                    book._turns.is_stale = n % 4 == 3  # all columns are read again
                 book.trade([reading(request, at_random) for request in book.trade((), 1)], 0)
             left = book.finished
             assert not left or book.readings() == expected
@@ -183,7 +183,7 @@ def buy_by(crew: list[Book], n: int, order: random.Random, fails: Callable[[Requ
     while True:
         for book in order.sample(crew, len(crew)):
             if len(flying) < n:
-                book._is_stale = order.random() < 0.1
+                book._turns.is_stale = order.random() < 0.1
                 flying += [(book, request) for request in book.trade((), n - len(flying))]
         if not flying:
             if all(book.finished for book in crew):
@@ -264,10 +264,10 @@ def test_who_is_silent_is_taken_for_dead_and_what_it_had_counts(tmp_path: Path, 
 
 def _sign(book: Book, clock: Clock) -> None:
     """As the thread does that gives signs of life."""
-    with book._db.write() as connection:
+    with book._turns.db.write() as connection:
         from evalbudget.book._workers import _SIGN
 
-        connection.execute(_SIGN, {"me": book._workers.me, "then": clock() + 60})
+        connection.execute(_SIGN, {"me": book._turns.workers.me, "then": clock() + 60})
 
 
 def test_what_came_late_is_read_if_nobody_has_the_cell(tmp_path: Path, monkeypatch: Any) -> None:

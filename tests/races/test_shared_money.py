@@ -149,8 +149,8 @@ class Host:
     def dies(self) -> None:
         """Without a word; what was sent may be billed in full."""
         self.billed += MOST * sum(run.hold is not None for run in self.runs)
-        self.race.book._workers.close()
-        self.race.book._db.close()
+        self.race.book._turns.workers.close()
+        self.race.book._turns.db.close()
         self.runs.clear()
 
 
@@ -256,7 +256,7 @@ def test_calls_of_a_worker_that_fell_silent_count_at_their_most(store: str) -> N
         one, two = host(workers[0], "a", 1), host(workers[1], "b", 1)
         workers[0].race.turn()
         assert one.bill.reserve("m", 100, 50, sample="s") is not None
-        workers[0].race.book._workers.close()
+        workers[0].race.book._turns.workers.close()
         workers[1].race.look()
         assert (two.bill.spent, two.bill.under_way) == (0.0, 1)
         deadline = time.monotonic() + 60
@@ -330,16 +330,16 @@ def test_a_store_that_goes_in_the_middle_of_a_turn(
 def _breaks_once(process: Process, monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[], object]) -> None:
     """The next turn is rolled back, and others do something before the one that follows it."""
     book = process.race.book
-    real, anew = Copy.write, book._look_anew
+    real, anew = Copy.write, book._turns.look_anew
 
     def look_anew() -> None:
-        monkeypatch.setattr(book, "_look_anew", anew)
+        monkeypatch.setattr(book._turns, "look_anew", anew)
         meanwhile()
         anew()
 
     def write(copy: Copy, connection: Any) -> None:
         monkeypatch.setattr(Copy, "write", real)
-        monkeypatch.setattr(book, "_look_anew", look_anew)
+        monkeypatch.setattr(book._turns, "look_anew", look_anew)
         raise StoreDownError("gone")
 
     monkeypatch.setattr(Copy, "write", write)
@@ -404,7 +404,7 @@ def test_what_is_known_stays_while_a_broken_turn_waits_for_the_store(
     one, other = two
     assert other.bill.reserve("m", 3000, 900, sample="y") is not None
     one.race.turn()
-    database, seen = one.race.book._db, list[Any]()
+    database, seen = one.race.book._turns.db, list[Any]()
     real = database.write
 
     def write(*, waits: bool = True) -> Any:
@@ -510,7 +510,7 @@ def test_calls_of_a_dead_worker_count_after_all_arms_have_left(store: str) -> No
         for arm, each in enumerate(workers):
             each.race.leave(arm, "cancelled")
             each.race.turn()
-        workers[1].race.book._workers.close()
+        workers[1].race.book._turns.workers.close()
         workers[0].race.turn()
         deadline = time.monotonic() + 60
         while bill.under_way and time.monotonic() < deadline:

@@ -154,7 +154,7 @@ def test_a_worker_that_is_started_again_goes_on(store: str) -> None:
 def test_a_worker_that_gives_no_sign_of_life_leaves_the_race(store: str) -> None:
     with crew(store, *four(), lease=0.8) as workers:
         had = workers[0].wanted()
-        workers[0].book._workers.close()
+        workers[0].book._turns.workers.close()
         wait_for_silence(workers[1])
         assert workers[1].lanes[0].evaluations == len(had)
         with pytest.raises(StoreError, match="the race has gone on without a"):
@@ -257,7 +257,7 @@ def test_what_does_not_fit_is_not_paid_though_the_turn_before_was_broken_off(
 def test_an_arm_that_was_taken_for_silent_before_the_race_joins_again(store: str) -> None:
     first, *others = four()
     with crew(store, first, lease=0.8) as (one,):
-        one.book._workers.close()
+        one.book._turns.workers.close()
         with crew(store, *others[:2], lease=0.8) as workers:
             deadline = time.monotonic() + 60
             while workers[0].missing == 1 and time.monotonic() < deadline:
@@ -301,7 +301,7 @@ def test_what_was_cut_off_before_runs_again(store: str, fate: str) -> None:
         if fate == "completed":
             one.completed(0, cut.key, 1.0, attempts=3)
         elif fate == "silent":
-            one.book._workers.close()
+            one.book._turns.workers.close()
             wait_for_silence(other)
         else:
             one.close()
@@ -414,8 +414,8 @@ def test_whoever_is_killed_while_it_takes_over_counts_nothing_twice(
     store: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def dies(race: RacePurchase) -> None:
-        race.book._workers.close()
-        race.book._db.close()
+        race.book._turns.workers.close()
+        race.book._turns.db.close()
 
     real, left = Copy.write, 0
 

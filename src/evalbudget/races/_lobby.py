@@ -118,7 +118,7 @@ class Lobby:
         self._names: list[str] = []  # once the race has begun
         self._is_loaded = False  # of what stands in the store, which is sure to be there
         self._restart()
-        book.parts.append(self)
+        book.add(self)
 
     @property
     def names(self) -> Sequence[str]:

@@ -58,7 +58,7 @@ class SharedBill(Bill):
     def share(self, book: Book) -> None:
         """Stand beside this book from now on; calls that an earlier process of its name left are lost."""
         self._book = book
-        book.parts.append(self)
+        book.add(self)
         book.once(self._begin)
 
     def _begin(self, turn: Turn) -> None:
