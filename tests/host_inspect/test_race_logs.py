@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from inspect_ai.log import headline_metric, read_eval_log
 from inspect_ai.scorer import mean
 from tests.host_inspect.log_worlds import read
 from tests.host_inspect.race_tasks import board, model, quiz, run, three
 from tests.host_inspect.worlds import scoring
 
+from evalbudget.cli.main import cli
 from evalbudget.errors import InvalidInputError
 from evalbudget.repeats import describe_mean
 from evalbudget.repeats.estimates import ItemReadings
@@ -114,3 +116,31 @@ def test_the_host_finds_it_where_nothing_was_scored(tmp_path: Path, caplog: pyte
         for log in logs:
             headline_metric(read_eval_log(log.location, header_only=True))
     assert "not found in eval results" not in caplog.text
+
+
+def test_a_race_for_the_lowest_score_is_read_as_one(tmp_path: Path) -> None:
+    logs = run(race(quiz(30), until_proved=True, lower_is_better=True), three(), tmp_path / "low")
+    told, found = board(logs), read(tmp_path / "low")
+    assert told.sentence.startswith("simulated/a is best")
+    assert told.sentence.endswith("Lower is better.")
+    assert found.declared.lower_is_better == (True,)
+    for standing in told.standings:
+        scores = found.scores[found.models.index(standing.name)]
+        if standing.readings == 30:
+            assert standing.estimate == pytest.approx(np.nanmean(scores))
+        assert standing.all_lower <= standing.estimate <= standing.all_upper
+    assert told.leader.estimate == min(standing.estimate for standing in told.standings)
+    assert [standing.rank for standing in told.standings] == [1, 2, 3]
+    own = CliRunner().invoke(cli, ["report", str(tmp_path / "low")], env={"COLUMNS": "200"}).output
+    for arguments in (["report"], ["compare"], ["report", "--lower-is-better"]):
+        result = CliRunner().invoke(cli, [*arguments, str(tmp_path / "low")], env={"COLUMNS": "200"})
+        assert told.sentence in " ".join(result.output.split())
+        assert result.output == own
+
+
+@pytest.mark.parametrize("command", ["report", "compare", "doctor"])
+def test_a_race_for_the_highest_score_is_no_race_for_the_lowest(command: str, tmp_path: Path) -> None:
+    run(race(quiz(8), budget=10), three()[:2], tmp_path)
+    result = CliRunner().invoke(cli, [command, str(tmp_path), "--lower-is-better"])
+    assert result.exit_code == 2
+    assert "of a race that took higher for better" in " ".join(result.output.split())

@@ -291,6 +291,32 @@ def test_answers_to_other_questions_are_not_pooled(unfinished: str, tmp_path: Pa
     assert "that earlier attempts answered ask something else now" in reason
 
 
+def test_a_race_for_the_lowest_score_goes_on_as_one(tmp_path: Path) -> None:
+    file, folder = tmp_path / "quiz.py", tmp_path / "logs"
+    file.write_text(TASK_FILE)
+    command = _command(file, folder, "--sampler", "ucb-e", "--batch", "8", "--lower-is-better")[3:]
+    assert CliRunner(env=UNWATCHED).invoke(cli, command).exit_code == 0
+    whole = _read(folder)
+    _unfinished(whole, "abc", "cancelled", samples=6)
+    before = _read(folder)
+    other = CliRunner(env=UNWATCHED).invoke(cli, command[:-1])
+    assert other.exit_code == 2
+    assert "a race for the lowest score, and this one is for the highest" in " ".join(other.output.split())
+    assert _uuids(_read(folder)) == _uuids(before)
+    assert CliRunner(env=UNWATCHED).invoke(cli, command).exit_code == 0
+    logs = _read(folder)
+    found = board(logs)
+    assert _uuids(before) <= _uuids(logs)
+    assert (found.spent, found.lower_is_better) == (BUDGET, True)
+    assert found.leader.name == "simulated/a"
+    for log in logs:
+        values = [float(s.scores["match"].value == "C") for s in log.samples or [] if s.scores]
+        standing = found.of(log.eval.model)
+        assert standing.all_lower <= standing.estimate <= standing.all_upper  # type: ignore[operator]
+        if len(values) == ITEMS:
+            assert standing.estimate == pytest.approx(sum(values) / ITEMS)
+
+
 def test_a_task_that_dies_is_retried_and_keeps_what_it_bought(tmp_path: Path) -> None:
     models = [model("a", 0.3), model("b", 0.9), model("dies", 0.5, fail=0.4)]
     logs = _eval_set(tmp_path, models, fail_on_error=True, retry_attempts=2)

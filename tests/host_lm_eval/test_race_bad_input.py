@@ -29,8 +29,6 @@ def tasks(tmp_path_factory: pytest.TempPathFactory) -> Any:
     both = [{"name": name, "filter": [regex, {"function": "take_first"}]} for name in ("strict", "loose")]
     manager(folder, name="filtered", n=30, filter_list=both)
     manager(folder, name="two", n=30, metric_list=averaged("exact_match", "acc"))
-    (lower,) = averaged("exact_match")
-    manager(folder, name="lower", n=30, metric_list=[lower | {"higher_is_better": False}])
     return manager(folder, n=30)
 
 
@@ -91,7 +89,6 @@ def test_arms_as_users_write_them() -> None:
             {"score": "exact_match"},
             "choose one: --score exact_match,strict, --score exact_match,loose",
         ),
-        ("lower", {"score": "exact_match"}, "give the logs to evalbudget compare"),
     ],
 )
 def test_refused_before_anything_is_loaded(

@@ -54,6 +54,31 @@ def test_a_race_that_went_on(tmp_path: Path) -> None:
     check(out, race(ARMS, "numbers", task_manager=tasks, output_path=out, budget="50%"))
 
 
+@pytest.mark.parametrize("told", [False, None])
+def test_a_race_for_the_lowest_score(told: bool | None, tmp_path: Path) -> None:
+    entry: dict[str, Any] = {"metric": "exact_match", "aggregation": "mean"}
+    entry |= {} if told is None else {"higher_is_better": told}
+    tasks, out = manager(tmp_path / "tasks", n=40, metric_list=[entry]), tmp_path / "out"
+    options: dict[str, Any] = {"lower_is_better": True} if told is None else {}
+    found = race(ARMS, "numbers", task_manager=tasks, output_path=out, until_proved=True, **options)
+    assert found.leaderboard.leader.name == "poor"
+    assert found.leaderboard.outcome == "best"
+    assert found.leaderboard.leader.estimate is not None
+    assert found.leaderboard.leader.estimate < 0.3
+    assert declared(read(out)).lower_is_better == (True,)
+    check(out, found)
+
+
+def test_tasks_that_do_not_agree_which_way_is_better(tmp_path: Path) -> None:
+    folder = tmp_path / "tasks"
+    for name, higher in (("low", False), ("high", True)):
+        entry = {"metric": "exact_match", "aggregation": "mean", "higher_is_better": higher}
+        write_task(folder, name, 10, metric_list=[entry])
+    write_group(folder, "both", ["low", "high"])
+    with pytest.raises(InvalidInputError, match="task 'low' says that lower exact_match is better"):
+        race(ARMS, "both", task_manager=manager(folder), budget=20)
+
+
 def test_a_race_on_a_group(tmp_path: Path) -> None:
     folder, out = tmp_path / "tasks", tmp_path / "out"
     write_task(folder, "few", 10)

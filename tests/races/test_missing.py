@@ -197,10 +197,23 @@ def test_where_both_lack_answers_it_says_between_what_they_are() -> None:
         assert f"{MODELS[model]} has {low[model]:.3f} to {high[model]:.3f}" in sentence
 
 
+def test_where_lower_is_better_what_is_missing_is_said_in_the_scores_of_the_task() -> None:
+    scores = 1.0 - crashed()
+    one = board_of(scores, lower_is_better=True)
+    assert one.sentence.endswith(f"{MODELS[1]} is level with {MODELS[0]} if they average 0.750.")
+    scores[0, :3] = np.nan
+    low = np.nansum(scores, axis=1) / 100
+    high = low + np.isnan(scores).sum(axis=1) / 100
+    both = board_of(scores, lower_is_better=True)
+    for model in (0, 1):
+        assert f"{MODELS[model]} has {low[model]:.3f} to {high[model]:.3f}" in both.sentence
+        assert both.of(MODELS[model]).all_lower == pytest.approx(low[model])
+
+
 def test_a_person_may_say_that_a_crash_is_a_wrong_answer_or_counts_for_nothing() -> None:
     zero = board_of(crashed(), missing="zero")
     assert zero.sentence.startswith(f"{MODELS[0]} is best")
-    assert zero.proof.endswith("missing answers counted as the lowest score")
+    assert zero.proof.endswith("missing answers counted as the worst score there is")
     assert zero.of(MODELS[1]).estimate is not None
     assert zero.of(MODELS[1]).estimate < 0.8  # 1 over what it answered
     drop = board_of(crashed(), missing="drop")

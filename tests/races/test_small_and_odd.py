@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.races.worlds import MODELS, history, new_race, played
+from tests.races.worlds import MODELS, history, new_race, played, worlds
 
 from evalbudget.errors import BudgetError, InvalidInputError, UnknownNameError
 from evalbudget.races._config import RaceConfig
@@ -153,3 +153,25 @@ def test_what_is_typed_as_nothing_is_the_default() -> None:
         RaceConfig.of(budget=9, history=2024)
     with pytest.raises(UnknownNameError, match="options"):
         RaceConfig.of(budget=9, options={"batch": 3})
+
+
+@pytest.mark.parametrize("missing", ["worst", "zero", "drop"])
+@pytest.mark.parametrize("world", ["plain", "graded", "a tie", "failures", "a broken model"])
+def test_a_race_for_the_lowest_is_one_for_the_highest_seen_in_a_mirror(world: str, missing: str) -> None:
+    scores = 1.0 + 4.0 * worlds(3)[world]
+    options: dict[str, Any] = {"score_range": "1..5", "missing": missing}
+    for budget in (16, 20, 40):
+        up = finish(scores, "race", budget, **options)
+        down = finish(6.0 - scores, "race", budget, lower_is_better=True, **options)
+        assert (down.outcome, down.spent, down.lower_is_better) == (up.outcome, up.spent, True)
+        assert [s.name for s in down.standings] == [s.name for s in up.standings]
+        assert down.sentence.endswith("Lower is better.") or "missing" in down.sentence
+        for low, high in zip(down.standings, up.standings, strict=True):
+            assert (low.status, low.rank, low.rank_best) == (high.status, high.rank, high.rank_best)
+            assert (low.stderr, low.behind) == pytest.approx((high.stderr, high.behind))
+            assert 6.0 - low.all_lower == pytest.approx(high.all_upper)
+            assert 6.0 - low.all_upper == pytest.approx(high.all_lower)
+            if high.estimate is not None and low.estimate is not None:
+                assert 6.0 - low.estimate == pytest.approx(high.estimate)
+            if high.lower is not None and low.upper is not None:
+                assert 6.0 - low.upper == pytest.approx(high.lower)

@@ -91,11 +91,6 @@ class GateConfig(RaceConfig):
         return self.baseline_model is None
 
     @property
-    def lower_is_better(self) -> bool:
-        """Whether a person says so of the score."""
-        return bool(self.options.get("lower_is_better"))
-
-    @property
     def until_proved(self) -> bool:
         """A gate goes on until it is decided, within the budget."""
         return True
@@ -122,7 +117,6 @@ class GateConfig(RaceConfig):
                     "give for example 0.95"
                 )
             typed["delta"] = 1.0 - float(level)
-        typed["lower_is_better"] = typed.get("lower_is_better") or None
         typed["these_items"] = typed.get("these_items") or None
         typed["seed_chosen"] = typed.get("seed") is not None
         return super().of(**typed)

@@ -11,7 +11,7 @@ from evalbudget.design import Design
 from evalbudget.races.samplers import Note, RacingSampler, Round, Stop, Table
 from evalbudget.races.samplers._base import RacingOptions
 from evalbudget.statistics._best_proof import check_delta
-from evalbudget.statistics._bounds import FloatArray, IntArray
+from evalbudget.statistics._bounds import IntArray
 
 _SHARE = 16  # of the items read before, one in so many at a time
 
@@ -29,7 +29,6 @@ class GateSampler(RacingSampler):
             is as good as the baseline, and of "not worse" for one that is worse by the margin.
         these_items: the claim is about the items of the design, as scored once each, rather than about items
             and answers like them.
-        lower_is_better: of the scores.
         batch: items at a time, or one in 16 of those read so far if that is more.
         common: see RacingSampler.
 
@@ -48,7 +47,6 @@ class GateSampler(RacingSampler):
         margin: float = 0.01,
         delta: float = 0.05,
         these_items: bool = False,
-        lower_is_better: bool = False,
         batch: int = 8,
         **common: Unpack[RacingOptions],
     ) -> None:
@@ -56,12 +54,10 @@ class GateSampler(RacingSampler):
         self.margin = check_margin(margin, (low, high))
         self.delta = check_delta(delta)
         self.these_items = these_items
-        self.lower_is_better = lower_is_better
         options = {
             "margin": margin,
             "delta": delta,
             "these_items": these_items,
-            "lower_is_better": lower_is_better,
         }
         super().__init__(design, batch=batch, options=options, **common)
         self._cluster = _codes(design, these_items=these_items)
@@ -89,9 +85,7 @@ class GateSampler(RacingSampler):
                 settled -= 1
         item = order[:settled]
         return GateEvidence.of(
-            Differences.of(
-                *(self._goodness(table, model, item) for model in (candidate, 0)), missing=self.missing
-            ),
+            Differences.of(*(table.scores(model, item) for model in (candidate, 0)), missing=self.missing),
             cluster[:settled],
             margin=self.margin,
             alpha=self.delta / max(self._n_models - 1, 1),
@@ -99,11 +93,6 @@ class GateSampler(RacingSampler):
             pool=self._n_items if self.these_items else None,
             span=self.score_range[1] - self.score_range[0],
         )
-
-    def _goodness(self, table: Table, model: int, item: IntArray) -> FloatArray:
-        """Scores in [0, 1], 1 the best."""
-        scores = table.scores(model, item)
-        return 1.0 - scores if self.lower_is_better else scores
 
     def plan(self, table: Table, last: Note | None) -> Round | Stop:
         """The next items of all that are not decided."""

@@ -160,7 +160,7 @@ def gate_of(
         stopped="" if decided.verdict else f"Stopped: {race.stop_reason}.",
         given_up=given_up,
         handled=race.sampler.missing,
-        lower_is_better=race.sampler.lower_is_better,
+        lower_is_better=config.lower_is_better,
         is_kept=not asked,
         notes=tuple(f"Baseline: {note}" for note in said_of_baseline),
     )

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from evalbudget.flags import JSON, MISSING, PRICES, RISK, SAMPLER_SEED, Flag
-from evalbudget.races.flags import BATCH, BUDGET, SCORE, SCORE_RANGE
+from evalbudget.races.flags import BATCH, BUDGET, LOWER_IS_BETTER, SCORE, SCORE_RANGE
 
 BASELINE = Flag(
     "baseline", "What the candidate is compared with: a log, or a table that --save-baseline wrote.", "PATH"
@@ -27,9 +27,6 @@ REPEATS = Flag(
     int,
 )
 CLUSTER = Flag("cluster", "Field of an item that says which items belong together, such as document.", "NAME")
-LOWER_IS_BETTER = Flag(
-    "lower_is_better", "Lower scores are better, where the log does not say so itself.", switch=True
-)
 CANDIDATE = Flag("candidate", "Who is judged: a log that is there, or a model to evaluate.", "LOG|MODEL")
 """Of the command that takes logs, too."""
 NOT_HERE = "is of evalbudget gate; here the candidate is --model"

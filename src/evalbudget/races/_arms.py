@@ -57,6 +57,10 @@ class Arms(ABC):
     def book(self) -> Book:
         """With every cell that was asked, and what is spent."""
 
+    @abstractmethod
+    def turned(self, score: float) -> float:
+        """A score of the host as the sampler has it."""
+
     def begin(self, names: Sequence[str]) -> None:
         """These take part."""
         self.lanes = [Lane(name, self._widths.get(name)) for name in names]
@@ -121,7 +125,12 @@ class Arms(ABC):
             self._known.replace(arm, flight.item, cell)
             self._put_aside(attempts)
         else:
-            self.book.tell([Reading(flight.request, cell.value, self._cost(arm, cell), cell.error)])
+            self._tell_of(flight.request, cell, self._cost(arm, cell))
+
+    def _tell_of(self, request: Request, cell: KnownCell, cost: float) -> None:
+        """The book has what the host read, as the sampler has it."""
+        value = None if cell.value is None else self.turned(cell.value)
+        self.book.tell([Reading(request, value, cost, cell.error)])
 
     def _told(self) -> None:
         """What is told is in a store when this returns."""

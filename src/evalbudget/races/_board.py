@@ -101,6 +101,7 @@ class Board:
         paid: what all calls cost, also those that brought no evaluation; None where the budget counts
             evaluations.
         missing: what missing answers count as: worst, zero or drop.
+        lower_is_better: the race was for the lowest mean.
     """
 
     standings: tuple[Standing, ...]
@@ -124,6 +125,7 @@ class Board:
     unit: str = Unit.SCORES.value
     paid: float | None = None
     missing: str = Missing.WORST.value
+    lower_is_better: bool = False
 
     @cached_property
     def as_json(self) -> dict[str, Any]:

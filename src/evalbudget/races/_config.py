@@ -38,6 +38,7 @@ class RaceConfig(RunConfig):
         store: where processes that run some arms each meet; None where one process runs all arms.
         all_arms: how many arms race, over all these processes.
         missing: what an item that was given up for a model counts as (:class:`~evalbudget.missing.Missing`).
+        lower_is_better: of the score; samplers are told scores turned round in their range.
 
     Raises:
         UnknownNameError: no such sampler of models, or it has no such option.
@@ -51,6 +52,7 @@ class RaceConfig(RunConfig):
     store: str | None = None
     all_arms: int | None = None
     missing: str = Missing.WORST.value
+    lower_is_better: bool = False
 
     def __post_init__(self) -> None:
         if self.budget is None and not self.until_proved and self.until is None:
@@ -129,6 +131,10 @@ class RaceConfig(RunConfig):
     def bounds(self) -> tuple[float, float]:
         """Smallest and largest possible score."""
         return self.score_range or (0.0, 1.0)
+
+    def turned(self, score: float) -> float:
+        """A score of the task as samplers have it, the larger the better; and back."""
+        return sum(self.bounds) - score if self.lower_is_better else score
 
     def resolve_budget(self, n_items: int, n_models: int) -> Budget:
         """The budget: ``x`` multiplies the items, ``%`` is a share of all models x items."""

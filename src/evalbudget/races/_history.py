@@ -32,7 +32,8 @@ def history_factors(
         No factors, and why, where the history cannot be used.
 
     Raises:
-        InvalidInputError: the history cannot be read, or its scores are outside of the declared range.
+        InvalidInputError: the history cannot be read, or its scores are outside of the declared range; or it
+            is factors, and lower scores are better.
     """
     if not config.uses_history:
         return (
@@ -41,6 +42,11 @@ def history_factors(
         )
     path = Path(str(config.history))
     factors = factors_of(path, items)
+    if factors is not None and config.lower_is_better:
+        raise InvalidInputError(
+            f"--history {path}: factors do not say which way scores are better, and of this race lower is; "
+            "give the logs that they were learned from"
+        )
     if factors is None:
         found = (
             open_folder(path) if path.is_dir() and open_folder is not None else plugins().open_scores(path)
@@ -51,7 +57,13 @@ def history_factors(
         if shared < len(items) / 2:  # not worth the training
             return None, f"history ignored: {path} has {shared} of the {len(items)} items, fewer than half"
         try:
-            factors = history_of(found, raters=series, score_range=config.bounds, seed=config.seed)
+            factors = history_of(
+                found,
+                raters=series,
+                score_range=config.bounds,
+                lower_is_better=config.lower_is_better,
+                seed=config.seed,
+            )
         except InvalidInputError as ex:
             raise InvalidInputError(f"--history {path}: {ex}") from None
         where = f", of {len(found.models)} models ({path})"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -83,6 +84,7 @@ def leaderboard_of(race: RacePurchase, *, notes: Sequence[str] = (), bill: Bill 
         n_missing=sum(draws[m].n_missing(n_items) for m in set(models) - lost),
         missing=missing,
         n_models=race.design.n_models,
+        lower_is_better=race.config.lower_is_better,
     )
     order = sorted(
         models,
@@ -112,6 +114,8 @@ def leaderboard_of(race: RacePurchase, *, notes: Sequence[str] = (), bill: Bill 
         )
         for m in order
     )
+    if race.config.lower_is_better:
+        standings = tuple(_turned(standing, race) for standing in standings)
     named = [race.design.models[m] for m in order if m in found.models]
     return Leaderboard(
         standings=standings,
@@ -134,6 +138,7 @@ def leaderboard_of(race: RacePurchase, *, notes: Sequence[str] = (), bill: Bill 
         target=_target(lowest, race),
         notes=(*notes, *_of_the_history(race, notes), *_of_the_bill(race, bill)),
         missing=missing.value,
+        lower_is_better=race.config.lower_is_better,
         unit=race.budget.unit.value,
         paid=None if bill is None else bill.spent,
     )
@@ -158,10 +163,20 @@ def _sentence(
             race.design.models,
             n_items=race.design.n_items,
             bounds=race.config.bounds,
+            turned=race.turned,
         )
         if said:
             return said
     return verdict.sentence(named)
+
+
+def _turned(standing: Standing, race: RacePurchase) -> Standing:
+    """In the task's own direction."""
+    ends = {"lower": standing.upper, "upper": standing.lower}
+    ends |= {"all_lower": standing.all_upper, "all_upper": standing.all_lower}
+    known = {"estimate": standing.estimate, **ends}
+    own: dict[str, Any] = {k: None if v is None else race.turned(v) for k, v in known.items()}
+    return replace(standing, **own)
 
 
 def _of_one(standing: Standing, race: RacePurchase, level: float) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 
@@ -30,6 +30,7 @@ def what_is_missing(
     *,
     n_items: int,
     bounds: tuple[float, float],
+    turned: Callable[[float], float],
 ) -> str:
     """Why a race is undecided in which nothing is left to ask but answers are missing, in a sentence.
 
@@ -40,6 +41,7 @@ def what_is_missing(
         names: of all models.
         n_items: of the benchmark.
         bounds: the declared range of the scores.
+        turned: a score as the task has it.
 
     Returns:
         The sentence; empty where something is left to ask, or nothing is missing.
@@ -56,7 +58,7 @@ def what_is_missing(
         told.append(f"some of {len(lacking) - _NAMED} others")
     counts = " and ".join(filter(None, [", ".join(told[:-1]), told[-1]]))
     verb = "is" if sum(missing.values()) == 1 else "are"
-    needs = [_needed(draws, leader, m, missing, names, n_items, bounds) for m in rivals[:_NAMED]]
+    needs = [_needed(draws, leader, m, missing, names, n_items, bounds, turned) for m in rivals[:_NAMED]]
     return f"Undecided: {counts} {verb} missing. {' '.join(needs)}"
 
 
@@ -68,27 +70,29 @@ def _needed(
     names: Sequence[str],
     n_items: int,
     bounds: tuple[float, float],
+    turned: Callable[[float], float],
 ) -> str:
     low, width = bounds[0], bounds[1] - bounds[0]
     total = {m: float(draws[m].known.sum() + np.nansum(draws[m].value)) for m in (leader, rival)}
     if missing[leader] and missing[rival]:
-        ranges = [
-            f"{names[m]} has {low + width * total[m] / n_items:.3f} to "
-            f"{low + width * (total[m] + missing[m]) / n_items:.3f}"
-            for m in (leader, rival)
-        ]
+        ranges = []
+        for m in (leader, rival):
+            ends = (low + width * sum_ / n_items for sum_ in (total[m], total[m] + missing[m]))
+            least, most = sorted(map(turned, ends))
+            ranges.append(f"{names[m]} has {least:.3f} to {most:.3f}")
         return f"Whatever they are, {' and '.join(ranges)}."
     lacking, other = (leader, rival) if missing[leader] else (rival, leader)
     needed = low + width * (total[other] - total[lacking]) / missing[lacking]
+    level = f"{names[lacking]} is level with {names[other]} if they"
     if needed <= low:
-        return f"{names[lacking]} is level with {names[other]} if they are all {low:g}, and better otherwise."
-    return f"{names[lacking]} is level with {names[other]} if they average {needed:.3f}."
+        return f"{level} are all {turned(low):g}, and better otherwise."
+    return f"{level} average {turned(needed):.3f}."
 
 
 def counted_as(missing: Missing) -> str:
     """How missing answers counted, as the end of a sentence."""
     if missing is Missing.ZERO:
-        return "missing answers counted as the lowest score"
+        return "missing answers counted as the worst score there is"
     if missing is Missing.DROP:
         return "only items counted that two models both answered"
     return "missing answers counted as the worst for what is said"

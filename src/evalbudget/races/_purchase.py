@@ -125,6 +125,10 @@ class RacePurchase(Arms):
             self._book = Book(self._sampler, self.budget, most=self._most_of, at_once=self._at_once)
         return self._book
 
+    def turned(self, score: float) -> float:
+        """See :meth:`RaceConfig.turned`."""
+        return self.config.turned(score)
+
     def _shared_book(self, store: str, own: Sequence[str], about: Mapping[str, str], lease: float) -> Book:
         from evalbudget.book import Book
         from evalbudget.store import Address
@@ -443,7 +447,7 @@ class RacePurchase(Arms):
             self.lanes[arm].flights[cell.key].request = request
         else:  # in evaluations it is paid
             cost = 0.0 if self._cost_of is None else self._cost(arm, cell)
-            self.book.tell([Reading(request, cell.value, cost, cell.error)])
+            self._tell_of(request, cell, cost)
 
     def _tell(self) -> None:
         if not self._defers and not self._is_closed:

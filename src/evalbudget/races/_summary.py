@@ -112,7 +112,7 @@ def _as_they_count(board: Board) -> str:
         return f"As asked for, {counted_as(missing)}."
     return (
         "They count as the worst for what is said; estimates are of what was answered. With --missing zero "
-        "they count as the lowest score, with --missing drop only items count that both have."
+        "they count as the worst score there is, with --missing drop only items count that both have."
     )
 
 

@@ -53,6 +53,7 @@ class Verdict:
         n_unread: of the models compared, items they have not answered and that have not failed.
         n_missing: of the models compared, items that were given up.
         missing: what these count as.
+        lower_is_better: of the scores.
     """
 
     outcome: Finding
@@ -63,6 +64,7 @@ class Verdict:
     n_unread: int
     n_missing: int
     missing: Missing
+    lower_is_better: bool
 
     @property
     def is_decided(self) -> bool:
@@ -75,6 +77,9 @@ class Verdict:
         Args:
             names: of the models that may be the best, the leader first.
         """
+        return self._said(names) + " Lower is better." * self.lower_is_better
+
+    def _said(self, names: Sequence[str]) -> str:
         n_lost = self.statuses.count(Status.LOST)
         among = " of those that answered" if n_lost else ""
         sure = f"with {self.found.level:.0%} confidence"
@@ -112,7 +117,8 @@ class Verdict:
             return "it beats every other one on the items that both answered"
         if self.n_unread or (self.n_missing and self.missing is Missing.WORST):
             return "what was not read cannot change that"
-        return f"it has the highest mean over all {self.n_items:,} items, as scored once"
+        most = "lowest" if self.lower_is_better else "highest"
+        return f"it has the {most} mean over all {self.n_items:,} items, as scored once"
 
     @property
     def proof(self) -> str:
@@ -138,6 +144,7 @@ def verdict_of(
     n_missing: int,
     missing: Missing,
     n_models: int,
+    lower_is_better: bool,
 ) -> Verdict:
     """What came out.
 
@@ -151,6 +158,7 @@ def verdict_of(
         n_missing: see there.
         missing: see there.
         n_models: in the race.
+        lower_is_better: of the scores.
     """
     left = [m for m in range(n_models) if m not in lost]
     if not any(m in scored for m in left):
@@ -162,7 +170,8 @@ def verdict_of(
     else:
         outcome = Finding.UNDECIDED
     statuses = tuple(_status(m, outcome, found, lost, leader) for m in range(n_models))
-    return Verdict(outcome, statuses, found, frozenset(scored), n_items, n_unread, n_missing, missing)
+    counts = n_items, n_unread, n_missing
+    return Verdict(outcome, statuses, found, frozenset(scored), *counts, missing, lower_is_better)
 
 
 def _status(

@@ -1,5 +1,7 @@
 """What a user can say of a race."""
 
+from dataclasses import replace
+
 from evalbudget.flags import JSON, MISSING, PRICES, RISK, SAMPLER_OPTION, SAMPLER_SEED, Flag
 
 ARM = Flag("arms", "Who races; give it several times.", "NAME=...", repeated=True, spelled="arm")
@@ -24,6 +26,9 @@ SAMPLER = Flag(
 )
 SCORE = Flag("score", "Score that decides.  [default: the task's first]", "NAME")
 SCORE_RANGE = Flag("score_range", "Smallest and largest possible score.  [default: 0..1]", "LOW..HIGH")
+LOWER_IS_BETTER = Flag(
+    "lower_is_better", "Lower scores are better, where the log does not say so itself.", switch=True
+)
 BATCH = Flag("batch", "Items a model is given at a time.", "N", int)
 MARGIN = Flag("margin", "With --sampler lucb: models this close to the best count as equivalent.", "E", float)
 HISTORY = Flag(
@@ -41,5 +46,16 @@ ALL_ARMS = Flag("all_arms", "With --store: how many arms race, over all processe
 
 FLAGS = (
     *(ARM, BUDGET, PRICES, RISK, UNTIL_PROVED, UNTIL, SAMPLER, SCORE, SCORE_RANGE),
-    *(MISSING, BATCH, MARGIN, HISTORY, STORE, ALL_ARMS, SAMPLER_SEED, SAMPLER_OPTION, JSON),
+    *(
+        replace(LOWER_IS_BETTER, help="Lower scores are better; otherwise higher ones are."),
+        MISSING,
+        BATCH,
+        MARGIN,
+        HISTORY,
+        STORE,
+        ALL_ARMS,
+        SAMPLER_SEED,
+        SAMPLER_OPTION,
+        JSON,
+    ),
 )

@@ -13,9 +13,14 @@ def with_lower_better(recorded: RecordedScores) -> RecordedScores:
     """The same scores, of which a person says that lower is better.
 
     Raises:
-        InvalidInputError: the source says otherwise of one of them.
+        InvalidInputError: the source says otherwise of one of them, or was a race for the highest.
     """
     declared = recorded.declared or Declared.of(recorded.models, recorded.items, recorded.raters)
+    if recorded.race is not None and True not in declared.lower_is_better:
+        raise InvalidInputError(
+            f"--lower-is-better: these scores are of a {recorded.race.kind} that took higher for better, and "
+            "whom it asked what followed from that; leave it out, or run it again with --lower-is-better"
+        )
     for rater, lower in zip(recorded.raters, declared.lower_is_better, strict=True):
         if lower is False:
             raise InvalidInputError(

@@ -70,7 +70,8 @@ def race(
         (AUDITS, "is for audits; use evalbudget inspect audit STORE in the place of race"),
     )
     options = sampler_options(given.pop("sampler_options"), FLAGS)
-    given["until_proved"] = given["until_proved"] or None
+    for switch in ("until_proved", "lower_is_better"):
+        given[switch] = given[switch] or None
     typed = {name: value for name, value in given.items() if value is not None}
     name = "eval-set" if eval_set else "eval"
     sys.exit(run_race(name, args, {**typed, **options}, arms, json_path, dry_run=dry_run))

@@ -8,13 +8,16 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
+from inspect_ai.log import list_eval_logs
 from rich.console import Console
 
 from evalbudget.cli import say, write_json
 from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.exit_codes import most_urgent
 from evalbudget.races import Leaderboard, RaceConfig, RaceProgress
+from evalbudget_inspect.host.earlier_attempts import header_of
 from evalbudget_inspect.host.entries import entry_of_arm
+from evalbudget_inspect.host.how_bought import RACE, step_of
 from evalbudget_inspect.host.private import host_cli as host
 from evalbudget_inspect.host.rewrite import host_arguments, parse, tasks_among
 from evalbudget_inspect.host.run_host import run_ours
@@ -70,6 +73,8 @@ def run_race(
             )
         if dry_run:
             return _foresee(RaceConfig.of(**given), specs, arms, parsed)
+    if name == "eval-set" and parsed.get("log_dir"):
+        _refuse_other_direction(str(parsed["log_dir"]), lower=config.lower_is_better)
     shows_itself = not (chose_display(args) or parsed.get("detach"))
     if shows_itself:  # the host's display counts what it planned, and in a race it plans nothing
         extra = [*extra, "--display", "none"]
@@ -94,6 +99,22 @@ def run_race(
         write_boards(json_path, boards)
     # an arm that was lost stands on the board; the log of its task ends with an error
     return most_urgent([board.exit_code for board in boards] if len(boards) == len(codes) else codes)
+
+
+def _refuse_other_direction(log_dir: str, *, lower: bool) -> None:
+    """Refuse to go on with a race for the highest score as one for the lowest, or the other way round.
+
+    The host refuses it too, as any command that is not the same, and does not say what differs.
+    """
+    for info in list_eval_logs(log_dir):
+        told = step_of(header_of(info), RACE)
+        if told is not None and told["lower_is_better"] != lower:
+            before, now = ("lowest", "highest") if told["lower_is_better"] else ("highest", "lowest")
+            raise InvalidInputError(
+                f"{log_dir} has a race for the {before} score, and this one is for the {now}: "
+                f"{'leave out' if lower else 'give'} --lower-is-better to go on with it, or begin another "
+                "race in another --log-dir"
+            )
 
 
 def _foresee(config: RaceConfig, specs: Sequence[str], arms: Sequence[str], parsed: Mapping[str, Any]) -> int:

@@ -31,10 +31,10 @@ def race_entry(**args: Any) -> Task:
 
     Args:
         args: ``task`` (file, file@name or registered name) and ``budget`` or ``until_proved`` are needed;
-            ``prices``, ``risk``, ``sampler``, ``score``, ``seed``, ``score_range``, ``missing``, ``batch``,
-            ``margin`` and ``history`` as in :func:`~evalbudget_inspect.race`; options of the sampler as
-            ``evalbudget.delta`` and the like. Everything else goes to the inner task; where a name clashes,
-            prefix ours.
+            ``prices``, ``risk``, ``sampler``, ``score``, ``seed``, ``score_range``, ``lower_is_better``,
+            ``missing``, ``batch``, ``margin`` and ``history`` as in :func:`~evalbudget_inspect.race`; options
+            of the sampler as ``evalbudget.delta`` and the like. Everything else goes to the inner task; where
+            a name clashes, prefix ours.
     """
     return _arm(None, args)
 

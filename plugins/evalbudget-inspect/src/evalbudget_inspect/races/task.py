@@ -51,6 +51,7 @@ def race(
     history: str | None = None,
     until_proved: bool = False,
     until: str | None = None,
+    lower_is_better: bool = False,
     missing: str | None = None,
     store: str | Path | None = None,
     all_arms: int | None = None,
@@ -86,6 +87,7 @@ def race(
         until_proved: go on until the best model is proved; the budget is then a cap, by default the whole
             grid.
         until: ``"±0.02"``, to go on until every model's mean is known that well; a single model will do.
+        lower_is_better: lower scores are better.
         missing: what an item counts as that was given up for a model: ``worst`` (the default) for what is
             said, ``zero`` (a wrong answer) or ``drop`` (only items that two models both answered).
         store: where processes that run some of the models each meet, such as the workers of an eval set: the
@@ -117,6 +119,7 @@ def race(
         history=history,
         until_proved=until_proved,
         until=until,
+        lower_is_better=lower_is_better,
         missing=missing,
         store=None if store is None else str(store if "://" in str(store) else Path(store).resolve()),
         all_arms=all_arms,
@@ -251,7 +254,10 @@ def one_arm(
     adapted = task_with(
         task,
         dataset=source,
-        setup=[setup_of(RACE, source.before_solving), *solvers_of(task.setup)],
+        setup=[
+            setup_of(RACE, source.before_solving, score=group.series, lower_is_better=config.lower_is_better),
+            *solvers_of(task.setup),
+        ],
         scorer=[
             with_metrics(
                 scorer,

@@ -10,7 +10,7 @@ from inspect_ai.log import EvalLog
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.repeats.estimates import Strata
-from evalbudget_inspect.host.how_bought import entries_of
+from evalbudget_inspect.host.how_bought import RACE, entries_of, step_of
 from evalbudget_inspect.host.readings import ALL_ITEMS, STRATUM, STRATUM_ITEMS
 from evalbudget_inspect.host.reducers import other_than_mean
 from evalbudget_inspect.host.score_values import Seen
@@ -50,6 +50,12 @@ def limits_of(header: EvalLog) -> dict[str, Range]:
             low, high = entry["score_range"]
             found[entry["score"]] = float(low), float(high)
     return found
+
+
+def lower_of(parts: Sequence[Part]) -> set[str]:
+    """The series whose lowest mean a race or a gate of ours was for."""
+    told = [step_of(part.log.header, RACE) or {} for part in parts]
+    return {str(each["score"]) for each in told if each.get("lower_is_better")}
 
 
 def reducers_of(parts: Sequence[Part], series: Sequence[str]) -> dict[str, str]:

@@ -17,6 +17,7 @@ from evalbudget_inspect.reading.declared import (
     clusters_of,
     is_one_measure,
     labels_without_sample,
+    lower_of,
     ranges_of,
     reducers_of,
     strata_of,
@@ -123,7 +124,7 @@ def _declared(
     scored = {rater: rater for rater in recorded.raters}
     scored |= {judge: p.turns.series for p in parts if p.turns is not None for judge in p.turns.judges}
     ranges, reducers = ranges_of(parts, series.numbers), reducers_of(parts, list(series.numbers))
-    clusters = clusters_of(parts)
+    clusters, lower = clusters_of(parts), lower_of(parts)
     several = recorded.counts.max(initial=0) > 1  # of one epoch every reducer says the same
     more = [*clusters.notes, *(another_quantity(reducers) if several else ())]
     return Declared.of(
@@ -132,6 +133,7 @@ def _declared(
         recorded.raters,
         settings={part.model: part.settings for part in parts},
         complete={p.model for p in parts} - {p.model for p in parts if not p.plan.whole},
+        lower_is_better={rater: True for rater, own in scored.items() if own in lower},
         ranges={rater: ranges[own] for rater, own in scored.items() if own in ranges},
         reducers={rater: reducers[own] for rater, own in scored.items() if own in reducers},
         digests={part.item(id_): digest for part in parts for id_, digest in part.digests.items()},

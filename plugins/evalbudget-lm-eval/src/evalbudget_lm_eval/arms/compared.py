@@ -42,8 +42,6 @@ class Compared:
         spec: Any,
         wanted: str | None,
         host: Mapping[str, Any],
-        *,
-        lower: bool = False,
     ) -> Compared:
         """From what the user named.
 
@@ -52,7 +50,6 @@ class Compared:
             spec: as its ``load`` takes it.
             wanted: the score that decides, ``metric`` or ``metric,filter``; None if there is but one.
             host: options of ``simple_evaluate``.
-            lower: of that score the smaller may be the better.
 
         Raises:
             InvalidInputError: it cannot be loaded, has no score to compare by, or is a group that weighs its
@@ -62,7 +59,7 @@ class Compared:
         found = load(manager, spec)
         tasks, groups = found["tasks"], found.get("groups") or {}
         name = str(spec) if len(tasks) > 1 and isinstance(spec, str) else "+".join(map(str, tasks))
-        metrics = {str(task): choose_metric(task, each, wanted, lower=lower) for task, each in tasks.items()}
+        metrics = {str(task): choose_metric(task, each, wanted) for task, each in tasks.items()}
         if len(set(metrics.values())) > 1:
             (first, one), (other, another) = _two_that_differ(metrics)
             raise InvalidInputError(

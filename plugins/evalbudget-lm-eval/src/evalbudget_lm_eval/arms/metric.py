@@ -14,9 +14,25 @@ def lower_is_better(task: Any, score: str) -> bool | None:
     return None if higher is None else not higher
 
 
-def choose_metric(
-    name: str, task: Any, wanted: str | None, flag: str = "--score", *, lower: bool = False
-) -> str:
+def refuse_lower(name: str, task: Any, score: str) -> None:
+    """Refuse to take the highest for the best where the task says that lower is better.
+
+    Args:
+        name: of the task.
+        task: the host's object.
+        score: the host's ``metric,filter``.
+
+    Raises:
+        InvalidInputError: it does.
+    """
+    if lower_is_better(task, score):
+        raise InvalidInputError(
+            f"task {name!r} says that lower {score.partition(',')[0]} is better, and here the highest is "
+            "taken for the best; choose another score, or of several tasks one"
+        )
+
+
+def choose_metric(name: str, task: Any, wanted: str | None, flag: str = "--score") -> str:
     """The metric to compare by, as the host's ``metric,filter``.
 
     Args:
@@ -24,17 +40,14 @@ def choose_metric(
         task: the host's object.
         wanted: ``metric`` or ``metric,filter``; None if there is but one.
         flag: by which the user says so.
-        lower: the smaller may be the better.
 
     Raises:
         InvalidInputError: there is none to compare by; or several, and none was chosen; or the one chosen is
-            no mean of one number per document, or the smaller the better without ``lower``.
+            no mean of one number per document.
         UnknownNameError: the task has no such metric.
     """
     filters = filters_of(task)
-    usable = [
-        m for m, how in task.aggregation().items() if is_mean(how) and (lower or not lower_is_better(task, m))
-    ]
+    usable = [m for m, how in task.aggregation().items() if is_mean(how)]
     usable.sort(key=lambda metric: applies_to_some(task, metric))  # those of every document first
     choices = [f"{metric},{each}" for metric in usable for each in filters]
     shown = ", ".join(choices) or "there is none"
@@ -46,12 +59,6 @@ def choose_metric(
     metric, _, chosen = driving_score(
         name, task, choices[0] if wanted is None and choices else wanted
     ).partition(",")
-    if not lower and lower_is_better(task, metric):
-        raise InvalidInputError(
-            f"of metric {metric!r} of task {name!r} smaller is better, and the largest is taken for the best "
-            f"here; choose another ({shown}), or run each model by evalbudget lm-eval run and give the logs "
-            "to evalbudget compare"
-        )
     if wanted is not None and "," not in wanted and len(filters) > 1:
         raise InvalidInputError(
             f"task {name!r} has {len(filters)} filters of {metric!r}; choose one: "

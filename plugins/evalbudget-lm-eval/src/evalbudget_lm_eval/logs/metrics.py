@@ -92,6 +92,10 @@ class Metrics:
 
     def lower_is_better(self, metric: str) -> bool | None:
         """Whether less is better; None if nothing tells it."""
+        block = self.log.file.block or {}
+        raced = str(block.get("metric")).partition(",")[0] == metric
+        if raced and (block.get("race") or {}).get("lower_is_better"):
+            return True
         told = (self.log.file.about("higher_is_better") or {}).get(metric)
         entry = self._entries.get(metric, {})
         if not isinstance(told, bool):

@@ -18,7 +18,7 @@ from evalbudget.races import RaceConfig, RacePurchase, leaderboard_of
 from evalbudget_lm_eval.arms.arm import Arm, arms_of, check_arms, check_known, folder_of
 from evalbudget_lm_eval.arms.compared import Compared
 from evalbudget_lm_eval.arms.loaded_models import Stable
-from evalbudget_lm_eval.arms.metric import choose_metric
+from evalbudget_lm_eval.arms.metric import choose_metric, refuse_lower
 from evalbudget_lm_eval.arms.one_task import own_tasks, settings_of
 from evalbudget_lm_eval.arms.paid_arms import check_prices
 from evalbudget_lm_eval.arms.places import Places
@@ -91,6 +91,7 @@ def race(
     seed: int | None = None,
     score_range: str | Sequence[float] | None = None,
     history: str | Path | None = None,
+    lower_is_better: bool = False,
     missing: str | None = None,
     settings: Mapping[str, Mapping[str, Any]] | None = None,
     batch: int | None = None,
@@ -128,6 +129,7 @@ def race(
         score_range: the smallest and the largest possible score, ``"1..10"``; default 0 to 1.
         history: a folder of earlier output of the host, a file of recorded scores or of factors, of other
             models on the same documents.
+        lower_is_better: lower scores are better; not needed where the task says so.
         missing: what a document counts as that was given up for a model: ``worst`` (the default) for what is
             said, ``zero`` (a wrong answer) or ``drop`` (only documents that two models both answered).
         settings: options of the host that race each other, by name: ``{"none": {"num_fewshot": 0}, "five":
@@ -170,6 +172,7 @@ def race(
         seed=seed,
         score_range=score_range,
         history=None if history is None else str(history),
+        lower_is_better=lower_is_better,
         missing=missing,
         **{
             "batch": batch,
@@ -319,11 +322,11 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress | None
     """
     device = order.host.get("device")
     places = Places.of(order.devices, order.arms, device)
-    gates = isinstance(order.config, GateConfig)
-    compared = Compared.of(task_manager, order.spec, order.config.score, order.host, lower=gates)
-    if gates and compared.lower_is_better:
-        options = {**order.config.options, "lower_is_better": True}
-        order = replace(order, config=replace(order.config, options=options))
+    compared = Compared.of(task_manager, order.spec, order.config.score, order.host)
+    lower = order.config.lower_is_better or bool(compared.lower_is_better)
+    order = replace(order, config=replace(order.config, lower_is_better=lower))
+    for task, each in () if lower else compared.tasks.items():
+        refuse_lower(task, each, compared.metrics[task])
     name, metric = compared.name, next(iter(compared.metrics.values()))
     baseline: BaselineArm | None = None
     if isinstance(order.config, GateConfig):
@@ -441,11 +444,13 @@ def _own_tasks(order: Order, compared: Compared, manager: TaskManager) -> dict[s
         return {}
     ((name, task),) = compared.tasks.items()
     found = own_tasks(manager, order.arms, name, task, compared.documents[name])
-    lower = isinstance(order.config, GateConfig)
-    return {
-        arm: (its_name, spec, choose_metric(its_name, its_task, order.config.score, lower=lower))
-        for arm, (its_name, spec, its_task) in found.items()
-    }
+    own: dict[str, tuple[str, Any, str]] = {}
+    for name, (its_name, spec, its_task) in found.items():
+        metric = choose_metric(its_name, its_task, order.config.score)
+        if not order.config.lower_is_better:
+            refuse_lower(its_name, its_task, metric)
+        own[name] = its_name, spec, metric
+    return own
 
 
 def _check_host(options: Mapping[str, Any]) -> None:

@@ -16,7 +16,7 @@ from evalbudget.exit_codes import codes_for_help
 from evalbudget.flags import DRY_RUN, SAMPLER_OPTION, refuse_elsewhere
 from evalbudget.flags import sampler_options as read_options
 from evalbudget.races.flags import FLAGS as OF_RACES
-from evalbudget.races.flags import SCORE
+from evalbudget.races.flags import LOWER_IS_BETTER, SCORE
 from evalbudget_lm_eval.arms.flags import ARM, DEVICES, KEEP
 from evalbudget_lm_eval.arms.spelled_command import SpelledCommand
 from evalbudget_lm_eval.host.flag_spelling import refuse_misspelled_flags, spelled
@@ -60,7 +60,8 @@ _ARM = replace(
     "times: every model races with every setting.",
     metavar="NAME=MODEL:ARGS|KEY=VALUE",
 )
-_OF_HOST = {ARM.name: _ARM, SCORE.name: _SCORE}
+_LOWER = replace(LOWER_IS_BETTER, help="Lower scores are better, where the task does not say so itself.")
+_OF_HOST = {ARM.name: _ARM, SCORE.name: _SCORE, LOWER_IS_BETTER.name: _LOWER}
 FLAGS = (*(_OF_HOST.get(flag.name, flag) for flag in OF_RACES), DEVICES, KEEP, JOURNAL, DRY_RUN)
 
 
