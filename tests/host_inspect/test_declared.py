@@ -29,6 +29,7 @@ from inspect_ai.scorer import (
 )
 from inspect_ai.solver import TaskState
 from tests.claims import variant
+from tests.host_inspect.log_worlds import read
 from tests.host_inspect.race_tasks import QUIET
 from tests.host_inspect.worlds import COMMAND, entry_of, rows_of, scoring, solving
 
@@ -38,6 +39,7 @@ from evalbudget.cli.main import cli
 from evalbudget.errors import InvalidInputError
 from evalbudget.repeats import cluster_numbers, describe_mean
 from evalbudget.repeats.estimates import ItemReadings
+from evalbudget.report import report
 from evalbudget.statistics._exact_share import exact_share
 from evalbudget_inspect import budgeted
 from evalbudget_inspect.host.readings import phase_of
@@ -139,6 +141,26 @@ def test_each_key_of_a_score_has_the_clusters_of_its_own_metrics(tmp_path: Path)
         expected = core_rows(log, "both", key=key, cluster=cluster)
         assert scores[key]["eb/stderr"].value == pytest.approx(expected["stderr"], abs=1e-12)
     assert entry_of(log, "summary")["summary"]["cluster"] is None
+
+
+def test_the_rows_of_each_key_come_back(tmp_path: Path) -> None:
+    log = run(budgeted(passages(both), budget="4x", score="both.style"), tmp_path)
+    assert log.results is not None
+    ours = {s.name: s.metrics for s in log.results.scores if "eb/estimate" in s.metrics}
+    for name, (row,) in report(read(tmp_path)).sections[0].boards:
+        told = [ours[name.removeprefix("both.")][f"eb/{of}"].value for of in ("stderr", "lower", "upper")]
+        assert [row.standard_error, row.low, row.high] == pytest.approx(told, abs=1e-12)
+
+
+def test_the_rows_of_a_run_with_other_clusters_than_the_task_come_back(tmp_path: Path) -> None:
+    log = run(budgeted(passages(coin), budget="2x", sampler="uniform", cluster="own"), tmp_path)
+    rows = rows_of(log, "coin")
+    found = read(tmp_path)
+    assert found.declared is not None
+    assert found.declared.cluster == "own"
+    (row,) = report(found).sections[0].rows
+    told = [rows["stderr"], rows["lower"], rows["upper"]]
+    assert [row.standard_error, row.low, row.high] == pytest.approx(told, abs=1e-12)
 
 
 def test_a_flag_declares_clusters_for_a_task_that_does_not(tmp_path: Path) -> None:

@@ -16,7 +16,18 @@ from inspect_ai.model import ChatMessageUser, GenerateConfig, get_model
 from inspect_ai.scorer import Scorer, accuracy, includes, match, mean, model_graded_qa, stderr
 from inspect_ai.solver import system_message
 from inspect_ai.util import EarlyStop, EarlyStopping
-from tests.host_inspect.log_worlds import logged, means, notes, number, questions, quiz, read, saying
+from tests.host_inspect.log_worlds import (
+    logged,
+    means,
+    notes,
+    number,
+    path_of,
+    questions,
+    quiz,
+    read,
+    rewritten,
+    saying,
+)
 from tests.host_inspect.worlds import scoring
 
 import evalbudget
@@ -321,6 +332,31 @@ def test_clusters_are_of_the_scorers_that_declare_them(tmp_path: Path) -> None:
     both = side_by_side({"a": replace(two, models=("a",)), "b": replace(two, models=("b",))})
     assert both.declared.clustered == (True, False)
     assert {row.metric: row.clusters for row in compare(both).rows} == {first: 3, "plain": 6}
+
+
+@pytest.mark.parametrize(
+    ("metrics", "clustered"),
+    [
+        ({"x": [mean(), stderr(cluster="passage")], "y": [mean(), stderr()]}, (True, False)),
+        ([{"x": [mean(), stderr()]}, {"y": [stderr(cluster="passage")]}], (False, True)),
+        ({"y": [stderr()], "*": [mean(), stderr(cluster="passage")]}, (True, False)),
+        ({"*": [mean(), stderr(cluster="passage")]}, ()),
+    ],
+    ids=["by key", "list", "pattern for the rest", "all"],
+)
+@pytest.mark.parametrize("status", ["success", "error"])
+def test_clusters_are_of_the_keys_that_declare_them(
+    metrics: Any, clustered: tuple[bool, ...], status: str, tmp_path: Path
+) -> None:
+    made = _clustered(by="passage")
+    score = scoring("both", lambda state: {"x": number(state) // 2 % 2, "y": number(state) % 2}, metrics)
+    made.scorer = [score()]
+    log = logged(made, tmp_path)
+    rewritten(log, path_of(log), status=status, **({} if status == "success" else {"results": None}))
+    found = read(tmp_path)
+    assert found.raters == ("both.x", "both.y")
+    assert found.declared.cluster == "passage"
+    assert found.declared.clustered == clustered
 
 
 def test_clusters_of_a_budgeted_run_are_read(tmp_path: Path) -> None:

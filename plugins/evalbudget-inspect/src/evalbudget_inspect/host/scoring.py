@@ -68,11 +68,11 @@ def own_metrics(scorer: Scorer, key: str | None = None) -> list[Metric]:
     found: list[Metric] = []
     for entry in [metrics] if isinstance(metrics, dict) else metrics:
         by_key = entry if isinstance(entry, dict) else {"*": [entry]}
-        found += [m for name, ms in by_key.items() if key is None or _stands_for(name, key) for m in ms]
+        found += [m for name, ms in by_key.items() if key is None or stands_for(name, key) for m in ms]
     return found
 
 
-def _stands_for(name: str, key: str) -> bool:
+def stands_for(name: str, key: str) -> bool:
     """Whether metrics under a name are a key's; both may be patterns."""
     return name == key or fnmatch(key, name)
 

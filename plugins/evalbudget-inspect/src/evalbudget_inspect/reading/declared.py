@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 from inspect_ai.log import EvalLog
@@ -87,28 +88,28 @@ class Clusters:
     Attributes:
         labels: of each item, what it was sampled together with.
         cluster: the field that says so; None where none does.
-        scorers: whose errors are clustered.
+        series: whose errors are clustered.
         notes: for people.
     """
 
     labels: Mapping[str, str] = field(default_factory=dict)
     cluster: str | None = None
-    scorers: frozenset[str] = frozenset()
+    series: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
 
 
-def clusters_of(parts: Sequence[Part]) -> Clusters:
-    """As the logs' metrics say."""
+def clusters_of(parts: Sequence[Part], series: Sequence[str]) -> Clusters:
+    """As the logs' metrics of each series say."""
     fields: dict[str, set[str]] = {}
-    for part in parts:
-        for name, scorers in clusters_named(part.log.header).items():
-            fields.setdefault(name, set()).update(scorers)
+    for part, own in product(parts, series):
+        for name in clusters_named(part.log.header, own):
+            fields.setdefault(name, set()).add(own)
     if not fields:
         return Clusters()
     if len(fields) > 1:
         note = f"Standard errors are clustered by {' and by '.join(fields)}: clusters are taken as unknown."
         return Clusters(notes=(note,))
-    ((field, scorers),) = fields.items()
+    ((field, clustered),) = fields.items()
     found: dict[str, str] = {}
     lacking, several_labels = set(), set()
     for part in parts:
@@ -128,7 +129,7 @@ def clusters_of(parts: Sequence[Part]) -> Clusters:
             )
     if notes:
         return Clusters(notes=tuple(notes))
-    return Clusters({**labels_without_sample(parts, field), **found}, field, frozenset(scorers))
+    return Clusters({**labels_without_sample(parts, field), **found}, field, frozenset(clustered))
 
 
 def labels_without_sample(parts: Sequence[Part], field: str) -> dict[str, str]:

@@ -26,7 +26,7 @@ from evalbudget_inspect.reading.logs import Log, Wanted, read_logs, several
 from evalbudget_inspect.reading.parts import Part, parts_of
 from evalbudget_inspect.reading.races import record_of, task_of
 from evalbudget_inspect.reading.readings import read_readings
-from evalbudget_inspect.reading.scores import Series, scorer_of
+from evalbudget_inspect.reading.scores import Series
 from evalbudget_inspect.reading.shared_runs import SharedRuns
 from evalbudget_inspect.reading.totals import contradicted
 
@@ -124,7 +124,7 @@ def _declared(
     scored = {rater: rater for rater in recorded.raters}
     scored |= {judge: p.turns.series for p in parts if p.turns is not None for judge in p.turns.judges}
     ranges, reducers = ranges_of(parts, series.numbers), reducers_of(parts, list(series.numbers))
-    clusters, lower = clusters_of(parts), lower_of(parts)
+    clusters, lower = clusters_of(parts, list(series.numbers)), lower_of(parts)
     several = recorded.counts.max(initial=0) > 1  # of one epoch every reducer says the same
     more = [*clusters.notes, *(another_quantity(reducers) if several else ())]
     return Declared.of(
@@ -139,7 +139,7 @@ def _declared(
         digests={part.item(id_): digest for part in parts for id_, digest in part.digests.items()},
         clusters=clusters.labels,
         cluster=clusters.cluster,
-        unclustered=[r for r, own in scored.items() if scorer_of(own, clusters.scorers) is None],
+        unclustered=[r for r, own in scored.items() if own not in clusters.series],
         notes=[*notes, *_of_words(series), *more],
     )
 

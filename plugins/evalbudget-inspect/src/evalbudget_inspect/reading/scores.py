@@ -13,11 +13,15 @@ from inspect_ai.scorer import Score
 from evalbudget.design import LARGEST
 from evalbudget.errors import InvalidInputError
 from evalbudget.repeats import Repeat
+from evalbudget_inspect.host.dict_scores import PREFIX
 from evalbudget_inspect.host.how_bought import entries_of, metric_names
 from evalbudget_inspect.host.readings import readings_of, was_asked
 from evalbudget_inspect.host.score_values import Seen, value_to_number
-from evalbudget_inspect.host.scoring import LABEL, METADATA, SHARE
+from evalbudget_inspect.host.scoring import LABEL, METADATA, SHARE, stands_for
 from evalbudget_inspect.reading.logs import Log
+
+_OURS = ("evalbudget_inspect/", PREFIX)
+"""Beginnings of the names of our metrics."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,36 +192,44 @@ def _by_judges(sample: EvalSampleSummary, turns: Turns) -> Iterator[Reading]:
     yield Reading(turns.judges[0], math.nan, {})
 
 
-def clusters_named(header: EvalLog) -> dict[str, set[str]]:
-    """Fields of samples' metadata by which the task's own metrics cluster items, with the scorers that do.
+def clusters_named(header: EvalLog, series: str) -> list[str]:
+    """Fields of samples' metadata by which the metrics of a series cluster items.
 
-    Scorers go by the names of their series; the task's metrics are of all of them.
+    They are of the task, its scorer or, where scores are dicts, its key; rows of ours say by which the run
+    went.
     """
-    scorers = [scorer.name.rpartition("/")[2] for scorer in header.eval.scorers or []]
-    declared: list[tuple[set[str], object]] = [({*scorers}, header.eval.metrics)]
-    declared += [
-        ({name}, scorer.metrics) for name, scorer in zip(scorers, header.eval.scorers or [], strict=True)
-    ]
-    told = [(of, options.get("cluster")) for of, metrics in declared for options in _options(metrics)]
+    told = list(_metrics_of(header, series))
+    ours = [options for name, options in told if name.startswith(_OURS) and "cluster" in options]
+    fields = [options.get("cluster") for options in ours or [options for _, options in told]]
+    return [field for field in dict.fromkeys(fields) if isinstance(field, str)]
+
+
+def _metrics_of(header: EvalLog, series: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Name and options of each metric of a series, as declared and as the results say."""
+    for scorer in header.eval.scorers or []:
+        own = scorer.name.rpartition("/")[2]
+        if scorer_of(series, {own}) is not None:
+            key = series.removeprefix(own).removeprefix(".")
+            for metrics in (scorer.metrics, header.eval.metrics):
+                yield from _of_key(metrics, key)
     for score in header.results.scores if header.results else []:
-        own = score.scorer if score.name == score.scorer else f"{score.scorer}.{score.name}"
-        told += [({own}, metric.params.get("cluster")) for metric in score.metrics.values()]
-    found: dict[str, set[str]] = {}
-    for of, cluster in told:
-        if isinstance(cluster, str):
-            found.setdefault(cluster, set()).update(of)
-    return found
+        of = score.scorer if score.name == score.scorer else f"{score.scorer}.{score.name}"
+        if scorer_of(series, {of}) is not None:
+            yield from ((name, metric.params) for name, metric in score.metrics.items())
 
 
-def _options(metrics: object) -> Iterator[Mapping[str, Any]]:
+def _of_key(metrics: Any, key: str) -> list[tuple[str, Mapping[str, Any]]]:
+    """Names and options; of what several patterns say of a key, the host computes the first of each name."""
     if isinstance(metrics, Mapping):
-        for part in metrics.values():
-            yield from _options(part)
-    elif isinstance(metrics, Sequence) and not isinstance(metrics, str):
-        for part in metrics:
-            yield from _options(part)
-    elif metrics is not None:
-        yield getattr(metrics, "options", None) or {}
+        found: list[tuple[str, Mapping[str, Any]]] = []
+        for pattern, part in metrics.items():
+            if stands_for(pattern, key):
+                known = {name for name, _ in found}
+                found += [each for each in _of_key(part, key) if each[0] not in known]
+        return found
+    if isinstance(metrics, Sequence) and not isinstance(metrics, str):
+        return [each for part in metrics for each in _of_key(part, key)]
+    return [] if metrics is None else [(metrics.name, metrics.options or {})]
 
 
 def accuracies(header: EvalLog) -> set[str]:
