@@ -21,6 +21,7 @@ from evalbudget.judges.estimates import (
     panel_mean,
     variance_components,
 )
+from evalbudget.recorded._declared import Declared
 from evalbudget.repeats.estimates import ItemReadings, mean_over_sampled_items
 from evalbudget.report import SECTIONS, Items, Section, Study, report
 from evalbudget.report._categories import Categories
@@ -255,6 +256,30 @@ def test_identical_models_and_constant_scores_claim_nothing() -> None:
     rated = section(report(one_rater(6.0 + np.where(x == 1.0, 1.0, 1.0))), Leaderboard)
     assert math.isnan(rated.rows[0].low)
     assert any("proves no interval" in note for note in rated.notes)
+
+
+@pytest.mark.parametrize(
+    ("clusters", "categories", "said"),
+    [
+        ([0, 0, 1, 1, 2, 2], None, "all clusters have the same mean; its interval is exact"),
+        (None, [0, 1, 0, 1, 0, 1], "all items of a task score the same; its interval is exact"),
+    ],
+    ids=["clusters", "tasks"],
+)
+def test_scores_that_differ_are_not_said_to_be_the_same(
+    clusters: list[int] | None, categories: list[int] | None, said: str
+) -> None:
+    scores = one_rater(np.tile([0.0, 1.0], 3)[None, :, None, None])
+    labels = None if clusters is None else dict(zip(scores.items, map(str, clusters), strict=True))
+    found = replace(
+        scores,
+        declared=Declared.of(scores.models, scores.items, scores.raters, clusters=labels, cluster="doc"),
+        categories=None if categories is None else tuple(map(str, categories)),
+        by_category=categories is not None,
+    )
+    notes = " ".join(section(report(found), Leaderboard).notes)
+    assert said in notes
+    assert "all items score the same" not in notes
 
 
 def bought(x: np.ndarray, *purchases: HowBought, **options: Any) -> RecordedScores:

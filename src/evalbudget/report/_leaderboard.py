@@ -313,6 +313,16 @@ def _per_usd(standard_error: float, usd: float | None) -> float | None:
     return 1.0 / (standard_error**2 * usd)
 
 
+def _alike(study: Study, m: int) -> str:
+    """What is the same in scores whose mean has no standard error."""
+    means = study.all_item_means[m]
+    if not np.nanmax(means) - np.nanmin(means) > NOTHING:
+        return "all items score the same"
+    if study.clusters is not None:
+        return "all clusters have the same mean"
+    return f"all items of a {'task' if study.tasks else 'stratum'} score the same"
+
+
 def _notes(study: Study, m: int, row: Standing) -> list[str]:
     notes = []
     if row.readings < row.readings_recorded:
@@ -325,14 +335,14 @@ def _notes(study: Study, m: int, row: Standing) -> list[str]:
         notes.append(
             f"{row.model}: adaptive repeats; all readings count, and the mean over phases is unbiased."
         )
-    if study.means[m].standard_error <= NOTHING and study.bounds is not None and row.items > 1:
-        low, high = study.bounds
-        notes.append(
-            f"{row.model}: all items score the same; its interval is exact for scores from {low:g} to "
-            f"{high:g}."
-        )
-    elif study.means[m].standard_error <= NOTHING:
-        notes.append(f"{row.model}: all items score the same, which proves no interval.")
+    if study.means[m].standard_error <= NOTHING:
+        alike = _alike(study, m)
+        if study.bounds is not None and row.items > 1:
+            low, high = study.bounds
+            proved = f"; its interval is exact for scores from {low:g} to {high:g}"
+        else:
+            proved = ", which proves no interval"
+        notes.append(f"{row.model}: {alike}{proved}.")
     elif not np.isfinite(row.standard_error):
         notes.append(f"{row.model}: too few scores to estimate an error.")
     if study.is_panel:
