@@ -133,6 +133,14 @@ def test_whatever_else_was_evaluated_names_models_apart(tmp_path: Path) -> None:
     assert "grader=default" in warm
 
 
+@pytest.mark.parametrize("limit", ["message_limit", "token_limit", "time_limit", "working_limit"])
+def test_a_sweep_of_a_limit_is_two_models(limit: str, tmp_path: Path) -> None:
+    for value in (100, 2000):
+        logged(quiz(3, lambda state, v=value: v == 2000), tmp_path, **{limit: value})
+    few, many = (f"mockllm/model ({limit}={value})" for value in (100, 2000))
+    assert means(read(tmp_path)) == {few: 0.0, many: 1.0}
+
+
 def test_versions_of_a_task_are_named_apart(tmp_path: Path) -> None:
     for version in (1, 2):
         logged(quiz(3, lambda state, v=version: v == 1, version=version), tmp_path)

@@ -63,7 +63,7 @@ _OF_THE_MACHINE = frozenset(
 )
 """Of the arguments of models, those that say where and how fast it runs."""
 
-_LIMITS = ("message_limit", "token_limit", "turn_limit", "cost_limit")
+_LIMITS = ("message_limit", "token_limit", "turn_limit", "time_limit", "working_limit", "cost_limit")
 
 
 def settings_of(headers: Sequence[EvalLog], judges: Sequence[Sequence[str]]) -> list[dict[str, str]]:
