@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from inspect_ai import eval as host_eval
 from inspect_ai.log import EvalLog, read_eval_log, write_eval_log
 from inspect_ai.model import get_model
-from inspect_ai.scorer import Score, accuracy
+from inspect_ai.scorer import Score, accuracy, mean
 from tests.claims import variant
 from tests.host_inspect.log_worlds import (
     logged,
@@ -90,6 +90,53 @@ def test_samples_that_ended_in_an_error_are_missing(tmp_path: Path) -> None:
     assert missing(found) == 10
     assert len(found.items) == 40
     assert "10 of 40 answers of mockllm/model ended in an error: missing." in notes(found)
+
+
+@pytest.mark.parametrize(
+    ("made", "options", "said", "not_said"),
+    [
+        (
+            {"scorer": scoring("several", lambda state: [1, 0], [mean()])()},
+            {},
+            ("scorer of numbers", "'several' gives lists and no numbers"),
+            ("--no-score", "without a score"),
+        ),
+        (
+            {"scorer": scoring("graded", lambda state: "quite good", [])()},
+            {},
+            ("scorer of numbers", "'graded' gives words and no numbers"),
+            ("--no-score", "without a score"),
+        ),
+        (
+            {"right": failing(*range(20))},
+            {"fail_on_error": False},
+            ("20 of 20 answers of mockllm/model ended in an error",),
+            ("--no-score", "inspect score"),
+        ),
+        (
+            {},
+            {"score": False},
+            ("--no-score?", "inspect score LOG", "without a score"),
+            ("--no-log-samples",),
+        ),
+        ({}, {"log_samples": False}, ("without --no-log-samples",), ("--no-score?",)),
+    ],
+    ids=["lists", "words", "errors", "not scored", "no samples"],
+)
+def test_logs_without_a_score_are_refused_for_what_they_lack(
+    made: dict[str, Any],
+    options: dict[str, Any],
+    said: tuple[str, ...],
+    not_said: tuple[str, ...],
+    tmp_path: Path,
+) -> None:
+    logged(quiz(20, **{"right": bool, **made}), tmp_path, **options)
+    with pytest.raises(InvalidInputError, match="holds no numeric score") as refused:
+        read(tmp_path)
+    for word in said:
+        assert word in str(refused.value)
+    for word in not_said:
+        assert word not in str(refused.value)
 
 
 @pytest.mark.parametrize("unscored", [None, Score.unscored(explanation="unreadable").value])

@@ -250,7 +250,7 @@ def test_a_word_among_numbers_is_a_missing_score(tmp_path: Path) -> None:
     found = read_log(quiz(4, bool, scorer=[odd(), words()]), tmp_path)
     assert found.raters == ("odd",)
     assert found.failed.tolist() == [[[0], [1], [0], [0]]]
-    assert "Scorer 'words' gives no numbers, and is left out." in notes(found)
+    assert "Scorer 'words' gives words and no numbers, and is left out." in notes(found)
 
 
 def test_a_key_that_a_score_lacks_does_not_apply(tmp_path: Path) -> None:

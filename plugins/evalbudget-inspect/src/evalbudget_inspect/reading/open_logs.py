@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -94,10 +94,9 @@ def _read(
     series = Series.of([part.log for part in parts])
     columns, purchases, missing = read_readings(parts, series, shared)
     if not np.isfinite(columns.scores).any():
-        why = " ".join(["", *[*_of_words(series), *missing, *notes][:_NAMED]])
-        raise InvalidInputError(
-            f"{path} holds no numeric score; was the eval run with --no-score or --no-log-samples?{why}"
-        )
+        # what is none of its numbers is no answer without a score
+        why = [*series.left_out, *([] if series.left_out else missing), *notes][:_NAMED]
+        raise InvalidInputError(" ".join([f"{path} holds no numeric score{_remedy(parts, series)}", *why]))
     recorded = columns.recorded(purchases)
     headers, models = [part.log.header for part in parts], [part.model for part in parts]
     race, of_race = record_of(headers, models)
@@ -116,6 +115,18 @@ def _read(
         race=race,
         strata=strata_of(parts, recorded.items),
     )
+
+
+def _remedy(parts: Sequence[Part], series: Series) -> str:
+    """What gives logs scores, after a clause that says that they have none; ends a sentence."""
+    samples = [sample for part in parts for sample in part.log.samples]
+    if any(part.log.header.eval.config.log_samples is False for part in parts):
+        return "; run the eval without --no-log-samples."
+    if series.others:
+        return "; score it by a scorer of numbers, or of dicts of them: inspect score LOG --scorer NAME."
+    if any(sample.error is None and not sample.scores for sample in samples):
+        return "; was the eval run with --no-score? Then score it: inspect score LOG."
+    return "."
 
 
 def _declared(
@@ -140,14 +151,8 @@ def _declared(
         clusters=clusters.labels,
         cluster=clusters.cluster,
         unclustered=[r for r, own in scored.items() if own not in clusters.series],
-        notes=[*notes, *_of_words(series), *more],
+        notes=[*notes, *series.left_out, *more],
     )
-
-
-def _of_words(series: Series) -> Iterator[str]:
-    for name in series.words:
-        if name not in series.numbers:
-            yield f"Scorer {name!r} gives no numbers, and is left out."
 
 
 def _texts(parts: Sequence[Part]) -> dict[str, str]:

@@ -45,11 +45,11 @@ class Series:
 
     Attributes:
         numbers: those that ever gave a number, with what is known of their range.
-        words: those that gave something else.
+        others: those that gave something else, with what it was.
     """
 
     numbers: dict[str, Seen] = field(default_factory=dict)
-    words: dict[str, None] = field(default_factory=dict)
+    others: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, logs: Sequence[Log]) -> Series:
@@ -60,9 +60,18 @@ class Series:
                 for series, value in said_by(sample):
                     if math.isfinite(as_number(series, value)):
                         found.numbers.setdefault(series, Seen()).add(value)
-                    elif isinstance(value, str):
-                        found.words[series] = None
+                    elif isinstance(value, (str, list)):
+                        found.others[series] = "words" if isinstance(value, str) else "lists"
         return found
+
+    @property
+    def left_out(self) -> list[str]:
+        """Sentences on those that never gave a number."""
+        return [
+            f"Scorer {series!r} gives {what} and no numbers, and is left out."
+            for series, what in self.others.items()
+            if series not in self.numbers
+        ]
 
     def of_log(self, log: Log) -> tuple[str, ...]:
         """Those that an answer in a log should have: where it has none at all, its scorers' in other logs."""
