@@ -70,13 +70,13 @@ def test_rows_that_a_candidate_lacks_count_as_what_is_said(tmp_path: Path) -> No
     assert "Difference -0.25 " in zero.output
     assert "on 200 items. 50 of new's answers are missing, and counted as the worst score." in zero.output
     assert "on 150 items. 50 of new's answers are missing, and left out." in dropped.output
-    assert "not asked" not in zero.output + dropped.output
+    assert "that counts" not in zero.output + dropped.output
     lower = run(*asked, "--missing", "zero", "--lower-is-better")
     assert "Difference +0.00 " in lower.output
     short.write_text("item,score,model,complete\n" + "".join(f"q{i},1,new,1\n" for i in range(150)))
     whole = run(*asked, "--missing", "zero")
     assert whole.exit_code == 0
-    assert "50 items of the baseline were not asked of the candidate." in whole.output
+    assert "50 items of the baseline have no score of the candidate that counts." in whole.output
 
 
 def test_a_model_without_a_score_on_the_hard_items_is_not_better() -> None:

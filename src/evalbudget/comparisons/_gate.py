@@ -39,7 +39,7 @@ class Gate:
         stopped: why nothing more was bought; empty where nothing was.
         given_up: why the candidate could not be evaluated; empty where it could.
         missing: answers of the baseline and of the candidate that their logs lack.
-        not_asked: items of the baseline that the candidate was not asked, by its log.
+        not_asked: items of the baseline that have no score of the candidate that counts, and none missing.
         handled: what missing answers count as.
         repeats: answers of the candidate to each item that were to be bought.
         lower_is_better: of the score; ``evidence`` has it turned round.
@@ -172,8 +172,8 @@ class Gate:
         if self.missing_words:
             told += f" {self.missing_words}{self._counted}."
         if self.not_asked:
-            were = "item of the baseline was" if self.not_asked == 1 else "items of the baseline were"
-            told += f" {self.not_asked:,} {were} not asked of the candidate."
+            have = "item of the baseline has" if self.not_asked == 1 else "items of the baseline have"
+            told += f" {self.not_asked:,} {have} no score of the candidate that counts."
         return told
 
     @property
