@@ -23,7 +23,7 @@ from evalbudget.recorded._asked_again import AtWorst, asked_again
 from evalbudget.recorded._declared import Declared, digest_of, few, names_by_settings
 from evalbudget.recorded._how_bought import HowBought
 from evalbudget.recorded._log_columns import Bought, LogColumns, Ordinals, as_written_by
-from evalbudget.recorded._questions import match_questions
+from evalbudget.recorded._questions import match_questions, shows_same
 from evalbudget.recorded._race_record import RaceRecord
 from evalbudget.recorded._rescale import rescale_raters
 from evalbudget.recorded._scores import RecordedScores
@@ -65,5 +65,6 @@ __all__ = [
     "match_questions",
     "names_by_settings",
     "rescale_raters",
+    "shows_same",
     "side_by_side",
 ]

@@ -11,8 +11,8 @@ import pytest
 from scipy.stats import t as student_t
 from tests.claims import binomial_claim, pinned, replications, variant
 
-from evalbudget.backtest import RecordedScores, TaskName
-from evalbudget.comparisons import Outcome, compare
+from evalbudget.backtest import RecordedScores, TaskName, digest_of
+from evalbudget.comparisons import Baseline, Outcome, compare, gate
 from evalbudget.errors import InvalidInferenceError, InvalidInputError, UnknownNameError
 from evalbudget.recorded._declared import Declared
 from evalbudget.report import report
@@ -30,6 +30,25 @@ def recorded(scores: Any, models: str = "ab", **more: Any) -> RecordedScores:
         more.pop("raters", tuple(f"r{i}" for i in range(table.shape[2]))),
         **more,
     )
+
+
+def test_other_questions_under_the_same_ids_are_said_where_nothing_is_left_to_compare() -> None:
+    asked = [
+        {f"q{i}": digest_of(f"{words} {i}", "yes") for i in range(6)} for words in ("this law", "that cell")
+    ]
+    parts = [
+        recorded(
+            [[1.0, 0.0] * 3],
+            model,
+            items=tuple(own),
+            declared=Declared.of([model], list(own), ["r0"], digests=own),
+        )
+        for model, own in zip("ab", asked, strict=True)
+    ]
+    with pytest.raises(InvalidInputError, match=r"6 of 6 ids of b hold another question than elsewhere"):
+        compare(dict(zip("ab", parts, strict=True)))
+    with pytest.raises(InvalidInputError, match=r"6 of 6 ids of b hold another question than elsewhere"):
+        gate(Baseline.of(parts[0], name="a"), parts[1], margin=0.1)
 
 
 def pair(difference: float, n: int = 200, seed: int = 0) -> Any:

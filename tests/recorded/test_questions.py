@@ -38,6 +38,23 @@ def test_other_words_for_the_same_answers_are_the_same_items() -> None:
     assert found.notes == ("5 of 5 ids of b ask for the same answer in other words; paired.",)
 
 
+def test_right_answers_that_other_questions_share_too_show_nothing() -> None:
+    for answer in ("yes", "", None):
+        asked, other = (
+            {f"{i}": digest_of(f"{words} {i}", answer) for i in range(30)} for words in ("this", "that")
+        )
+        found = match_questions([("a", asked), ("b", other)])
+        assert set(found.names[1].values()).isdisjoint(asked)
+        assert "right answers agree, as those of other questions may well" in found.notes[0]
+
+
+def test_one_question_in_other_words_is_known_by_an_answer_that_is_rare() -> None:
+    for answers, paired in ([f"{i}" for i in range(30)], True), (["yes", "no"] * 15, False):
+        asked = {f"{i}": digest_of(f"question {i}", answer) for i, answer in enumerate(answers)}
+        other = asked | {"3": digest_of("Question 3?", answers[3])}
+        assert (match_questions([("a", asked), ("b", other)]).names[1]["3"] == "3") == paired
+
+
 def test_another_right_answer_to_the_same_question_is_said() -> None:
     other = ASKED | {"4": digest_of("question 4", "not that")}
     found = match_questions([("a", ASKED), ("b", other)])

@@ -170,8 +170,12 @@ class Baseline:
         """Those that were asked, with a score or without."""
         return [*self.scores, *(item for item, share in self.missing.items() if share == 1.0)]
 
-    def shared(self, items: Sequence[str]) -> list[str]:
+    def shared(self, items: Sequence[str], notes: Sequence[str] = ()) -> list[str]:
         """Items, in their order, that the baseline has a score of.
+
+        Args:
+            items: of the candidate.
+            notes: on how they were paired.
 
         Raises:
             InvalidInputError: there are fewer than two.
@@ -183,7 +187,7 @@ class Baseline:
                 f"the baseline and the candidate have {len(found)} item{'s' * (len(found) != 1)} with a "
                 f"score in common (the baseline {len(self.scores):,}, such as {ours!r}; the candidate "
                 f"{len(items):,}, such as {items[0] if items else '-'!r}); a gate needs two or more: give a "
-                "baseline of the same task"
+                f"baseline of the same task{''.join(f'. {note}' for note in notes).removesuffix('.')}"
             )
         return found
 

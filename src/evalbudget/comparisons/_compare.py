@@ -133,7 +133,12 @@ def compare(
             for model in range(len(recorded.models)):
                 study.mean(model)  # says what a model without scores that count lacks
         raise InvalidInputError(
-            "no two of the models were scored on the same item, so nothing can be compared"
+            " ".join(
+                [
+                    "no two of the models were scored on the same item, so nothing can be compared.",
+                    *notes_of(recorded),
+                ]
+            ).removesuffix(".")
         )
     alpha = (1.0 - level) / comparable
     rows = tuple(

@@ -64,7 +64,7 @@ def gate(
     baseline.check_task(other.task)
     lower = baseline.same_direction(other)
     other, notes = other.by_question_of(baseline)
-    baseline.shared(list(other.scores))
+    baseline.shared(list(other.scores), notes)
     baseline, other = baseline.within(score_range), other.within(score_range)
     if cluster is None and baseline.cluster is not None:
         baseline, cluster = replace(baseline, clusters=baseline.sampled), baseline.cluster

@@ -28,7 +28,7 @@ def merge(recordings: _Recordings, notes: Sequence[str] = ()) -> RecordedScores:
     Raises:
         InvalidInputError: no items or no raters in common, or contradictory directions of one score.
     """
-    _check(recordings)
+    _check(recordings, notes)
     parts = [recorded for _, recorded in recordings]
     models = tuple(name for part in parts for name in part.models)
     items = tuple(dict.fromkeys(name for part in parts for name in part.items))
@@ -82,7 +82,8 @@ def merge(recordings: _Recordings, notes: Sequence[str] = ()) -> RecordedScores:
     )
 
 
-def _check(recordings: _Recordings) -> None:
+def _check(recordings: _Recordings, notes: Sequence[str]) -> None:
+    told = "".join(f". {note}" for note in notes).removesuffix(".")
     first, one = recordings[0]
     for name, part in recordings[1:]:
         for axis in ("items", "raters"):
@@ -90,7 +91,7 @@ def _check(recordings: _Recordings) -> None:
                 ours, theirs = getattr(one, axis)[0], getattr(part, axis)[0]
                 raise InvalidInputError(
                     f"{first} and {name} have no {axis} in common ({ours!r}, ... and {theirs!r}, ...), so "
-                    "their models cannot be compared; report on them one by one"
+                    f"their models cannot be compared; report on them one by one{told}"
                 )
 
 

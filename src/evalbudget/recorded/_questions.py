@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import lgamma, log
+
+_BY_CHANCE = 0.05
+"""Right answers that other questions would share so often show nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +29,10 @@ def match_questions(sources: Sequence[tuple[str, Mapping[str, str]]], *, trust_i
 
     The first source that has a question names it by its id. Where a later source has another question under
     that id, it goes by the name that its own question has; a question that no other source has goes by its id
-    and the source's name, and so is paired with nothing. Where all texts under the same ids differ and all
-    right answers agree, the questions were asked in other words, and ids count. Under a new id, a question
-    that stands once goes by the name that it has elsewhere.
+    and the source's name, and so is paired with nothing. Where all right answers to other texts under the
+    same ids agree, and other questions would hardly have these (:func:`shows_same`), the questions were asked
+    in other words, and ids count. Under a new id, a question that stands once goes by the name that it has
+    elsewhere.
 
     Args:
         sources: the name of each, for people, and the digest (``digest_of``; empty: unknown) of each id.
@@ -58,6 +63,8 @@ def match_questions(sources: Sequence[tuple[str, Mapping[str, str]]], *, trust_i
             alone = sum(name not in digest for name in moved.values())
             questions = "1 question is" if alone == 1 else f"{alone:,} questions are"
             rest = f"; {questions} asked nowhere else" if alone else ""
+            if all(_target(own[id_]) == _target(digest[id_]) for id_ in changed) and alone == len(changed):
+                rest += " (right answers agree, as those of other questions may well)"
             verb = "holds" if len(changed) == 1 else "hold"
             notes.append(
                 f"{_of(len(changed), shared)} of {label} {verb} another question than elsewhere: paired by "
@@ -103,10 +110,31 @@ def _reworded(
     digest: Mapping[str, str],
     holders: Mapping[str, Sequence[str]],
 ) -> bool:
-    """Whether no question is known under another id, and every right answer is the same."""
-    return not any(_text(own[id_]) in holders for id_ in changed) and all(
-        _target(own[id_]) == _target(digest[id_]) for id_ in changed
+    """Whether no question is known under another id, and the right answers show that they are the same."""
+    return (
+        not any(_text(own[id_]) in holders for id_ in changed)
+        and all(_target(own[id_]) == _target(digest[id_]) for id_ in changed)
+        and shows_same([own[id_] for id_ in changed], own.values())
     )
+
+
+def shows_same(agreeing: Iterable[str], asked: Iterable[str]) -> bool:
+    """Whether other questions would hardly have the same right answers, each under the same id.
+
+    They would as often as answers drawn from all of a source's are, in this order, those that agree.
+
+    Args:
+        agreeing: digests of the questions of a source whose right answers agree with those under their ids.
+        asked: digests of all its questions.
+    """
+    drawn, every = (Counter(map(_target, digests)) for digests in (agreeing, asked))
+    log_chance = sum(_log_ways(every[target], n) for target, n in drawn.items())
+    return log_chance - _log_ways(every.total(), drawn.total()) <= log(_BY_CHANCE)
+
+
+def _log_ways(n: int, k: int) -> float:
+    """Logarithm of the number of ways to draw k of n one after the other."""
+    return lgamma(n + 1) - lgamma(n - k + 1)
 
 
 def _renamed(

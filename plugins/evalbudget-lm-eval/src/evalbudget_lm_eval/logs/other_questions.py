@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 
+from evalbudget.backtest import shows_same
 from evalbudget_lm_eval.logs.log import Log
 
 _Asked = dict[str, set[str]]
@@ -59,11 +60,13 @@ def _questions(log: Log) -> _Asked:
 
 def _same_questions(known: Mapping[str, set[str]], own: Mapping[str, set[str]]) -> bool:
     texts = {_text(digest) for digests in known.values() for digest in digests}
-    return not any(
-        _text(digest) not in texts and _target(digest) not in {_target(other) for other in known[document]}
-        for document, digests in own.items()
-        if document in known
-        for digest in digests
+    asked = [(document, digest) for document, digests in own.items() for digest in digests]
+    changed = [
+        (document, digest) for document, digest in asked if document in known and _text(digest) not in texts
+    ]
+    return not changed or (
+        all(_target(digest) in map(_target, known[document]) for document, digest in changed)
+        and shows_same((digest for _, digest in changed), (digest for _, digest in asked))
     )
 
 
