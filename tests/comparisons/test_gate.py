@@ -75,6 +75,25 @@ def test_verdicts(new: Any, verdict: Verdict | None, code: int, begins: str) -> 
     assert as_markdown(found).startswith(f"### {'✅❌❔'[[0, 1, 3].index(code)]} {begins[:9]}")
 
 
+def test_settings_that_differ_are_named_and_not_refused() -> None:
+    def with_settings(model: str, **settings: str) -> RecordedScores:
+        items = [f"q{i}" for i in range(ONES.size)]
+        return recorded(
+            ONES, model, declared=Declared.of([model], items, ["match"], settings={model: settings})
+        )
+
+    def told(one: RecordedScores, other: RecordedScores) -> str:
+        found = gate(Baseline.of(one, name=one.models[0]), other, margin=0.1)
+        assert found.verdict is Verdict.NOT_WORSE
+        return " ".join(found.notes)
+
+    zero, five = with_settings("m", shots="0", effort="low"), with_settings("m", shots="5", effort="low")
+    assert told(zero, five) == "Settings differ: shots=0 (baseline); shots=5 (candidate)."
+    given = with_settings("n", effort="low", shots="0", temperature="1")
+    assert told(zero, given) == "Settings differ: temperature=default (baseline); temperature=1 (candidate)."
+    assert told(zero, zero) == told(zero, with_settings("m")) == ""
+
+
 def test_names_are_shown_in_markdown_and_not_obeyed() -> None:
     found = gate(baseline(ONES), recorded(ONES, "a|b*<img>"), margin=0.1)
     assert "a\\|b\\*\\<img\\> is not worse" in as_markdown(found)

@@ -11,10 +11,12 @@ import numpy as np
 from evalbudget.backtest import RecordedScores
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.missing import Missing
+from evalbudget.recorded._declared import differing_settings
 from evalbudget.recorded._direction import direction_note
 from evalbudget.recorded._missing import missing_shares
 from evalbudget.recorded._questions import match_questions
 from evalbudget.recorded._task_name import TaskName
+from evalbudget.report._numbers import names
 from evalbudget.report._study import Study
 from evalbudget.statistics._bounds import FloatArray, IntArray
 
@@ -47,6 +49,7 @@ class Baseline:
         cluster: field by which the log itself says what was sampled together; None: it says nothing.
         sampled: label of each item by it.
         direction_note: for people, where the log should say which way is better and does not.
+        settings: what the model was evaluated with, as far as the log tells.
     """
 
     name: str
@@ -66,6 +69,7 @@ class Baseline:
     cluster: str | None = None
     sampled: Mapping[str, str] = field(default_factory=dict)
     direction_note: str = field(default="", compare=False)
+    settings: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     @classmethod
     def of(
@@ -158,12 +162,18 @@ class Baseline:
             None if declared is None else declared.cluster,
             {} if declared is None else dict(zip(recorded.items, declared.clusters or (), strict=False)),
             direction_note(recorded),
+            {} if declared is None else declared.settings[0],
         )
 
     @property
     def told(self) -> tuple[str, ...]:
         """The notes, and that the log does not say which way is better though it should."""
         return (*([self.direction_note] if self.direction_note else ()), *self.notes)
+
+    def settings_note(self, candidate: Baseline) -> str:
+        """What the candidate was evaluated with otherwise; empty where the logs tell no difference."""
+        own, theirs = differing_settings(self.settings, candidate.settings)
+        return f"Settings differ: {names(own)} (baseline); {names(theirs)} (candidate)." if own else ""
 
     @property
     def items(self) -> list[str]:

@@ -109,7 +109,7 @@ def gate(
         lower_is_better=lower,
         is_kept=True,
         notes=(
-            *([unsaid] if unsaid else ()),
+            *(note for note in (unsaid, baseline.settings_note(other)) if note),
             *(f"Baseline: {note}" for note in baseline.notes),
             *(f"Candidate: {note}" for note in other.notes),
             *notes,

@@ -171,12 +171,25 @@ def names_by_settings(models: Sequence[str], settings: Sequence[Settings]) -> li
         groups.setdefault(model, []).append(number)
     names = list(models)
     for model, group in groups.items():
-        keys = list(dict.fromkeys(key for number in group for key in settings[number]))
-        differ = [key for key in keys if len({settings[number].get(key) for number in group}) > 1]
+        differ = _differ([settings[number] for number in group])
         for number in group if differ else ():
-            told = [f"{key}={settings[number].get(key, 'default')}" for key in differ]
-            names[number] = f"{model} ({', '.join(map(_short, told))})"
+            names[number] = f"{model} ({', '.join(_told(settings[number], differ))})"
     return _unshortened(names, models, settings)
+
+
+def differing_settings(first: Settings, second: Settings) -> tuple[list[str], list[str]]:
+    """What two evaluations say of each setting that differs; nothing where one of them tells none."""
+    differ = _differ([first, second]) if first and second else []
+    return _told(first, differ), _told(second, differ)
+
+
+def _differ(settings: Sequence[Settings]) -> list[str]:
+    keys = dict.fromkeys(key for own in settings for key in own)
+    return [key for key in keys if len({own.get(key) for own in settings}) > 1]
+
+
+def _told(own: Settings, keys: Sequence[str]) -> list[str]:
+    return [_short(f"{key}={own.get(key, 'default')}") for key in keys]
 
 
 _WORDS = 60
@@ -198,7 +211,7 @@ def _unshortened(names: list[str], models: Sequence[str], settings: Sequence[Set
     return names
 
 
-_TOLD = 3
+_FEW = 3
 """Sentences of one kind."""
 
 
@@ -210,8 +223,8 @@ def few(sentences: Sequence[str], more: str) -> list[str]:
         more: what the others say, after their number.
     """
     every = list(dict.fromkeys(sentences))
-    rest = len(every) - _TOLD
-    return every if rest < 2 else [*every[:_TOLD], f"{rest:,} more {more}."]
+    rest = len(every) - _FEW
+    return every if rest < 2 else [*every[:_FEW], f"{rest:,} more {more}."]
 
 
 def columns_not_read(columns: Sequence[str]) -> list[str]:
