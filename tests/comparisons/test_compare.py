@@ -51,6 +51,16 @@ def test_other_questions_under_the_same_ids_are_said_where_nothing_is_left_to_co
         gate(Baseline.of(parts[0], name="a"), parts[1], margin=0.1)
 
 
+def test_each_metric_has_decimals_of_its_own() -> None:
+    rng = np.random.default_rng(1)
+    accurate = rng.random((2, 40)) < [[0.9], [0.4]]
+    table = np.stack([accurate, 500.0 * rng.random((2, 40)), 1e-4 * rng.random((2, 40))], axis=2)
+    found = compare(recorded(table[..., None], raters=("acc", "tokens", "usd"), one_measure=False))
+    shown = str(found.table())
+    for row, places in zip(found.rows, (3, 0, 6), strict=True):
+        assert f"{row.low:+.{places}f} to {row.high:+.{places}f}" in shown
+
+
 def pair(difference: float, n: int = 200, seed: int = 0) -> Any:
     noise = np.random.default_rng(seed).normal(0, 0.1, n)
     return [0.5 + difference + noise - noise.mean(), np.full(n, 0.5)]

@@ -192,8 +192,12 @@ class Comparisons:
         for name in columns:
             table.add_column(name, justify="right", no_wrap=True)
         table.add_column("verdict", overflow="fold", min_width=9)
-        places = decimals(row.standard_error for row in self.rows)
+        of_metric = {
+            metric: decimals(row.standard_error for row in self.rows if row.metric == metric)
+            for metric in dict.fromkeys(row.metric for row in self.rows)
+        }
         for row in self.rows:
+            places = of_metric[row.metric]
             needs = f", {row.items_needed:,} items would decide" if row.items_needed else ""
             table.add_row(
                 name_cell(row.first),
