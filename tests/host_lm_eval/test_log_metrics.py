@@ -23,8 +23,10 @@ from tests.host_lm_eval.log_worlds import (
     write_log,
 )
 
+from evalbudget.backtest import RecordedScores, side_by_side
+from evalbudget.comparisons import Baseline, compare, gate
 from evalbudget.errors import InvalidInputError
-from evalbudget.recorded._missing import missing_shares
+from evalbudget.recorded._missing import missing_answers, missing_shares
 from evalbudget_lm_eval.logs.metrics import HIGHER_IS_BETTER, LOWER_IS_BETTER, NO_MEANS
 
 LATER = "2026-01-03T03-04-05.000000"
@@ -188,6 +190,33 @@ def test_results_that_contradict_the_samples_are_said(tmp_path: Path) -> None:
     assert re.search(r"results beside \S+jsonl say acc 0.9, and its samples average 0.75", notes(recorded))
 
 
+@pytest.mark.parametrize("apart", [False, True])
+@pytest.mark.parametrize("none", [{"f": NAN}, {}])
+def test_what_does_not_apply_is_missing_where_another_model_has_a_number(
+    tmp_path: Path, none: dict[str, float], *, apart: bool
+) -> None:
+    metrics = averages("f", aggregation="nanmean")
+    of = {"x": [1.0] * 40 + [None] * 25, "y": [1.0] * 20 + [0.0] * 20 + [1.0] * 20 + [None] * 5}
+    for name, scores in of.items():
+        samples = [sample(i, none if score is None else {"f": score}) for i, score in enumerate(scores)]
+        write_log(tmp_path / name, samples, metrics=metrics, model=f"org/{name}")
+    parts = {name: read(tmp_path / name) for name in of}
+    whole = side_by_side(parts) if apart else read(tmp_path)
+    assert missing_answers(whole).tolist() == [20, 0]
+    (row,) = compare(whole).rows
+    assert (row.items, row.missing) == (40, (20, 0))
+    assert row.low < 0.0 < row.difference
+    worse, better = (gate(Baseline.of(parts[a], name=a), parts[b], margin=0.1) for a, b in ("xy", "yx"))
+    assert (worse.missing, worse.not_asked, worse.n_items) == ((20, 0), 0, 60)
+    assert (better.missing, better.not_asked, better.n_items) == ((0, 20), 0, 60)
+    assert compare(whole, missing="drop").rows[0].missing == (0, 0)
+    dropped = gate(Baseline.of(parts["x"], name="x", missing="drop"), parts["y"], margin=0.1, missing="drop")
+    assert dropped.n_items == 40
+    with_file = tmp_path / "kept.npz"
+    whole.save(with_file)
+    assert missing_answers(RecordedScores.load(with_file)).tolist() == [20, 0]
+
+
 def test_nan_under_nanmean_does_not_apply(tmp_path: Path) -> None:
     samples = [sample(i, {"acc": float(i < 3), "acc_a": float(i < 3) if i % 2 else NAN}) for i in range(10)]
     write_log(tmp_path, samples, metrics=[*averages("acc"), *averages("acc_a", aggregation="nanmean")])
@@ -197,6 +226,12 @@ def test_nan_under_nanmean_does_not_apply(tmp_path: Path) -> None:
     assert recorded.failed.sum() == 0
     assert (mean(recorded, "acc"), mean(recorded, "acc_a")) == (0.3, 0.2)
     assert (missing_shares(recorded.select(rater="acc_a"))[0] > 0.0).sum() == 0
+
+
+def test_a_metric_that_applies_nowhere_is_none_of_the_scores(tmp_path: Path) -> None:
+    samples = [sample(i, {"acc": float(i < 3), "acc_a": NAN}) for i in range(10)]
+    write_log(tmp_path, samples, metrics=[*averages("acc"), *averages("acc_a", aggregation="nanmean")])
+    assert read(tmp_path).raters == ("acc",)
 
 
 @pytest.mark.parametrize("value", [NAN, float("inf"), None])

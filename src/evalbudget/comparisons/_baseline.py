@@ -49,6 +49,7 @@ class Baseline:
         cluster: field by which the log itself says what was sampled together; None: it says nothing.
         sampled: label of each item by it.
         direction_note: for people, where the log should say which way is better and does not.
+        outside: items that have no score since none applies, which is so unless the other has one.
         settings: what the model was evaluated with, as far as the log tells.
     """
 
@@ -69,6 +70,7 @@ class Baseline:
     cluster: str | None = None
     sampled: Mapping[str, str] = field(default_factory=dict)
     direction_note: str = field(default="", compare=False)
+    outside: frozenset[str] = frozenset()
     settings: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     @classmethod
@@ -144,6 +146,11 @@ class Baseline:
             noise = float(squares[n > 1].sum() / (n[n > 1] - 1).sum())
         labels = recorded.categories or ()
         read = recorded.scores[0]
+        outside = frozenset[str]()
+        if recorded.outside is not None and study.missing is not Missing.DROP:
+            here = recorded.outside[0].any(axis=1).tolist()
+            named = zip(recorded.items, here, strict=True)
+            outside = frozenset(item for item, is_out in named if is_out and item not in known)
         return cls(
             name,
             recorded.raters[0] if len(recorded.raters) == 1 else PANEL,
@@ -162,6 +169,7 @@ class Baseline:
             None if declared is None else declared.cluster,
             {} if declared is None else dict(zip(recorded.items, declared.clusters or (), strict=False)),
             direction_note(recorded),
+            outside,
             {} if declared is None else declared.settings[0],
         )
 
@@ -202,14 +210,19 @@ class Baseline:
         return found
 
     def compared_with(self, other: Baseline) -> list[str]:
-        """Items that were asked of both, or of which nobody says that the other was not asked."""
-        asked = set(other.items)
-        return [item for item in self.items if item in asked or not other.complete]
+        """Items that were asked of both, or of which nobody says that the other was not asked.
+
+        One that no score applies to, by either's source, is among them if the other has a score on it.
+        """
+        asked = {*other.items, *(item for item in other.outside if item in self.scores)}
+        own = [*self.items, *sorted(item for item in self.outside if item in other.scores)]
+        return [item for item in own if item in asked or not other.complete]
 
     def by_question_of(self, other: Baseline) -> tuple[Baseline, tuple[str, ...]]:
         """The same with the items named as the other one names these questions; and notes on it."""
         sources = [
-            (each.name, {item: each.digests.get(item, "") for item in each.items}) for each in (other, self)
+            (each.name, {item: each.digests.get(item, "") for item in (*each.items, *each.outside)})
+            for each in (other, self)
         ]
         matched = match_questions(sources)
         name = matched.names[1]
@@ -223,6 +236,7 @@ class Baseline:
             missing=renamed(self.missing),
             clusters=renamed(self.clusters),
             digests=renamed(self.digests),
+            outside=frozenset(name.get(item, item) for item in self.outside),
         )
         return found, matched.notes
 

@@ -103,8 +103,11 @@ def gate(
         len(items),
         these_items=these_items,
         cluster=None if these_items else cluster,
-        missing=(baseline.answers_missing, other.answers_missing + absent),
-        not_asked=len(baseline.items) - len(asked),
+        missing=(
+            baseline.answers_missing + len(baseline.outside.intersection(asked)),
+            other.answers_missing + absent,
+        ),
+        not_asked=len(set(baseline.items).difference(asked)),
         handled=missing,
         lower_is_better=lower,
         is_kept=True,

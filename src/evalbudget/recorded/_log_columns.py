@@ -13,7 +13,7 @@ from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.recorded._how_bought import HowBought
 from evalbudget.recorded._scores import RecordedScores, check_phases
 from evalbudget.sampler import Allocation
-from evalbudget.statistics._bounds import FloatArray, IntArray
+from evalbudget.statistics._bounds import FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +96,7 @@ class LogColumns:
         epochs: from 1, as it is numbered there.
         phases: ``Request.phase``; nan where there were none, or the log does not say.
         costs: what each reading cost in dollars, nan where it is not known; empty where none is.
+        outside: entries without a score since none applies, which did not fail.
         again: for readers that number scores of one answer.
     """
 
@@ -109,6 +110,7 @@ class LogColumns:
     epochs: list[int] = field(default_factory=list)
     phases: list[float] = field(default_factory=list)
     costs: list[float] = field(default_factory=list)
+    outside: set[int] = field(default_factory=set)
     again: dict[tuple[str, str, str], int] = field(default_factory=dict)
 
     def recorded(self, bought: Mapping[str, Mapping[str, Bought]]) -> RecordedScores:
@@ -147,6 +149,13 @@ class LogColumns:
         if np.isfinite(self.costs).any():
             costs = np.full(scores.shape, np.nan)
             costs[model_of, item_of, rater_of, place] = self.costs
+        lost = np.isnan(np.array(self.scores, dtype=np.float64))
+        lost[list(self.outside)] = False
+        failed = np.zeros(scores.shape[:3], dtype=np.int64)
+        np.add.at(failed, (model_of, item_of, rater_of), lost)
+        outside = np.zeros(scores.shape[:3], dtype=np.bool_)
+        for row in self.outside:
+            outside[model_of[row], item_of[row], rater_of[row]] = True
         return replace(
             recorded,
             scores=scores,
@@ -154,20 +163,9 @@ class LogColumns:
             epochs=epochs if told else None,
             phases=phases,
             costs=costs,
-            failed=self._failed(model_of, item_of, rater_of, recorded.scores.shape[:3]),
+            failed=failed,
+            outside=outside if self.outside else None,
         )
-
-    def _failed(
-        self,
-        model_of: Sequence[int],
-        item_of: Sequence[int],
-        rater_of: Sequence[int],
-        shape: tuple[int, ...],
-    ) -> IntArray:
-        """Readings without a score, shape (models, items, raters)."""
-        failed: IntArray = np.zeros(shape, dtype=np.int64)
-        np.add.at(failed, (model_of, item_of, rater_of), np.isnan(np.array(self.scores, dtype=np.float64)))
-        return failed
 
     def _phases_in_turn(
         self, model_of: Sequence[int], bought: Mapping[str, Mapping[str, Bought]]

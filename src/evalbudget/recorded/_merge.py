@@ -39,6 +39,7 @@ def merge(recordings: _Recordings, notes: Sequence[str] = ()) -> RecordedScores:
     phases: FloatArray = np.full(scores.shape, np.nan)
     costs: FloatArray = np.full(scores.shape, np.nan)
     failed: IntArray = np.zeros(scores.shape[:3], dtype=np.int64)
+    outside = np.zeros(scores.shape[:3], dtype=np.bool_)
     references = max(0 if part.reference is None else part.reference.shape[2] for part in parts)
     reference: FloatArray = np.full((len(models), len(items), references), np.nan)
     item_at, rater_at = _index(items), _index(raters)
@@ -57,6 +58,8 @@ def merge(recordings: _Recordings, notes: Sequence[str] = ()) -> RecordedScores:
             costs[place] = part.costs
         if part.failed is not None:
             failed[np.ix_(rows, columns, judges)] = part.failed
+        if part.outside is not None:
+            outside[np.ix_(rows, columns, judges)] = part.outside
         if part.reference is not None:
             reference[np.ix_(rows, columns, np.arange(part.reference.shape[2]))] = part.reference
         start += len(part.models)
@@ -74,6 +77,7 @@ def merge(recordings: _Recordings, notes: Sequence[str] = ()) -> RecordedScores:
         phases=phases if any(part.phases is not None for part in parts) else None,
         costs=costs if any(part.costs is not None for part in parts) else None,
         failed=failed if any(part.failed is not None for part in parts) else None,
+        outside=outside if outside.any() else None,
         declared=_declared(recordings, models, items, raters, notes),
         by_category=all(part.by_category for part in parts),
         one_generation=all(part.one_generation for part in parts),

@@ -18,13 +18,13 @@ def missing_shares(recorded: RecordedScores) -> FloatArray:
     """Share of each item's scores that are missing, shape (models, items).
 
     1 where a model should have been scored on an item and was not; nan where it was not to be: an item that
-    its source says it was not asked, or one that nobody was scored on and nobody failed on. Readings that
-    failed count among an item's scores where their number was fixed beforehand; elsewhere they were asked
-    again, and what counts is whether a score came.
+    its source says it was not asked, one that no score applies to and no other model has one on, or one that
+    nobody was scored on and nobody failed on. Readings that failed count among an item's scores where their
+    number was fixed beforehand; elsewhere they were asked again, and what counts is whether a score came.
     """
     has = recorded.counts.sum(axis=2)
     lost = _failures(recorded).sum(axis=2)
-    wanted = (has > 0) | (lost > 0) | (_unsure(recorded)[:, None] & (has > 0).any(axis=0))
+    wanted = (has > 0) | (lost > 0) | (_unsure(recorded) & (has > 0).any(axis=0))
     fixed = np.ones(len(recorded.models), dtype=bool)
     if recorded.purchases is not None:
         fixed = np.array([p.allocation is Allocation.FIXED for p in recorded.purchases])
@@ -70,7 +70,8 @@ def _failures(recorded: RecordedScores) -> IntArray:
 
 
 def _unsure(recorded: RecordedScores) -> NDArray[np.bool_]:
-    """Of which models nobody says what they were to be scored on, shape (models,)."""
-    if recorded.declared is None:
-        return np.ones(len(recorded.models), dtype=bool)
-    return ~np.array(recorded.declared.complete)
+    """Where nobody says that a score was not due whatever others have, shape (models, items)."""
+    unsure = np.ones(recorded.counts.shape[:2], dtype=bool)
+    if recorded.declared is not None:
+        unsure &= ~np.array(recorded.declared.complete)[:, None]
+    return unsure if recorded.outside is None else unsure | recorded.outside.any(axis=2)

@@ -64,6 +64,8 @@ class RecordedScores:
             included; NaN where it is not known.
         failed: optional, shape (models, items, raters): readings that were asked and came back without a
             score, beside those recorded. None: none is known of.
+        outside: optional, shape of ``failed``: where the source itself says that there is no score since none
+            applies, which is so unless another model has one. None: nowhere.
         declared: optional, what the source says of the scores.
         race: what a race recorded of itself, where these are the scores of one that ended; not saved.
         strata: of the items, where those that are here are a random sample of a benchmark's, drawn by
@@ -94,6 +96,7 @@ class RecordedScores:
     phases: FloatArray | None = None
     costs: FloatArray | None = None
     failed: IntArray | None = None
+    outside: NDArray[np.bool_] | None = None
     declared: Declared | None = None
     race: RaceRecord | None = None
     strata: Strata | None = None
@@ -168,6 +171,11 @@ class RecordedScores:
                     f"{scores.shape[:3]}"
                 )
             object.__setattr__(self, "failed", failed.astype(np.int64))
+        if self.outside is not None and np.asarray(self.outside).shape != scores.shape[:3]:
+            raise InvalidInputError(
+                f"outside has shape {np.asarray(self.outside).shape}; give one truth per model, item and "
+                f"rater, {scores.shape[:3]}"
+            )
         if self.declared is not None:
             self.declared.check(*scores.shape[:3])
         if self.strata is not None and self.strata.of_item.shape != scores.shape[1:2]:
@@ -218,6 +226,7 @@ class RecordedScores:
                 phases=arrays.get("phases"),
                 costs=arrays.get("costs"),
                 failed=arrays.get("failed"),
+                outside=arrays.get("outside"),
                 declared=_declared(arrays, tuple(names.values())),
                 strata=_strata(arrays),
                 by_category=bool(np.any(arrays.get("by_category", False))),
@@ -252,6 +261,8 @@ class RecordedScores:
             arrays["costs"] = self.costs
         if self.failed is not None:
             arrays["failed"] = self.failed
+        if self.outside is not None:
+            arrays["outside"] = self.outside
         if self.declared is not None:
             arrays |= _as_arrays(self.declared)
         if self.purchases is not None:
@@ -377,6 +388,7 @@ class RecordedScores:
             phases=None if self.phases is None else cut(self.phases),
             costs=None if self.costs is None else cut(self.costs),
             failed=None if self.failed is None else cut(self.failed),
+            outside=None if self.outside is None else cut(self.outside),
             declared=None if self.declared is None else self.declared.part(*numbers),
             strata=None if self.strata is None or not whole else self.strata,
             may_be_empty=may_be_empty or self.may_be_empty,

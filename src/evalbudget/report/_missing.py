@@ -56,7 +56,7 @@ def without_missing(
     known = recorded.declared or Declared.of(recorded.models, recorded.items, recorded.raters)
     complete = replace(known, complete=(True,) * len(recorded.models))
     if missing is Missing.DROP:
-        return replace(recorded, failed=None, declared=complete)
+        return replace(recorded, failed=None, outside=None, declared=complete)
     lost = _lost(recorded)
     n = recorded.scores.shape[3]
     more = int(lost.max(initial=0))
@@ -69,7 +69,7 @@ def without_missing(
         for name, otherwise in (("epochs", 0), ("phases", np.nan), ("costs", np.nan))
         if (table := getattr(recorded, name)) is not None
     }
-    return replace(recorded, scores=filled, failed=None, declared=complete, **grown)
+    return replace(recorded, scores=filled, failed=None, outside=None, declared=complete, **grown)
 
 
 def _lost(recorded: RecordedScores) -> IntArray:

@@ -86,6 +86,24 @@ class Metrics:
             name for name, entry in self._entries.items() if _function(entry.get("aggregation")) == "nanmean"
         )
 
+    @cached_property
+    def scored(self) -> tuple[str, ...]:
+        """Those of :attr:`names` that some document has a score by."""
+        return tuple(
+            metric
+            for metric in self.names
+            if any(
+                metric in (record.get("metrics") or ())
+                and is_number(value := record.get(metric))
+                and math.isfinite(value)
+                for record in self.log.records
+            )
+        )
+
+    def is_outside(self, metric: str, value: object) -> bool:
+        """Whether a document's value says that it has none by design."""
+        return metric in self.of_some_documents and is_number(value) and math.isnan(value)
+
     def listed(self, metric: str) -> bool:
         """Whether the task's configuration names it."""
         return metric in self._entries

@@ -82,6 +82,12 @@ class Readings:
                 self.columns.phases.append(_phase(record))
                 self._reading(log, model, (number, epoch), item, rater, value)
                 self.columns.costs.append(self._paid.cost(log.file, int(record["doc_id"]), epoch))
+            for rater in () if self.judged else self._outside(metrics, record):
+                self.columns.outside.add(len(self.columns.scores))
+                epoch = int(record.get("epoch", 0))
+                self._reading(log, model, (number, epoch), item, self._named(log, rater), math.nan)
+                self.columns.phases.append(math.nan)
+                self.columns.costs.append(math.nan)
         if not self.judged:
             calls = len({(record["doc_id"], record.get("epoch", 0)) for record in log.records})
         called = {int(record["doc_id"]) for record in log.records} if self.judged else set()
@@ -131,10 +137,18 @@ class Readings:
             value = record.get(metric)
             if metric not in metrics.names or not self._reads(metrics, metric, str(record["filter"])):
                 continue
-            if is_number(value) and math.isnan(value) and metric in metrics.of_some_documents:
+            if metrics.is_outside(metric, value):
                 continue
             score = float(value) if is_number(value) and abs(value) <= LARGEST else math.nan
             yield self._rater(metric, str(record["filter"])), int(record.get("epoch", 0)), score
+
+    def _outside(self, metrics: Metrics, record: Record) -> Iterator[str]:
+        """Metrics that a record is outside of."""
+        chosen, own = str(record["filter"]), record.get("metrics") or ()
+        for metric in metrics.scored:
+            lacks = metric not in own or metrics.is_outside(metric, record.get(metric))
+            if lacks and self._reads(metrics, metric, chosen):
+                yield self._rater(metric, chosen)
 
     def _expected(self, log: Log, metrics: Metrics) -> dict[str, str]:
         """The raters of a log without records, by what its results name."""
