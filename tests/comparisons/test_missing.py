@@ -42,6 +42,18 @@ def failing(scores: FloatArray, share: float, rng: np.random.Generator) -> Float
     return np.where(lost, np.nan, scores)
 
 
+@pytest.mark.parametrize("models", ["ab", "abc"])
+def test_a_model_all_of_whose_answers_are_missing_leaves_it_undecided(tmp_path: Path, models: str) -> None:
+    rows = [f"{i},{model},{'' if model == 'b' else i % 2}" for i in range(40) for model in models]
+    table = tmp_path / "scores.csv"
+    table.write_text("\n".join(["item,model,score", *rows]))
+    found = run("compare", str(table), "--json", "-")
+    assert found.exit_code == 3
+    verdicts = {(row["first"], row["second"]): row["verdict"] for row in json.loads(found.output)["rows"]}
+    assert verdicts["a", "b"] == "undecided: 40 of b's answers are missing"
+    assert run("compare", str(table), "--model", "a", "--model", "b", "--missing", "zero").exit_code == 0
+
+
 def test_a_candidate_whose_wrong_answers_crash_is_not_called_good() -> None:
     base, crashed = str(TABLES / "base.csv"), str(TABLES / "crashed.csv")
     asked = ("gate", "--baseline", base, "--candidate", crashed, "--margin", "0.1")
@@ -106,8 +118,9 @@ def test_where_all_that_is_there_is_right_what_is_missing_may_be_wrong() -> None
 
 def test_a_model_without_any_score_is_named() -> None:
     nobody = recorded(np.array([[1.0, 1.0, 0.0], [np.nan, np.nan, np.nan]])[:, :, None, None])
+    assert compare(nobody).sentence.startswith("Undecided: 3 of b's answers are missing: no item has a score")
     with pytest.raises(InvalidInferenceError, match="model 'b' has no score"):
-        compare(nobody)
+        compare(nobody, missing="drop")
 
 
 def test_what_holds_at_the_worst_is_decided() -> None:

@@ -123,7 +123,11 @@ def compare(
         for pair in pairs
     ]
     comparable = sum(study.of_both(*pair).is_comparable for _, study, pair, _ in asked)
-    if not comparable:
+    all_missing = any(
+        any(study.of_both(*pair).missing) and not study.recorded.counts[list(pair)].any(axis=(1, 2)).all()
+        for _, study, pair, _ in asked
+    )
+    if not comparable and not all_missing:
         if recorded.race is not None:
             raise InvalidInputError(
                 f"the scores of a {recorded.race.kind} were bought because of each other and are not "
@@ -140,7 +144,7 @@ def compare(
                 ]
             ).removesuffix(".")
         )
-    alpha = (1.0 - level) / comparable
+    alpha = (1.0 - level) / max(comparable, 1)
     rows = tuple(
         compared_pair(metric, study, pair, own, alpha, margin, guaranteed=guaranteed)
         for metric, study, pair, own in asked

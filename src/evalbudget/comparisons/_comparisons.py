@@ -97,7 +97,8 @@ class Comparison:
     @property
     def is_open_by_missing(self) -> bool:
         """Whether it is undecided only because of answers that are missing."""
-        return self.outcome is Outcome.UNDECIDED and self.outcome is not self.if_dropped
+        lost = self.outcome is not self.if_dropped or (not self.items and any(self.missing))
+        return self.outcome is Outcome.UNDECIDED and lost
 
     @property
     def missing_words(self) -> str:
@@ -151,6 +152,7 @@ class Comparisons:
         (row,) = self.rows
         places = decimals([row.standard_error])
         told = f"{row.first} less {row.second} is {number(row.difference, places, sign=True)}"
+        told = told if row.items else "no item has a score of both"
         if math.isfinite(row.low):
             told += f", {_percent(self.level)} interval {span(row.low, row.high, places, sign=True)}"
             told += " whatever they would have been" if any(row.missing) else ""
