@@ -234,6 +234,24 @@ def test_a_metric_that_applies_nowhere_is_none_of_the_scores(tmp_path: Path) -> 
     assert read(tmp_path).raters == ("acc",)
 
 
+@pytest.mark.parametrize(
+    ("value", "aggregation", "told"),
+    [
+        ("1", "mean", "acc of toy: its values are text, and no numbers"),
+        ([1.0, 0.0], "mean", "acc of toy: its values are lists, and no numbers"),
+        ({"pass@1": 1.0}, "mean", "acc of toy: its values are dicts, and no numbers"),
+        (0.5, "median", "acc of toy: it is aggregated by median, which is no mean"),
+    ],
+)
+def test_a_log_without_a_score_names_each_metric_and_why(
+    tmp_path: Path, value: object, aggregation: str, told: str
+) -> None:
+    samples = [sample(i, {"acc": value}) for i in range(4)]
+    write_log(tmp_path, samples, metrics=averages("acc", aggregation=aggregation))
+    with pytest.raises(InvalidInputError, match=re.escape(told)):
+        read(tmp_path)
+
+
 @pytest.mark.parametrize("value", [NAN, float("inf"), None])
 def test_no_number_elsewhere_is_a_failure(tmp_path: Path, value: float | None) -> None:
     write_log(tmp_path, [sample(i, {"acc": value if i < 3 else 1.0}) for i in range(10)])

@@ -117,9 +117,15 @@ def _recorded(
         if not missing.whole or any(_is_of(log, one) for one in lost if one.task in tasks):
             unsure.add(name)
     if not found.columns.items:
+        why = {
+            f"{metric} of {log.file.task}: {told}"
+            for log in logs
+            for metric, told in Metrics(log).why_unread.items()
+        }
+        told = "; ".join(few(sorted(why), "are none")) or "it may be --predict_only"
         raise InvalidInputError(
-            f"{path} holds samples without a score: no metric is a number per document that is averaged (it "
-            "may be --predict_only, or only f1, bleu, perplexity and the like)"
+            f"{path} holds samples without a score: no metric is a number per document that is averaged "
+            f"({told})"
         )
     if np.isnan(found.columns.scores).all():
         raise InvalidInputError(

@@ -80,6 +80,18 @@ class Metrics:
         )
 
     @cached_property
+    def why_unread(self) -> dict[str, str]:
+        """Metrics that have no score, and why."""
+        kinds = {str: "text", list: "lists", dict: "dicts", type(None): "nothing"}
+        found = {
+            metric: f"its values are {kinds.get(type(record.get(metric)), 'something else')}, and no numbers"
+            for record in self.log.records
+            for metric in record.get("metrics") or ()
+            if metric not in self.names
+        }
+        return found | self.left_out
+
+    @cached_property
     def of_some_documents(self) -> frozenset[str]:
         """Metrics that are nan where a document has none by design."""
         return frozenset(
@@ -143,6 +155,8 @@ class Metrics:
     def _why_no_mean(self, metric: str) -> str:
         if metric in self._decided:
             return ""
+        if metric == "bypass":
+            return "--predict_only makes no scores"
         totals = self._totals(metric)
         entry = self._entries.get(metric)
         how = entry.get("aggregation") if entry else None
