@@ -190,8 +190,9 @@ class RecordedScores:
         """Read an ``.npz`` file in the recorded-scores layout.
 
         It holds ``scores`` and, each optional, ``models``, ``items``, ``raters`` (numbers are the names where
-        they are missing), ``categories``, ``by_category``, ``reference``, ``epochs``, ``phases``, ``costs``, ``failed``, ``outside``,
-        ``strata``, ``strata_sizes``, ``one_generation``, ``one_measure`` and, one entry per model,
+        they are missing), ``categories``, ``by_category``, ``reference``, ``epochs``, ``phases``, ``costs``,
+        ``failed``, ``outside``, ``strata``, ``strata_sizes``, ``one_generation``, ``one_measure`` and, one
+        entry per model,
         ``allocation``, ``fixed_repeats``, ``cost``, ``usd`` and ``phase_sizes``. Nothing is ever unpickled.
 
         Raises:
