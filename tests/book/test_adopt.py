@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from tests.claims import variant
 
 from evalbudget import Budget, Cell, Design, Reading
 from evalbudget.book import Book
@@ -72,7 +73,7 @@ def adopted(bought: list[Bought], until: float | None) -> Book:
     return book
 
 
-@pytest.mark.parametrize("killed", [15, 40, 90, 200])
+@pytest.mark.parametrize("killed", [15, variant(40), 90, 200])
 @pytest.mark.parametrize(
     ("broken", "failing", "until"),
     [((), 0.0, None), ((), 0.15, None), ((3,), 0.0, None), ((), 0.1, 2.0)],

@@ -128,13 +128,13 @@ def test_one_at_a_time_it_decides_as_a_sampler_that_is_asked(name: tuple[Kind, s
 def test_the_same_wherever_it_is_kept_and_however_often_it_is_left(
     name: tuple[Kind, str], where: Address | None
 ) -> None:
-    with opened(made(name), Budget(90)) as book:
+    with opened(made(name), Budget(60)) as book:
         buy(book, fails=at_random)
         expected = book.readings()
     left = False
     while not left:
-        with opened(made(name), Budget(90), where) as book:
-            for n in range(12 if where is not None and where.path else 90):  # nothing is under way when left
+        with opened(made(name), Budget(60), where) as book:
+            for n in range(12 if where is not None and where.path else 60):  # nothing is under way when left
                 if where is None:
                     book._turns.is_stale = n % 4 == 3  # all columns are read again
                 book.trade([reading(request, at_random) for request in book.trade((), 1)], 0)
@@ -161,7 +161,7 @@ def test_who_answers_first_decides_nothing_where_rounds_wait_for_all(
             random.Random(f"{request.cell} {tries[request.cell]}").random() < {"some": 0.2, "most": 0.6}[how]
         )
 
-    found, budget = [], 160 if how == "some" else 300
+    found, budget = [], 100 if how == "some" else 180
     for seed in range(replications(2, 5)):
         tries: dict[Cell, int] = {}
         where = Address(path=tmp_path / "shared.db") if seed == 1 else None

@@ -89,7 +89,7 @@ def test_the_larger_count_is_mostly_enough() -> None:
             RecordedScores(both.scores[:, part], both.models, both.items[part], both.raters)
             for part in (slice(80), slice(80, None))
         )
-        plan = plan_race(pilot, n_items=200, n_worlds=replications(16, WORLDS), seed=seed)[1]
+        plan = plan_race(pilot, n_items=200, n_worlds=replications(10, WORLDS), seed=seed)[1]
         needed = backtest_race(
             later,
             ["race"],

@@ -120,7 +120,7 @@ def test_numbers_that_are_none(log: Path, repeats: int) -> None:
 @pytest.mark.claim
 @pytest.mark.parametrize(("drop", "wrong", "count"), [(0.0, Verdict.WORSE, 1), (0.15, Verdict.NOT_WORSE, 0)])
 def test_verdicts_are_seldom_wrong(log: Path, drop: float, wrong: Verdict, count: int) -> None:
-    runs, failed = replications(12, 2000), 0
+    runs, failed = replications(8, 2000), 0
     for seed in range(runs):
         rng = np.random.default_rng([5, seed])
         chance = rng.beta(2.0, 1.0, N) * 0.85 + 0.15  # items are a sample

@@ -170,10 +170,10 @@ def sections() -> Iterator[Any]:
 
 
 WRONG = {
-    ("pass or fail", 0): 1,
+    ("pass or fail", 0): 0,
     ("pass or fail", -1): 1,
     ("ratings", 0): 1,
-    ("ratings", -1): 2,
+    ("ratings", -1): 0,
     ("skewed", 0): 0,
     ("skewed", -1): 1,
     ("clustered", 0): 0,
@@ -187,7 +187,7 @@ PLAYED = {("pass or fail", 0), ("ratings", -1), ("skewed", -1), ("clustered", 0)
 @pytest.mark.claim
 @pytest.mark.parametrize(("world", "times"), [case if case in PLAYED else variant(*case) for case in WRONG])
 def test_wrong_verdicts_at_any_moment(sections: Any, world: str, times: int) -> None:
-    R = replications(18, 2000)
+    R = replications(11, 2000)
     drawn = sections.WORLDS[world]
     rng = np.random.default_rng(7)
     wrong = Verdict.WORSE if times == 0 else Verdict.NOT_WORSE

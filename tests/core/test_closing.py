@@ -159,7 +159,7 @@ def test_failures_at_random_give_up_no_item_and_cost_what_they_cost(
     failing: float, most: float, expected: int
 ) -> None:
     """100 items, ten readings of each."""
-    runs, wrong, cost = replications(8, 400), 0, 0
+    runs, wrong, cost = replications(5, 400), 0, 0
     for seed in range(4, 4 + runs):
         rng, sampler = np.random.default_rng([seed, 29]), Asking(Uniform(Design.of_items(100), seed=seed))
         calls, scored, given_up = 0, np.zeros(100, dtype=int), np.zeros(100, dtype=bool)

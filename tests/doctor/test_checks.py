@@ -156,7 +156,7 @@ def test_a_judge_that_drifts() -> None:
 
 @pytest.mark.claim
 def test_what_does_not_drift_is_seldom_said_to() -> None:
-    runs = replications(150, 4000)
+    runs = replications(90, 4000)
     wrong = 0
     for seed in range(runs):
         rng = np.random.default_rng([7, seed])

@@ -85,7 +85,7 @@ def test_a_log_after_any_damage(run: Any, make_task: Any, tmp_path: Path) -> Non
     where = [("header.json", ("results", *p)) for p in places(loaded["header.json"]["results"]) if p]
     where += [("summaries.json", (0, *p)) for p in places(loaded["summaries.json"][0]) if p]
 
-    @always_the_same(replications(50, FULL))
+    @always_the_same(replications(30, FULL))
     @given(st.sampled_from(where), st.sampled_from(VALUES))
     def altered(at: tuple[str, Place], value: object) -> None:
         name, place = at
@@ -117,7 +117,7 @@ def test_a_leaderboard_after_any_damage(tmp_path: Path, caplog: pytest.LogCaptur
     assert "simulated/b" in board(folder)
     where = [p for p in places(header["results"]) if "race" in p or p[-1:] == ("evalbudget",)]
 
-    @always_the_same(replications(40, FULL))
+    @always_the_same(replications(24, FULL))
     @given(st.sampled_from(where), st.sampled_from(VALUES))
     def altered(at: Place, value: object) -> None:
         results = changed(header["results"], at, value)

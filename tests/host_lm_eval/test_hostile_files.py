@@ -272,7 +272,7 @@ def test_the_end_of_a_long_reply_counts() -> None:
 def test_any_reply_of_a_judge_is_a_number_on_the_scale_or_none() -> None:
     grading = Grading.of(None, "1..5", None)
 
-    @always_the_same(replications(200, FULL), seconds=1.0)
+    @always_the_same(replications(120, FULL), seconds=1.0)
     @given(
         st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=3)), max_size=12), st.integers(1, 300)
     )

@@ -161,7 +161,7 @@ def test_a_round_that_breaks_off_keeps_what_was_answered(
     [
         variant(1, signal.SIGKILL, -signal.SIGKILL),
         (4, signal.SIGKILL, -signal.SIGKILL),
-        (1, signal.SIGTERM, 130),
+        variant(1, signal.SIGTERM, 130),
         (4, signal.SIGINT, 130),
     ],
 )

@@ -113,7 +113,7 @@ def _chosen(order: Sequence[Cell], first: int) -> list[Cell]:
     ("objective", "first", "sampler"),
     [
         ("worst-item", 3, {}),
-        ("mean", 3, {"sampler": "eb-bernstein"}),
+        variant("mean", 3, {"sampler": "eb-bernstein"}),
         variant("worst-item", 3, {"sampler": "eb-bernstein"}),
         variant("mean", 3, {}),
     ],

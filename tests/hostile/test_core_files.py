@@ -500,7 +500,7 @@ def test_a_store_that_processes_share_and_that_something_else_wrote_into(
         found = {row for table in tables for (row,) in db.execute(f"SELECT rowid FROM {table}")}
     rows, values = sorted(found)[:8], (*WRITTEN, "[]", '{"arm": "a"}')
 
-    @always_the_same(replications(25, FULL))
+    @always_the_same(replications(15, FULL))
     @given(st.sampled_from(columns), st.sampled_from(rows), st.sampled_from(values))
     def each(column: tuple[str, str], row: int, value: object) -> None:
         for left in tmp_path.glob("a.sqlite*"):

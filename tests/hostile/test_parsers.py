@@ -31,7 +31,7 @@ PIECES = (
 
 @pytest.mark.claim
 def test_any_reply_of_a_judge_has_a_verdict_or_none() -> None:
-    @always_the_same(replications(200, FULL), seconds=1.0)
+    @always_the_same(replications(120, FULL), seconds=1.0)
     @given(
         st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=3)), max_size=12), st.integers(1, 300)
     )

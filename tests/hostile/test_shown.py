@@ -100,7 +100,7 @@ def test_own_line_breaks_stay() -> None:
 
 @pytest.mark.claim
 def test_whatever_is_shown() -> None:
-    @always_the_same(replications(200, 10_000))
+    @always_the_same(replications(120, 10_000))
     @given(TEXTS)
     def anything(text: str) -> None:
         check(shown(text), lines=False)
@@ -123,7 +123,7 @@ def test_whatever_names_hold_in_what_commands_say(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(_Sums, "best_rho", lambda _: 0.5)
     monkeypatch.setattr(PairedDraws, "interval", lambda *_: (-0.5, 0.5))
 
-    @always_the_same(replications(60, 10_000))
+    @always_the_same(replications(36, 10_000))
     @given(
         st.sampled_from((of_report, of_compare, of_gate, of_doctor)),
         st.lists(TEXTS, min_size=8, max_size=8, unique_by=lambda text: text.strip()),
@@ -276,7 +276,7 @@ def test_cells_of_spreadsheets(text: str) -> None:
     assert from_cell(cell) == text
 
 
-@always_the_same(replications(100, 10_000))
+@always_the_same(replications(60, 10_000))
 @given(st.lists(TEXTS | st.text("'\"=-5: \n\\u0a", max_size=8), max_size=6))
 def test_names_in_cells_come_back_and_are_not_obeyed(names: list[str]) -> None:
     cells = [name_as_cell(name) for name in names]

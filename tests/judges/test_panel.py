@@ -254,7 +254,7 @@ def test_clusters_add_to_the_error_of_a_panel() -> None:
 @pytest.mark.parametrize("epochs", [1, variant(3)])
 def test_intervals_of_a_panel_over_clusters_cover(epochs: int) -> None:
     rng = np.random.default_rng(epochs)
-    missed, trials = 0, replications(80, 3_000)
+    missed, trials = 0, replications(48, 3_000)
     for _ in range(trials):
         p, lenient = rng.normal(size=10), (0.5, -0.5)
         draws = rng.normal(scale=0.5, size=(40, epochs))

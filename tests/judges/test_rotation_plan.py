@@ -47,7 +47,7 @@ def pilot(n: int = 3000, m: int = 3, seed: int = 0) -> VarianceComponents:
 )
 def test_forecast_against_simulation(cls: type[JudgeSchedule], m: int) -> None:
     prices = Prices(np.array([1.0, 2, 5, 15, 30]))
-    R, rng, n, found = replications(120, 5000), np.random.default_rng(40), 60, []
+    R, rng, n, found = replications(72, 5000), np.random.default_rng(40), 60, []
     more = {"prices": prices.per_call.tolist()} if cls is Priced else {}
     for seed in range(R):
         s = scored(WORLD.table(n, m, rng), cls(items(n), NAMES, epochs=m, seed=seed, **more))
@@ -70,7 +70,7 @@ def test_cyclic_against_the_papers_formula() -> None:
 @pytest.mark.parametrize(("used", "m"), [(1, 1), (2, 3), (4, 1)])
 def test_some_of_the_judges_against_simulation(used: int, m: int) -> None:
     """The world's judges are given: the lot falls on some of them, anew for every evaluation."""
-    R, rng, n = replications(600, 6000), np.random.default_rng(41), 60
+    R, rng, n = replications(360, 6000), np.random.default_rng(41), 60
     off = []
     for _ in range(R):
         table = WORLD.table(n, m, rng)

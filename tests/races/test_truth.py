@@ -226,7 +226,7 @@ def test_every_truncation_of_a_budget_is_described_truly(sampler: str, world: st
     board = _check(race, scores)
     assert board.outcome == Finding.NOTHING
     # it takes its time; those that look after each answer are looked at more often than those of long rounds
-    every = 1 if is_full() else 2 if sampler in ("race", "paired-eprocess") else 6
+    every = 1 if is_full() else 4 if sampler in ("race", "paired-eprocess") else 12
     for count, _ in enumerate(play(race, scores)):
         if count % every == 0:
             board = _check(race, scores)
@@ -310,7 +310,7 @@ def test_a_model_that_leaves_takes_no_claim_with_it(sampler: str) -> None:
 @pytest.mark.parametrize(("sampler", "delta", "expected"), [("race", 0.2, 1), ("uniform", 0.05, 1)])
 def test_of_tied_models_none_is_called_the_best(sampler: str, delta: float, expected: int) -> None:
     """Looking after every 24 cells of two models with the same mean and a worse one."""
-    R, wrong = replications(8, 1000), 0
+    R, wrong = replications(5, 1000), 0
     for seed in range(8, 8 + R):
         rng = np.random.default_rng([seed, 5])
         first = (rng.random(40) < 0.7).astype(float)

@@ -118,7 +118,7 @@ def test_a_sample_in_strata_has_the_error_between_clusters_too() -> None:
 def test_intervals_over_clusters_cover(n_clusters: int, repeats: int, even: bool) -> None:
     """At least .93 cover, at a width of at most 1.15 of Student's t with the true error."""
     rng = np.random.default_rng(n_clusters + repeats)
-    trials = replications(150, 5_000)
+    trials = replications(90, 5_000)
     missed, widths, values = 0, [], []
     for _ in range(trials):
         sizes = np.full(n_clusters, 5) if even else rng.integers(2, 9, n_clusters)

@@ -134,7 +134,7 @@ def played(sampler: str, rates: np.ndarray, seed: int, outages: Sequence[range] 
 def test_failures_at_random_are_told_of_in_a_twentieth_of_runs(
     sampler: str, rate: float, told_of: int
 ) -> None:
-    n = replications(30, 1000)
+    n = replications(18, 1000)
     found = sum(played(sampler, np.full(30, rate), seed) for seed in range(n))
     pinned(found, told_of)
     binomial_claim(found, n, at_most=0.05)
@@ -151,7 +151,7 @@ def test_failures_at_random_are_told_of_in_a_twentieth_of_runs(
     ],
 )
 def test_outages_are_not_told_of(outages: list[range]) -> None:
-    n = replications(10, 300)
+    n = replications(6, 300)
     found = sum(played("auto", np.full(30, 0.02), seed, outages) for seed in range(n))
     pinned(found, 0)
     binomial_claim(found, n, at_most=0.05)
@@ -159,7 +159,7 @@ def test_outages_are_not_told_of(outages: list[range]) -> None:
 
 @pytest.mark.claim
 def test_failures_of_some_items_are_told_of() -> None:
-    n = replications(10, 300)
+    n = replications(6, 300)
     rates = np.where(np.arange(30) < 6, 0.5, 0.03)
     missed = sum(not played("auto", rates, seed) for seed in range(n))
     pinned(missed, 0)

@@ -29,7 +29,7 @@ def binary(rng: np.random.Generator, items: int = 150, repeats: int = 1) -> np.n
 @pytest.mark.claim
 def test_intervals_and_ranks_hold_at_once() -> None:
     means = ranks = differences = 0
-    trials = replications(40, 3000)
+    trials = replications(24, 3000)
     better = (TRUTH[:, None] < TRUTH).sum(axis=1)
     worse = (TRUTH[:, None] > TRUTH).sum(axis=1)
     for seed in range(trials):
@@ -48,7 +48,7 @@ def test_intervals_and_ranks_hold_at_once() -> None:
     binomial_claim(means, trials, at_most=0.05)
     binomial_claim(ranks, trials, at_most=0.05)
     binomial_claim(differences, trials, at_most=0.05)
-    pinned(means, 1)
+    pinned(means, 0)
     pinned(ranks, 1)
     pinned(differences, 0)
 
@@ -57,7 +57,7 @@ def test_intervals_and_ranks_hold_at_once() -> None:
 def test_adaptive_repeats_counted_as_bought_leave_no_bias() -> None:
     """Items that pass twice are not asked again: the mean of all readings is off, ours is not."""
     ours, naive, missed = [], [], 0
-    trials = replications(200, 2000)
+    trials = replications(120, 2000)
     for seed in range(trials):
         rng = np.random.default_rng(seed)
         chance = rng.beta(4, 1, size=100)
@@ -81,7 +81,7 @@ def test_categories_hold_where_what_is_wrong_fails_more_often() -> None:
     truth = {"easy": 0.8, "hard": 0.5}
     labels = tuple(name for name in truth for _ in range(60))
     alone = at_once = left_out = 0
-    trials = replications(100, 3000)
+    trials = replications(60, 3000)
     for seed in range(trials):
         rng = np.random.default_rng(seed)
         scores = (rng.random((1, 120)) < [truth[label] for label in labels]) * 1.0
@@ -99,5 +99,5 @@ def test_categories_hold_where_what_is_wrong_fails_more_often() -> None:
     binomial_claim(alone, trials, at_most=0.05)
     binomial_claim(at_once, trials, at_most=0.05)
     assert left_out > trials / 2
-    pinned(alone, 2)
-    pinned(at_once, 2)
+    pinned(alone, 0)
+    pinned(at_once, 1)

@@ -239,7 +239,7 @@ def test_clustered_mean_of_little() -> None:
 @pytest.mark.claim
 @pytest.mark.parametrize(("share", "expected"), [(0.1, 1), (0.4, 0)])
 def test_the_interval_is_wrong_at_either_end_as_seldom_as_it_says(share: float, expected: int) -> None:
-    R = replications(60, 2000)
+    R = replications(36, 2000)
     rng = np.random.default_rng(9)
     failed = 0
     for _ in range(R):

@@ -91,7 +91,7 @@ class Until(Auto):
 
 
 class TestUntil(SamplerContract):
-    n_requests = 120
+    n_requests = 60
 
     def make(self, design: Design, seed: int) -> Sampler:
         return Until(design, seed=seed)

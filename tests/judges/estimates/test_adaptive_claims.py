@@ -95,7 +95,7 @@ def test_the_panel_mean_after_adaptive_repeats(
 def test_counting_all_adaptive_scores_is_biased() -> None:
     """What the test above would see."""
     errors = []
-    for seed in range(replications(30, 1000)):
+    for seed in range(replications(18, 1000)):
         truth, draw = mostly_pass(np.random.default_rng(seed))
         design = Design(items=tuple(map(str, range(N))), raters=JUDGES)
         sampler = plugins().sampler("robin-hood")(design, t0=3, seed=seed)

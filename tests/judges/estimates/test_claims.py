@@ -46,7 +46,7 @@ def test_panel_mean_covers(cls: type[JudgeSchedule], epochs: int, expected: int)
 
 
 def test_panel_mean_covers_with_failures_and_categories() -> None:
-    R, rng, failed = replications(100, 5000), np.random.default_rng(31), 0
+    R, rng, failed = replications(60, 5000), np.random.default_rng(31), 0
     labels = [str(i % 3) for i in range(90)]
     for seed in range(R):
         schedule = Cyclic(items(90), NAMES, categories=labels, epochs=2, seed=seed)
@@ -58,7 +58,7 @@ def test_panel_mean_covers_with_failures_and_categories() -> None:
 
 
 def test_panel_mean_covers_a_population_of_judges() -> None:
-    R, rng, failed = replications(100, 5000), np.random.default_rng(32), 0
+    R, rng, failed = replications(60, 5000), np.random.default_rng(32), 0
     for seed in range(R):
         world = Panel(gamma=tuple(rng.normal(0, 1, 8).tolist()))
         s = scored(world.table(80, 1, rng), Cyclic(items(80), [str(j) for j in range(8)], seed=seed))
@@ -68,7 +68,7 @@ def test_panel_mean_covers_a_population_of_judges() -> None:
 
 
 def test_the_interval_of_a_single_judge_misses_and_that_of_random_judges_does_not() -> None:
-    R, rng = replications(100, 2000), np.random.default_rng(33)
+    R, rng = replications(60, 2000), np.random.default_rng(33)
     missed = {Single: 0, Random: 0}
     for seed in range(R):
         table = Panel().table(200, 1, rng)
@@ -83,7 +83,7 @@ def test_the_interval_of_a_single_judge_misses_and_that_of_random_judges_does_no
 
 @pytest.mark.parametrize(("cls", "epochs"), [variant(Cyclic, 1), (Cyclic, 3), variant(All, 2)])
 def test_all_biases_are_covered_at_once(cls: type[JudgeSchedule], epochs: int) -> None:
-    R, rng, failed = replications(100, 3000), np.random.default_rng(34), 0
+    R, rng, failed = replications(60, 3000), np.random.default_rng(34), 0
     world = Panel(interaction=0.3)
     truth = np.array(world.gamma) - np.mean(world.gamma)
     for seed in range(R):
@@ -94,7 +94,7 @@ def test_all_biases_are_covered_at_once(cls: type[JudgeSchedule], epochs: int) -
 
 @pytest.mark.parametrize("epochs", [1, 2])
 def test_difference_covers(epochs: int) -> None:
-    R, rng, failed = replications(100, 3000), np.random.default_rng(35), 0
+    R, rng, failed = replications(60, 3000), np.random.default_rng(35), 0
     for seed in range(R):
         schedule = Cyclic(items(60), NAMES, epochs=epochs, seed=seed)
         a, b = Panel().table(60, epochs, rng), Panel(item=0.2).table(60, epochs, rng)
@@ -110,7 +110,7 @@ def unbiased(draws: list[list[float]], truth: list[float]) -> None:
 
 
 def test_components_are_unbiased_in_every_design() -> None:
-    R, rng = replications(75, 3000), np.random.default_rng(36)
+    R, rng = replications(45, 3000), np.random.default_rng(36)
     world = Panel(interaction=0.25)
     sg = float((np.array(world.gamma) ** 2).mean())
     crossed, once, rotated, rotated_once = [], [], [], []
@@ -130,7 +130,7 @@ def test_components_are_unbiased_in_every_design() -> None:
 
 
 def test_an_interaction_halves_the_papers_generation_variance_but_not_ours() -> None:
-    R, rng = replications(30, 1000), np.random.default_rng(37)
+    R, rng = replications(18, 1000), np.random.default_rng(37)
     world = Panel(item=2.0, generation=0.2, interaction=0.5, residual=1.0)
     ours, theirs = [], []
     for _ in range(R):
@@ -144,7 +144,7 @@ def test_an_interaction_halves_the_papers_generation_variance_but_not_ours() -> 
 @pytest.mark.parametrize("f", [638.0, 446.0, 602.0])
 def test_f_statistics_against_table_2(f: float) -> None:
     """The judge variance that the published F implies, n = 80, m = 10, K = 5, gives that F back."""
-    R, rng = replications(10, 200), np.random.default_rng(38)
+    R, rng = replications(6, 200), np.random.default_rng(38)
     sg = (f - 1) * 4 / 4000
     line = np.linspace(-1, 1, 5)
     world = Panel(residual=1.0, gamma=tuple((line * np.sqrt(sg / (line**2).mean())).tolist()))
@@ -154,7 +154,7 @@ def test_f_statistics_against_table_2(f: float) -> None:
 
 
 def test_bootstrap_intervals_of_components() -> None:
-    R, rng = replications(15, 500), np.random.default_rng(39)
+    R, rng = replications(9, 500), np.random.default_rng(39)
     world = Panel(interaction=0.25)
     truth = [1.0, 0.3, 0.25, 0.5, float((np.array(world.gamma) ** 2).mean())]
     inside = np.zeros(5)

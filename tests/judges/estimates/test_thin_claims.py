@@ -160,7 +160,7 @@ KEPT = {"item + generation": 1.2, "item x judge + residual": 0.4}
 def test_components_are_the_sums_they_are_called(
     draw: Callable[[np.random.Generator], JudgeScores], one_generation: bool, expected: dict[str, float]
 ) -> None:
-    R, rng = replications(15, 2000), np.random.default_rng(43)
+    R, rng = replications(9, 2000), np.random.default_rng(43)
     found = []
     for _ in range(R):
         components = variance_components(draw(rng), one_generation=one_generation).components[:-1]

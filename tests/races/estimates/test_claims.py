@@ -97,7 +97,7 @@ def test_coverage_of_both_sequences_against_theory(sequence: str, p: float, expe
 )
 def test_coverage_of_equal_scores_against_theory(predictions: str, expected: int) -> None:
     # a model that fails, passes or half-passes everything, while predictions say otherwise
-    R = replications(30, 4000)
+    R = replications(18, 4000)
     failed = 0
     for k in range(R):
         value = (0.0, 0.5, 1.0)[k % 3]
@@ -126,7 +126,7 @@ def test_paired_difference_of_tied_models_against_theory() -> None:
 
 def test_simultaneous_after_an_adaptive_race_against_theory() -> None:
     # one shared order; the next batch goes to the largest upper end, and the race stops when it looks best
-    R = replications(40, 1500)
+    R = replications(24, 1500)
     models = [bernoulli(p, N, 20 + k) for k, p in enumerate((0.5, 0.55, 0.6, 1.0, 0.0))]
     models.append(models[2].copy())
     truth = [float(m.mean()) for m in models]
@@ -181,7 +181,7 @@ def test_real_factors_against_theory() -> None:
 
 @pytest.mark.parametrize(("b", "p", "expected"), [variant(1, 0.5, 0), (1, 0.97, 0), variant(16, 0.5, 0)])
 def test_literal_interval_at_a_fixed_number_of_batches(b: int, p: float, expected: int) -> None:
-    R = replications(120, 10_000)
+    R = replications(72, 10_000)
     scores, f = bernoulli(p, N, 3), np.full(N, p)
     failed = sum(misses(pulse_mean(draw(scores, f, 96, batch=b, seed=k)), scores.mean()) for k in range(R))
     binomial_claim(failed, R, at_most=0.05)
@@ -192,7 +192,7 @@ def test_literal_interval_at_a_fixed_number_of_batches(b: int, p: float, expecte
     "predictions", ["perfect", variant("constant"), variant("useless"), "adversarial", "refitted"]
 )
 def test_averages_are_unbiased(predictions: str) -> None:
-    R = replications(400, 40_000)
+    R = replications(240, 40_000)
     scores = bernoulli(P, N, 3)
     values = np.empty((R, 3))
     for k in range(R):
@@ -204,7 +204,7 @@ def test_averages_are_unbiased(predictions: str) -> None:
 
 
 def test_precision_weights_restore_the_finite_population_factor() -> None:
-    R = replications(400, 40_000)
+    R = replications(240, 40_000)
     scores = bernoulli(0.5, N, 3)
     flat = np.full(N, 0.5)
     values = np.empty((R, 2))

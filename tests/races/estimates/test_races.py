@@ -39,7 +39,7 @@ def race(sampler: RacingSampler, scores: FloatArray, budget: int) -> None:
 @pytest.mark.claim
 @pytest.mark.parametrize(("name", "expected"), [("pulse", 0), variant("ucb-e", 0)])
 def test_all_models_are_covered_after_a_race(name: str, expected: int) -> None:
-    R = replications(20, 1500)
+    R = replications(12, 1500)
     predictor, scores = world()
     truth = np.nanmean(scores, axis=1)
     design = Design(tuple(str(j) for j in range(N)), tuple(f"m{i}" for i in range(M)))

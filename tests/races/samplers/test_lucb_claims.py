@@ -59,7 +59,7 @@ def errors(cls: type[LUCB], passed: tuple[int, ...], margin: float, R: int) -> i
 )
 def test_wrong_with_probability_delta_at_most(world: str, margin: float) -> None:
     # 60 races find an error rate of .34 nineteen times in twenty
-    R = replications(15, 3000)
+    R = replications(9, 3000)
     wrong = errors(LUCB, WORLDS[world], margin, R)
     binomial_claim(wrong, R, at_most=DELTA)
     pinned(wrong, 0)
@@ -67,6 +67,6 @@ def test_wrong_with_probability_delta_at_most(world: str, margin: float) -> None
 
 def test_too_small_a_radius_is_found_out() -> None:
     """What the test above would see."""
-    R = replications(30, 1000)
+    R = replications(18, 1000)
     with pytest.raises(AssertionError, match="claimed to fail"):
         binomial_claim(errors(Hasty, WORLDS["near-ties"], 0.0, R), R, at_most=DELTA)

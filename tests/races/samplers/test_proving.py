@@ -214,7 +214,7 @@ def winners_of_ties(make: Any, R: int) -> int:
 @pytest.mark.claim
 @pytest.mark.parametrize("make", [MADE[0], MADE[1], variant(MADE[2])])
 def test_two_tied_models_have_a_winner_with_probability_delta_at_most(make: Any) -> None:
-    R = replications(25, 1000)
+    R = replications(15, 1000)
     wrong = winners_of_ties(make, R)
     binomial_claim(wrong, R, at_most=0.05)
     pinned(wrong, 1)
@@ -235,7 +235,7 @@ def one_item() -> FloatArray:
 @pytest.mark.claim
 @pytest.mark.parametrize(("world", "right"), [(adversarial, None), variant(one_item, 1)])
 def test_a_wrong_winner_with_probability_delta_at_most(world: Any, right: int | None) -> None:
-    R = replications(30, 1000)
+    R = replications(18, 1000)
     wrong = 0
     for seed in range(R):
         outcome = outcome_of(finish(PairedEProcess(design(2, 60), seed=seed), world()))
@@ -246,7 +246,7 @@ def test_a_wrong_winner_with_probability_delta_at_most(world: Any, right: int | 
 
 @pytest.mark.claim
 def test_too_lax_a_proof_is_found_out() -> None:
-    R = replications(25, 200)
+    R = replications(15, 200)
     wrong = winners_of_ties(partial(PairedEProcess, delta=0.9), R)
     with pytest.raises(AssertionError, match="claimed to fail"):
         binomial_claim(wrong, R, at_most=0.05)

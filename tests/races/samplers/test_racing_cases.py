@@ -135,12 +135,12 @@ def test_a_model_that_dies_midway_leaves(cls: Any) -> None:
 
 
 @pytest.mark.parametrize("cls", COLD)
-@pytest.mark.parametrize("budget", [70, 190, 10_000])
+@pytest.mark.parametrize("budget", [50, 130, 10_000])
 def test_failures_buy_the_same_cells_in_any_order(cls: Any, budget: int) -> None:
-    truth = scores(1, 5, 60, 0.8, 0.6)
+    truth = scores(1, 5, 40, 0.8, 0.6)
     rng = np.random.default_rng(7)
     fails = rng.geometric(0.75, truth.shape) - 1  # that often before a cell answers
-    fails[:, rng.random(60) < 0.05] = 99
+    fails[:, rng.random(40) < 0.05] = 99
     fails[4] = 99
 
     def score(cell: Cell) -> float | None:
@@ -149,7 +149,7 @@ def test_failures_buy_the_same_cells_in_any_order(cls: Any, budget: int) -> None
 
     bought = set()
     for concurrency, together, seed in ((1, 1, 0), (7, 1, 3), (1000, 40, 5)):
-        sampler = cls(design(5, 60), seed=1)
+        sampler = cls(design(5, 40), seed=1)
         order = random.Random(seed)
         journal = play(sampler, budget, score=score, concurrency=concurrency, together=together, order=order)
         assert journal.stopped or len(journal.readings) == budget
@@ -439,7 +439,7 @@ def test_a_round_is_answered_once_before_the_next() -> None:
 
 
 @pytest.mark.parametrize("cls", [*COLD, PairedEProcess])
-@pytest.mark.parametrize("seed", [0, variant(1), 2])
+@pytest.mark.parametrize("seed", [0, variant(1), variant(2)])
 def test_who_looks_at_a_race_whose_models_leave_changes_nothing(cls: Any, seed: int) -> None:
     truth = scores(seed, 5, 40, 0.8, 0.6)
     asked = []

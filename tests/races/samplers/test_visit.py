@@ -210,7 +210,7 @@ def test_options_out_of_range_are_refused(options: dict[str, float], told: str) 
     ],
 )
 def test_intervals_hold_the_mean(world: str, fixed: int, anytime: int) -> None:
-    R = replications(40, 2000)
+    R = replications(24, 2000)
     scores = answers(np.random.default_rng(20).normal(0.5, 1.0, R), 21)
     scores[np.random.default_rng(22).random(scores.shape) < 0.03] = np.nan
     truth = np.nanmean(scores, axis=1)

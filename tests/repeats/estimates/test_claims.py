@@ -59,13 +59,13 @@ def average_coverage(method: str, world: str, allocation: str, n: int, R: int) -
 def test_eb_t_covers_on_average_where_items_spread_over_the_scale(
     world: str, allocation: str, n: int
 ) -> None:
-    assert 0.935 <= average_coverage("eb_t", world, allocation, n, replications(12, 1000)) <= 0.985
+    assert 0.935 <= average_coverage("eb_t", world, allocation, n, replications(8, 1000)) <= 0.985
 
 
 @pytest.mark.parametrize("world", ["mostly-top", "mostly-pass"])
 def test_eb_t_falls_short_where_most_items_sit_at_one_end(world: str) -> None:
     # the reason why eb_wilson exists, and why eb_t says so
-    assert 0.87 <= average_coverage("eb_t", world, "uniform", 30, replications(12, 1000)) <= 0.94
+    assert 0.87 <= average_coverage("eb_t", world, "uniform", 30, replications(8, 1000)) <= 0.94
 
 
 @pytest.mark.parametrize(
@@ -79,12 +79,12 @@ def test_eb_t_falls_short_where_most_items_sit_at_one_end(world: str) -> None:
 )
 @pytest.mark.parametrize("world", sorted(WORLDS))
 def test_eb_wilson_covers_on_average_everywhere(world: str, allocation: str, n: int) -> None:
-    assert average_coverage("eb_wilson", world, allocation, n, replications(16, 1000)) >= 0.94
+    assert average_coverage("eb_wilson", world, allocation, n, replications(10, 1000)) >= 0.94
 
 
 @pytest.mark.parametrize("allocation", ["uniform", "adaptive"])
 def test_betting_holds_for_all_items_at_once(allocation: str) -> None:
-    R, rng = replications(20, 1000), np.random.default_rng(21)
+    R, rng = replications(12, 1000), np.random.default_rng(21)
     failed = 0
     for _ in range(R):
         truth = worlds.bernoulli(rng.beta(8, 0.7, 30), rng)
@@ -119,7 +119,7 @@ def skewed(K: int) -> Callable[[np.random.Generator], worlds.World]:
 @pytest.mark.parametrize("K", [5, 10, 50, 500])
 @pytest.mark.parametrize("n", [2, 3, 5])
 def test_fixed_items_after_uniform_allocation(K: int, n: int) -> None:
-    R = replications(100, 10_000)
+    R = replications(60, 10_000)
     for world in (skewed(K), lambda rng: worlds.bernoulli(rng.random(K), rng)):
         failed, bias = mean_failures(
             lambda truth, _: mean_over_fixed_items(
@@ -157,7 +157,7 @@ def test_fixed_items_after_an_allocation_that_looks(allocation: Allocation, K: i
 
 def test_the_plain_mean_after_adaptive_allocation_is_biased() -> None:
     # the mistake the allocation argument prevents
-    R = replications(50, 1000)
+    R = replications(30, 1000)
     failed, bias = mean_failures(
         lambda truth, _: mean_over_fixed_items(worlds.adaptive(truth, 12), allocation=Allocation.FIXED),
         skewed(300),
@@ -177,7 +177,7 @@ def test_the_plain_mean_after_adaptive_allocation_is_biased() -> None:
 )
 def test_sampled_items(allocation: Allocation, K: int, at_most: float) -> None:
     # few items of a skewed population: the t interval needs many, and is labelled asymptotic
-    R = replications(50, 5000)
+    R = replications(30, 5000)
     failed, bias = mean_failures(
         lambda truth, _: mean_over_sampled_items(
             BUY[allocation](truth, 8), allocation=allocation, fixed_repeats=3, bounds=(0, 1)

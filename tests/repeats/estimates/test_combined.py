@@ -204,7 +204,7 @@ def test_groups_with_tasks_that_nearly_always_pass(group: str, weighs_size: bool
     weights = sizes if weighs_size else np.ones(len(sizes))
     share = weights / weights.sum()
     rng = np.random.default_rng(29)
-    trials = replications(100, 5_000)
+    trials = replications(60, 5_000)
     normal = 2 * float(stats.norm.ppf(0.975)) * math.sqrt(float((share**2 * p * (1 - p) / sizes).sum()))
     missed, widths, exact = 0, [], []
     for _ in range(trials):

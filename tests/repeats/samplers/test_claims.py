@@ -119,7 +119,7 @@ def z_score(errors: list[float]) -> float:
 )
 def test_the_benchmark_mean(name: str, world: str, times: int) -> None:
     # in a short simulation small benchmarks, the hardest, and coverage is checked roughly
-    R, n_items = replications(20, 2000), replications(30, 100)
+    R, n_items = replications(12, 2000), replications(18, 100)
     failed, z = misses([bought(name, world, times, seed, n_items=n_items) for seed in range(R)])
     assert abs(z) < 4
     binomial_claim(failed, R, at_most=0.07)
@@ -129,7 +129,7 @@ def test_the_benchmark_mean(name: str, world: str, times: int) -> None:
 @pytest.mark.parametrize(("failing", "stopped_at"), [variant(0.3, 1.0), variant(0.0, 0.6), (0.3, 0.6)])
 @pytest.mark.parametrize("world", sorted(WORLDS))
 def test_the_benchmark_mean_of_runs_that_fail_or_stop(world: str, failing: float, stopped_at: float) -> None:
-    R, n_items = replications(20, 2000), replications(30, 100)
+    R, n_items = replications(12, 2000), replications(18, 100)
     runs = [
         bought("auto", world, 10, seed, n_items=n_items, failing=failing, stopped_at=stopped_at)
         for seed in range(R)
@@ -143,7 +143,7 @@ def test_plain_means_of_the_same_readings_are_biased() -> None:
     """Skewed scores: an item whose first ones were low by luck is read less, and stays low."""
     n_items, budget, truth = 12, 96, 2.0
     plain, folded = [], []
-    for seed in range(replications(150, 2000)):
+    for seed in range(replications(90, 2000)):
         rng = np.random.default_rng(seed)
         sampler = Auto(Design.of_items(n_items), seed=seed, budget=budget)
 
@@ -159,7 +159,7 @@ def test_plain_means_of_the_same_readings_are_biased() -> None:
 
 @pytest.mark.parametrize("n_items", [15, 40, 300])
 def test_items_random_after_repeats_in_phases(n_items: int) -> None:
-    R = replications(20, 1000)
+    R = replications(12, 1000)
     failed = 0
     for seed in range(R if n_items < 300 else R // 5):
         run = bought("auto", "ratings", 5, seed, n_items=n_items)

@@ -58,7 +58,7 @@ def bought(seed: int, *, n_items: int, times: int, money: bool) -> tuple[ItemRea
 
 @pytest.mark.parametrize("money", [True, False])
 def test_the_benchmark_mean_where_failures_are_dear(money: bool) -> None:
-    R, n_items = replications(20, 1000), replications(40, 100)
+    R, n_items = replications(12, 1000), replications(24, 100)
     missed, errors = 0, []
     for seed in range(R):
         readings, truth = bought(seed, n_items=n_items, times=12, money=money)
@@ -71,7 +71,7 @@ def test_the_benchmark_mean_where_failures_are_dear(money: bool) -> None:
 
 
 def test_guaranteed_intervals_of_items_where_failures_are_dear() -> None:
-    R, n_items = replications(10, 300), 40
+    R, n_items = replications(6, 300), 40
     missed = 0
     for seed in range(R):
         rng = np.random.default_rng([seed, 5])

@@ -82,7 +82,7 @@ def ever_missed(readings: list[ItemReadings], truth: Floats, top: float, alpha: 
     ],
 )
 def test_simultaneous_betting_holds_at_every_moment(world: str, sampler: str) -> None:
-    R, rng = replications(10, 2000), np.random.default_rng(30)
+    R, rng = replications(6, 2000), np.random.default_rng(30)
     top = 4.0 if world == "ratings" else 1.0
     failed = 0
     for start in range(0, R, 50):
@@ -121,7 +121,7 @@ def covered(methods: Sequence[str], world: str, sampler: str, per_item: int, R: 
 @pytest.mark.parametrize(("sampler", "per_item"), CASES)
 def test_eb_t_and_eb_wilson_average_95_percent_on_spread_bernoulli_items(sampler: str, per_item: int) -> None:
     margin = 0.01 if is_full() else 0.02  # the claim, and room for the error of a short simulation
-    t, wilson = covered(["eb_t", "eb_wilson"], "coins", sampler, per_item, replications(12, 500))
+    t, wilson = covered(["eb_t", "eb_wilson"], "coins", sampler, per_item, replications(8, 500))
     assert t == pytest.approx(0.95, abs=margin)
     assert wilson >= 0.94
 

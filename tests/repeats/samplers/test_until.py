@@ -119,7 +119,7 @@ def test_what_until_cannot_say(text: str) -> None:
 
 @pytest.mark.claim
 def test_the_estimate_of_a_run_that_ends_early_is_unbiased_and_nearly_as_good_as_plain_epochs() -> None:
-    R, K = replications(15, 1000), 10
+    R, K = replications(9, 1000), 10
     chance = np.random.default_rng(5).beta(2.0, 1.0, K)
     errors, calls = [], []
     for seed in range(R):
@@ -154,7 +154,7 @@ def test_until_of_a_run() -> None:
 
 @pytest.mark.claim
 def test_items_are_as_well_known_as_it_says() -> None:
-    R = replications(15, 1000)
+    R = replications(9, 1000)
     missed = 0
     for seed in range(R):
         found = play(stopping(Auto), seed)
