@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from tests.claims import binomial_claim, pinned, replications, variant
+from tests.claims import binomial_claim, only, pinned, replications, variant
 
 from evalbudget import Design, Sampler
 from evalbudget.comparisons import GateSampler, Verdict
@@ -18,6 +18,7 @@ from evalbudget.errors import InvalidInputError
 from evalbudget.hooks._plugins import plugins
 from evalbudget.sampler import Kind
 from evalbudget.testing import SamplerContract
+from evalbudget.testing._contract import SCORES
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -31,6 +32,10 @@ class GateContract(SamplerContract):
 
     def make(self, design: Design, seed: int) -> Sampler:
         return GateSampler(design, seed=seed, **self.options)
+
+    @pytest.mark.parametrize("score", only({"all-equal", "late-surprise", "huge-and-tiny"}, SCORES))
+    def test_any_finite_scores_are_taken(self, score: Any) -> None:
+        super().test_any_finite_scores_are_taken(score)
 
 
 class TestGate(GateContract):

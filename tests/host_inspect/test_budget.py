@@ -101,7 +101,7 @@ def test_no_log_samples(make_task: Any, run: Any, metrics: Any, calls: Any) -> N
 
 
 @pytest.mark.parametrize(
-    ("max_samples", "retry_on_error"), [variant(1, 0), (None, 0), variant(None, 1), (1, 2)]
+    ("max_samples", "retry_on_error"), [variant(1, 0), variant(None, 0), variant(None, 1), (1, 2)]
 )
 def test_failing_samples_cost_and_never_exceed(
     make_task: Any, run: Any, readings: Any, diagnostics: Any, retry_on_error: int, max_samples: int | None

@@ -143,7 +143,7 @@ def test_with_one_sample_fewer_earlier_calls_are_paid(world: World, warnings_of_
     assert "inspect does not hand back" in said
 
 
-@pytest.mark.parametrize("sampler", ["eb-bernstein", "sample"])
+@pytest.mark.parametrize("sampler", [variant("eb-bernstein"), "sample"])
 def test_with_other_ids_earlier_calls_are_paid(
     sampler: str, world: World, warnings_of_plugin: list[str]
 ) -> None:

@@ -102,7 +102,7 @@ def _uuids(logs: list[EvalLog]) -> set[str | None]:
 
 
 @pytest.mark.parametrize(
-    ("number", "status", "fail"), [(signal.SIGKILL, "started", 0.0), (signal.SIGINT, "cancelled", 0.1)]
+    ("number", "status", "fail"), [(signal.SIGKILL, "started", 0.0), variant(signal.SIGINT, "cancelled", 0.1)]
 )
 def test_stopped_and_run_again(number: int, status: str, fail: float, tmp_path: Path) -> None:
     file, folder = tmp_path / "quiz.py", tmp_path / "logs"
@@ -276,7 +276,7 @@ def test_answers_that_are_marked_as_invalid_stay_paid(tmp_path: Path) -> None:
     assert _uuids(again) == _uuids(first) - set(names)  # nothing is left to ask them again
 
 
-@pytest.mark.parametrize("unfinished", ["abc", "a"])
+@pytest.mark.parametrize("unfinished", [variant("abc"), "a"])
 def test_answers_to_other_questions_are_not_pooled(unfinished: str, tmp_path: Path) -> None:
     first = _eval_set(tmp_path, three())
     _unfinished(first, unfinished, "cancelled", samples=8)

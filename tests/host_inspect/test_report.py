@@ -33,7 +33,7 @@ def reported(*arguments: str | Path) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "options",
     [
-        {},
+        variant({}),
         variant({"sampler": "uniform"}),
         variant({"objective": "mean"}),
         {"sampler": "robin", "pilot": 2},

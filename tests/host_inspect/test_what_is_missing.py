@@ -256,7 +256,7 @@ def test_what_a_sampler_chose_is_not_missing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "limit", "n"),
     [
-        ({"budget": 40}, None, 6),
+        variant({"budget": 40}, None, 6),
         ({"budget": 40}, 12, 8),
         ({"budget": 30}, 12, 8),
         ({"budget": 12}, None, 0),

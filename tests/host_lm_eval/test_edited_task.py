@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.claims import variant
 from tests.host_lm_eval.worlds import (
     CoinModel,
     bought_in,
@@ -43,7 +44,7 @@ def mean_of(results: dict[str, Any], metric: str = "right") -> float:
 
 
 @pytest.mark.parametrize("broken", [False, True])
-@pytest.mark.parametrize("sampler", ["uniform", "auto"])
+@pytest.mark.parametrize("sampler", [variant("uniform"), "auto"])
 def test_kept_answers_are_scored_again_for_nothing(
     tmp_path: Path, sampler: str, broken: bool, caplog: pytest.LogCaptureFixture
 ) -> None:

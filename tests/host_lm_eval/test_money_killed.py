@@ -38,7 +38,7 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     price_file(tmp_path)
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGKILL, variant(signal.SIGINT)])
 def test_a_command_that_is_stopped_goes_on_within_its_cap(
     server: PaidServer, tmp_path: Path, number: int
 ) -> None:
@@ -79,7 +79,7 @@ def test_a_command_that_is_stopped_goes_on_within_its_cap(
     assert math.fsum(r.cost for r in readings) == pytest.approx(block["spent"])  # the lost ones included
 
 
-@pytest.mark.parametrize("seed", [0, 1, 3, *map(variant, (2, 4, 5))])
+@pytest.mark.parametrize("seed", [0, 3, *map(variant, (1, 2, 4, 5))])
 def test_random_schedules(tmp_path: Path, server: PaidServer, seed: int) -> None:
     luck_of = random.Random(seed)
     judged = luck_of.random() < 0.5

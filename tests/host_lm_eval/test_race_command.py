@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
 import sys
 import time
 from collections import Counter
@@ -64,7 +63,7 @@ def test_killed_it_goes_on_and_nothing_is_paid_for_twice(server: Server, tmp_pat
         process.send_signal(signal.SIGKILL)
         assert process.wait() == -signal.SIGKILL, (tmp_path / "first.log").read_text()
     server.release()
-    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=300)
+    done = warm.run(command, host="lm-eval", env=environment())
     assert done.returncode == 0, done.stderr
     board = json.loads(board_file.read_text())
     # two requests were under way when it was killed: they count as paid, and what was answered twice was

@@ -73,7 +73,7 @@ def on_inspect(folder: Path, **options: Any) -> Any:
 
 @pytest.mark.parametrize("sampler", ["race", variant("lucb")])
 def test_both_hosts_decide_alike(sampler: str, tmp_path: Path) -> None:
-    options: dict[str, Any] = {"budget": 120, "batch": 8, "seed": 3, "sampler": sampler}
+    options: dict[str, Any] = {"budget": 72, "batch": 8, "seed": 3, "sampler": sampler}
     ours, asked = on_lm_eval(tmp_path / "tasks", **options)
     theirs, asked_there = on_inspect(tmp_path / "logs", **options)
     assert asked == asked_there

@@ -61,7 +61,7 @@ CONFIGS: dict[str, tuple[Any, int]] = {
 }
 
 
-@pytest.mark.parametrize("seed", [0, 1, *map(variant, range(2, 12))])
+@pytest.mark.parametrize("seed", [0, *map(variant, range(1, 12))])
 @pytest.mark.parametrize("attempts", [1, 3])
 @pytest.mark.parametrize("name", CONFIGS)
 def test_killed_and_looked_at_it_buys_the_same(name: str, attempts: int, seed: int) -> None:

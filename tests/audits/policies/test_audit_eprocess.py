@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from tests.audits.policies.play import begin, config, labels_of, play, world
+from tests.claims import variant
 
 from evalbudget.audits._draw import Coin
 from evalbudget.audits.policies import AuditConfig, AuditEProcess, AuditOutcome, HumanOnly, rebuild
@@ -13,7 +14,7 @@ from evalbudget.errors import InvalidInputError, ReplayError
 JUDGE, HUMAN = world()
 
 
-@pytest.mark.parametrize("shuffle", [1, 2, 3])
+@pytest.mark.parametrize("shuffle", [1, *map(variant, (2, 3))])
 @pytest.mark.parametrize(
     "options", [{}, {"coin": "shared"}, {"margin": 0.1}, {"max_labels": 33}, {"use_judge": False}]
 )

@@ -86,7 +86,7 @@ def test_the_order_of_arrival_changes_nothing(seed: int, options: dict[str, obje
     assert repr(straight.verdict()) == repr(shuffled.verdict())
 
 
-@pytest.mark.parametrize("share", [0.5, 0.8, 0.95, 1.0])
+@pytest.mark.parametrize("share", [0.5, variant(0.8), variant(0.95), 1.0])
 def test_rebuilt_from_draws_and_labels_it_goes_on_to_the_same_verdict(share: float) -> None:
     session = play(small(seed=4), JUDGE, HUMAN)
     labels = labels_of(session, HUMAN)

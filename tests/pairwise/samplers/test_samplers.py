@@ -8,6 +8,7 @@ from itertools import permutations
 from typing import Any, ClassVar
 
 import pytest
+from tests.claims import only
 
 from evalbudget import Cell, Design, Sampler
 from evalbudget.errors import InvalidInputError, UnknownNameError
@@ -15,6 +16,7 @@ from evalbudget.hooks._plugins import plugins
 from evalbudget.pairwise.samplers import Duel, PairSampler, UniformPairs, duels
 from evalbudget.sampler import Kind
 from evalbudget.testing import SamplerContract, play
+from evalbudget.testing._contract import SCORES
 
 
 class PairContract(SamplerContract):
@@ -26,6 +28,10 @@ class PairContract(SamplerContract):
 
     def make(self, design: Design, seed: int) -> Sampler:
         return self.sampler(design, seed=seed, **self.options)
+
+    @pytest.mark.parametrize("score", only({"all-equal", "late-surprise", "huge-and-tiny"}, SCORES))
+    def test_any_finite_scores_are_taken(self, score: Any) -> None:
+        super().test_any_finite_scores_are_taken(score)
 
 
 class TestDuelOfTwo(PairContract):

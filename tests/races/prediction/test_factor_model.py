@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.claims import variant
 
 from evalbudget.backtest import RecordedScores
 from evalbudget.errors import InvalidInputError
@@ -103,7 +104,7 @@ def awkward() -> dict[str, FloatArray]:
 
 
 @pytest.mark.parametrize("case", awkward())
-@pytest.mark.parametrize("rank", [None, 50])
+@pytest.mark.parametrize("rank", [None, variant(50)])
 def test_awkward_histories(case: str, rank: int | None) -> None:
     scores = awkward()[case]
     model = FactorModel.train(scores, rank=rank)

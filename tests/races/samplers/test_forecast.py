@@ -22,7 +22,7 @@ def world() -> tuple[FactorModel, np.ndarray, np.ndarray]:
     return model, scores[200:], choose_anchors(model, 16)
 
 
-@pytest.mark.parametrize("count", [0, variant(32), 60, variant(128), 400])
+@pytest.mark.parametrize("count", [0, variant(32), 60, variant(128), variant(400)])
 def test_errors_have_the_variance_that_is_said(
     world: tuple[FactorModel, np.ndarray, np.ndarray], count: int
 ) -> None:

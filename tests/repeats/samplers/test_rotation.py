@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.asking import Asking, counts_of
+from tests.claims import only
 
 from evalbudget import Cell, Design, Reading, Sampler
 from evalbudget.errors import InvalidInputError
@@ -16,6 +17,7 @@ from evalbudget.judges.schedules import Cyclic
 from evalbudget.repeats.samplers import EBBernstein, RatingKernel, RepeatSampler, Uniform
 from evalbudget.statistics._judge_effects import judge_effects
 from evalbudget.testing import SamplerContract, gaussian, play
+from evalbudget.testing._contract import SCORES
 
 
 def rotated(name: str, design: Design, seed: int = 0, **options: Any) -> RepeatSampler:
@@ -45,6 +47,11 @@ class TestRotated(SamplerContract):
 
     def make(self, design: Design, seed: int) -> Sampler:
         return rotated(self._name, design, seed, **self._options)
+
+    # how ratings spread is shown by the contracts of each sampler alone
+    @pytest.mark.parametrize("score", only({"all-equal", "late-surprise", "huge-and-tiny"}, SCORES))
+    def test_any_finite_scores_are_taken(self, score: Any) -> None:
+        super().test_any_finite_scores_are_taken(score)
 
 
 def panel(n_items: int, n_judges: int = 3) -> Design:
