@@ -20,6 +20,7 @@ from tests.races.test_shared_money import Host, crew
 
 from evalbudget.book import Book
 from evalbudget.book._copy import Copy
+from evalbudget.book._turns import Turns
 from evalbudget.errors import StoreDownError
 from evalbudget.prices import Price, Tariff
 from evalbudget.races import Entry, RacePurchase, SharedBill, leaderboard_of
@@ -106,17 +107,21 @@ def test_the_cap_holds_for_two_processes(
 def test_the_event_loop_goes_on_while_others_are_waited_for(
     till: Till, prices: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = Book._turn
+    join, take = Book._join, Turns.take
+    books: dict[Turns, Book] = {}
     turns: list[Any] = []
 
-    def turn(self: Book, *given: Any) -> Any:
-        if (
-            self.parts and self._thread is None and not self.finished
-        ):  # it hangs for good if the loop waits for it
-            from_thread.run_sync(turns.append, given)
-        return whole(self, *given)
+    def joined(self: Book) -> None:
+        books[self._turns] = self
+        join(self)
 
-    monkeypatch.setattr(Book, "_turn", turn)
+    def turn(self: Turns, *given: Any) -> Any:
+        if self.parts and self._thread is None and not books[self].finished:
+            from_thread.run_sync(turns.append, given)  # it hangs for good if the loop waits for it
+        return take(self, *given)
+
+    monkeypatch.setattr(Book, "_join", joined)
+    monkeypatch.setattr(Turns, "take", turn)
     logs = _run(_race(prices, tmp_path, 2, budget="$0.05"), "ab", tmp_path)
     assert {log.status for log in logs} == {"success"}
     assert board(logs).paid == pytest.approx(till.total)

@@ -217,9 +217,9 @@ def test_what_a_killed_process_logged_and_never_told_counts_once(
     other.close()  # the last two are lost, and bought again
     ended = run(budgeted(make_task(), budget=BUDGET, store=store))
     assert entry_of(ended)["readings"] == BUDGET - 2
-    first = (ended.samples or [])[0]
+    first = {sample.id: sample for sample in ended.samples or []}
     samples = [
-        first.model_copy(deep=True, update={"id": item, "epoch": epoch, "uuid": f"{item} {epoch}"})
+        first[item].model_copy(deep=True, update={"epoch": epoch, "uuid": f"{item} {epoch}"})
         for item, epoch in keys
     ]
     spec = ended.eval.model_copy(update={"task_id": "elsewhere", "eval_id": "elsewhere"})
