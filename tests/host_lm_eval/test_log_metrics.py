@@ -209,6 +209,13 @@ def test_what_does_not_apply_is_missing_where_another_model_has_a_number(
     worse, better = (gate(Baseline.of(parts[a], name=a), parts[b], margin=0.1) for a, b in ("xy", "yx"))
     assert (worse.missing, worse.not_asked, worse.n_items) == ((20, 0), 0, 60)
     assert (better.missing, better.not_asked, better.n_items) == ((0, 20), 0, 60)
+    for a, b, lost in (("x", "y", (20, 0)), ("y", "x", (0, 20))):
+        kept = Baseline.of(parts[a], name=a, missing="zero")
+        zero = gate(kept, parts[b], margin=0.1, missing="zero")
+        assert (zero.difference, zero.verdict) == (0.0, None)
+        assert (zero.missing, zero.not_asked, zero.n_items) == (lost, 0, 60)
+    (row,) = compare(whole, missing="zero").rows
+    assert (row.difference, row.verdict, row.items) == (0.0, "undecided", 60)
     assert compare(whole, missing="drop").rows[0].missing == (0, 0)
     dropped = gate(Baseline.of(parts["x"], name="x", missing="drop"), parts["y"], margin=0.1, missing="drop")
     assert dropped.n_items == 40

@@ -129,6 +129,10 @@ class Baseline:
         shares = study.shares[0]
         if study.missing is Missing.DROP:  # what is left out was asked all the same
             shares = (missing_shares(recorded)[0] == 1.0) * 1.0
+        outside = frozenset[str]()
+        if recorded.outside is not None and study.missing is not Missing.DROP:
+            here = recorded.outside[0].any(axis=1).tolist()
+            outside = frozenset(item for item, is_out in zip(recorded.items, here, strict=True) if is_out)
         recorded, means = study.recorded, study.item_means(0)
         known = {
             item: float(value)
@@ -146,11 +150,6 @@ class Baseline:
             noise = float(squares[n > 1].sum() / (n[n > 1] - 1).sum())
         labels = recorded.categories or ()
         read = recorded.scores[0]
-        outside = frozenset[str]()
-        if recorded.outside is not None and study.missing is not Missing.DROP:
-            here = recorded.outside[0].any(axis=1).tolist()
-            named = zip(recorded.items, here, strict=True)
-            outside = frozenset(item for item, is_out in named if is_out and item not in known)
         return cls(
             name,
             recorded.raters[0] if len(recorded.raters) == 1 else PANEL,
@@ -169,7 +168,7 @@ class Baseline:
             None if declared is None else declared.cluster,
             {} if declared is None else dict(zip(recorded.items, declared.clusters or (), strict=False)),
             direction_note(recorded),
-            outside,
+            outside.difference(known),
             {} if declared is None else declared.settings[0],
         )
 

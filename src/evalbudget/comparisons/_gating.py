@@ -74,7 +74,10 @@ def gate(
     if missing is Missing.DROP:
         items = [item for item in asked if item in baseline.scores and item in other.scores]
     elif missing is Missing.ZERO:
-        other = replace(other, scores=dict.fromkeys(asked, high if lower else low) | dict(other.scores))
+        worst = high if lower else low
+        other = replace(other, scores=dict.fromkeys(asked, worst) | dict(other.scores))
+        of_baseline = dict.fromkeys(baseline.outside.intersection(asked), worst) | dict(baseline.scores)
+        baseline = replace(baseline, scores=of_baseline)
     code = baseline.codes(items) if cluster is not None and not these_items else np.arange(len(items))
     order = np.argsort(code, kind="stable")
     ordered = [items[k] for k in order.tolist()]
