@@ -274,6 +274,21 @@ def test_a_kept_baseline_keeps_what_was_missing(tmp_path: Path) -> None:
     assert "300 of new's answers are missing" in found.output
 
 
+def test_a_kept_baseline_keeps_what_no_score_applies_to(tmp_path: Path) -> None:
+    scores = np.where(np.arange(65) < 40, 1.0, np.nan)
+    outside = np.isnan(scores)[None, :, None]
+    old = replace(recorded([scores], "o", raters=("r",)), outside=outside)
+    new = recorded([np.where(np.arange(65) < 20, 1.0, np.arange(65) >= 40)[:60]], "n", raters=("r",))
+    log = Baseline.of(old, name="o")
+    (tmp_path / "kept.csv").write_text(as_csv(log))
+    table = read_baseline(tmp_path / "kept.csv")
+    assert table == log
+    assert table.outside == set(map(str, range(40, 65)))
+    for kept in (log, table):
+        found = gate(kept, new, margin=0.1)
+        assert (found.verdict, found.missing, found.n_items) == (None, (20, 0), 60)
+
+
 def test_a_gate_counts_the_clusters_that_its_baseline_declares(tmp_path: Path) -> None:
     items = tuple(map(str, range(300)))
     labels = {item: str(int(item) // 10) for item in items}

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from evalbudget import Allocation
-from evalbudget.backtest import HowBought, RecordedScores, TaskName
+from evalbudget.backtest import Declared, HowBought, RecordedScores, TaskName
 
 MARKUP = '<b onclick="x()">a & b</b>'
 
@@ -76,10 +76,22 @@ def bought() -> RecordedScores:
     )
 
 
+def partly_applicable() -> RecordedScores:
+    """Items that no score applies to, by the first model's source, and one that failed."""
+    found = plain(2, 8, 1, 2)
+    scores, outside = found.scores.copy(), np.zeros((2, 8, 1), dtype=bool)
+    failed = np.zeros((2, 8, 1), dtype=np.int64)
+    scores[0, [0, 4]], outside[0, [0, 4]] = np.nan, True
+    scores[1, 2], failed[1, 2] = np.nan, 2
+    declared = Declared.of(found.models, found.items, found.raters, complete=found.models)
+    return replace(found, scores=scores, outside=outside, failed=failed, declared=declared)
+
+
 WORLDS = {
     "plain": plain,
     "repeated": lambda: plain(2, 5, 1, 6),
     "ragged": ragged,
     "panel": panel,
     "bought": bought,
+    "partly applicable": partly_applicable,
 }

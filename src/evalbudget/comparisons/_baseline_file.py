@@ -9,13 +9,26 @@ from evalbudget._spreadsheets import name_as_cell
 from evalbudget.comparisons._baseline import Baseline
 from evalbudget.recorded._declared import UNKNOWN
 
-_COLUMNS = ("item", "score", "model", "rater", "task", "version", "category", "digest", "better", "cluster")
+_COLUMNS = (
+    "item",
+    "score",
+    "model",
+    "rater",
+    "task",
+    "version",
+    "category",
+    "digest",
+    "better",
+    "cluster",
+    "not_applicable",
+)
 
 
 def as_csv(baseline: Baseline, cluster: str | None = None) -> str:
     """One row per item, in the order of their names; ``evalbudget`` reads it as any other table of scores.
 
-    An item of which answers are missing has a row without a score, too.
+    An item of which answers are missing has a row without a score, too, and so has one that no score applies
+    to.
 
     Args:
         baseline: to write.
@@ -26,12 +39,13 @@ def as_csv(baseline: Baseline, cluster: str | None = None) -> str:
     columns = [name for name in columns if name not in ("task", "version") or baseline.task is not None]
     columns = [name for name in columns if name != "digest" or any(baseline.digests.values())]
     columns = [name for name in columns if name != "cluster" or baseline.sampled]
+    columns = [name for name in columns if name != "not_applicable" or baseline.outside]
     way = {True: "lower", False: "higher", None: UNKNOWN if baseline.direction_note else ""}
     better = way[baseline.lower_is_better]
     columns = [name for name in columns if name != "better" or better]
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow([name_as_cell(cluster or name) if name == "category" else name for name in columns])
-    for item in sorted(baseline.items, key=lambda item: (len(item), item)):
+    for item in sorted((*baseline.items, *baseline.outside), key=lambda item: (len(item), item)):
         known = {
             "item": item,
             "score": repr(baseline.scores[item]) if item in baseline.scores else "",
@@ -43,6 +57,7 @@ def as_csv(baseline: Baseline, cluster: str | None = None) -> str:
             "digest": baseline.digests.get(item, ""),
             "cluster": baseline.sampled.get(item, ""),
             "better": better,
+            "not_applicable": "true" if item in baseline.outside else "",
         }
         known = {name: name_as_cell(text) for name, text in known.items()}
         rows.writerow([known[name] for name in columns])

@@ -21,11 +21,13 @@ _BETTER = {True: "lower", False: "higher"}
 def readings(recorded: RecordedScores) -> dict[str, Values]:
     """One row per reading, model by model, item by item.
 
-    Readings that failed have a row without a score. Where an item, a model or a rater would be lost, or its
-    place in the order, such a row stands for it, and says that it did not fail.
+    Readings that failed have a row without a score, and so has what no score applies to. Where an item, a
+    model or a rater would be lost, or its place in the order, such a row stands for it, and says that it did
+    not fail.
     """
     lost = _lost(recorded)
-    rows = _rows(recorded, lost)
+    outside = np.zeros(lost.shape[:3], dtype=bool) if recorded.outside is None else recorded.outside
+    rows = _rows(recorded, lost, outside)
     model, item, rater, repeat = rows
     n = model.size
     told = recorded.declared or Declared.of(recorded.models, recorded.items, recorded.raters)
@@ -56,6 +58,7 @@ def readings(recorded: RecordedScores) -> dict[str, Values]:
         "one_generation": np.full(n, recorded.one_generation),
         "one_measure": np.full(n, recorded.one_measure),
         "failed": lost[rows],
+        "not_applicable": np.isnan(recorded.scores[rows]) & ~lost[rows] & outside[model, item, rater],
         "complete": np.array(told.complete)[model],
         "better": _named([unsaid if way is None else _BETTER[way] for way in told.lower_is_better], rater),
         "score_low": ranges[rater, 0],
@@ -94,11 +97,14 @@ def _lost(recorded: RecordedScores) -> NDArray[np.bool_]:
     return np.asarray(free & (rank < recorded.failed[..., None]))
 
 
-def _rows(recorded: RecordedScores, lost: NDArray[np.bool_]) -> tuple[IntArray, ...]:
+def _rows(
+    recorded: RecordedScores, lost: NDArray[np.bool_], outside: NDArray[np.bool_]
+) -> tuple[IntArray, ...]:
     """Places of the readings, and of what stands for names that have none, in order."""
     there: Any = ~np.isnan(recorded.scores) | lost
     if recorded.costs is not None:
         there |= ~np.isnan(recorded.costs)
+    there[..., 0] |= outside & ~there.any(axis=3)
     rows: tuple[IntArray, ...] = np.nonzero(there)
     if all(_in_order(rows[axis], there.shape[axis]) for axis in range(3)):
         return rows

@@ -45,6 +45,7 @@ READINGS: tuple[Column, ...] = (
     Column("one_generation", Kind.FLAG, "repeats score one answer again"),
     Column("one_measure", Kind.FLAG, "raters are judges, not metrics"),
     Column("failed", Kind.FLAG, "true unless said, where there is no score"),
+    Column("not_applicable", Kind.FLAG, "no score applies"),
     Column("complete", Kind.FLAG, "rows of the model lack nothing it was asked"),
     Column("better", Kind.TEXT, "`higher`, `lower` or `unknown`"),
     Column("score_low", Kind.NUMBER, "smallest that the rater can give"),
@@ -72,7 +73,7 @@ TEXTS = tuple(column.name for column in READINGS if column.kind is Kind.TEXT or 
 TRUTHS = ("score", *(column.name for column in READINGS if column.kind is Kind.FLAG))
 """Those that may hold true and false."""
 
-OFTEN_OTHERS = ("failed", "complete", "score_low", "score_high")
+OFTEN_OTHERS = ("failed", "not_applicable", "complete", "score_low", "score_high")
 """Numbers whose names tables of others have, too; read only where they are what they are here."""
 
 FLAGS = {"true": 1.0, "false": 0.0}

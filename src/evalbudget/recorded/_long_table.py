@@ -136,6 +136,7 @@ class LongTable:
             phases=self._phases(places) if phased else None,
             costs=places.array(costs) if np.isfinite(costs).any() else None,
             failed=self._failed(places),
+            outside=self._outside(places),
             declared=self._declared(places, texts),
             strata=self._strata(places),
             by_category=self._flag("by_category", otherwise=False),
@@ -157,9 +158,20 @@ class LongTable:
     def _failed(self, places: Places) -> NDArray[np.int64] | None:
         """Rows without a score, shape (models, items, raters), but those that only stand for a name."""
         failed: NDArray[np.int64] = np.zeros(places.shape[:3], dtype=np.int64)
-        lost = np.isnan(self.numbers["score"]) & (self._column("failed") != 0.0)
+        lost = np.isnan(self.numbers["score"]) & (self._column("failed") != 0.0) & ~self._not_applicable
         np.add.at(failed, tuple(axis[lost] for axis in places.index[:3]), 1)
         return failed if lost.any() else None
+
+    def _outside(self, places: Places) -> NDArray[np.bool_] | None:
+        """Where the table says that no score applies, shape (models, items, raters)."""
+        outside: NDArray[np.bool_] = np.zeros(places.shape[:3], dtype=np.bool_)
+        outside[tuple(axis[self._not_applicable] for axis in places.index[:3])] = True
+        return outside if outside.any() else None
+
+    @property
+    def _not_applicable(self) -> NDArray[np.bool_]:
+        """Rows without a score since none applies."""
+        return np.asarray(np.isnan(self.numbers["score"]) & (self._column("not_applicable") == 1.0))
 
     def _declared(self, places: Places, texts: Mapping[str, Sequence[str]]) -> Declared | None:
         """None where the table declares nothing."""
@@ -210,7 +222,7 @@ class LongTable:
     def _not_asked(self, places: Places, complete: NDArray[np.bool_]) -> list[str]:
         """Which models were not asked everything, as the table says itself."""
         models, items, _ = places.names
-        row = ~np.isnan(self.numbers["score"]) | (self._column("failed") != 0.0)
+        row = ~np.isnan(self.numbers["score"]) | (self._column("failed") != 0.0) | self._not_applicable
         asked = np.zeros(places.shape[:2], dtype=bool)
         asked[places.index[0][row], places.index[1][row]] = True
         lacks = np.where(complete, (~asked).sum(axis=1), 0)
