@@ -43,6 +43,22 @@ def test_a_race_is_reported_by_its_own_verdict() -> None:
     assert "By paired e-values. Anytime." in shown
 
 
+@pytest.mark.parametrize("complete", [(), ("a", "b", "c")])
+def test_a_race_with_a_lost_model_is_not_compared_again(complete: tuple[str, ...]) -> None:
+    """Items that the race did not ask of a model are no missing answers of it."""
+    found = raced()
+    table = np.concatenate([found.scores, np.full((1, 4, 1, 1), np.nan)])
+    failed = np.zeros((3, 4, 1), dtype=np.int64)
+    failed[2, :2] = 2
+    declared = Declared.of(("a", "b", "c"), found.items, ("acc",), complete=complete)
+    bought = (HowBought(Allocation.ADAPTIVE),) * 3
+    lost = RecordedScores(
+        *(table, ("a", "b", "c"), found.items, ("acc",)), failed=failed, declared=declared, purchases=bought
+    )
+    with pytest.raises(InvalidInputError, match="its own verdict: a is best, with 95% confidence"):
+        Scores(replace(lost, race=found.race)).compare()
+
+
 def test_a_gate_is_reported_by_its_own_verdict() -> None:
     """Rows of clusters or repeats have no interval, which would take items and answers for independent."""
     standing = {"status": "possible", "all_lower": 0.2, "all_upper": 0.6, "readings": 40}

@@ -15,7 +15,7 @@ holds however scores are spread within a known range.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 
@@ -123,11 +123,7 @@ def compare(
         for pair in pairs
     ]
     comparable = sum(study.of_both(*pair).is_comparable for _, study, pair, _ in asked)
-    all_missing = any(
-        any(study.of_both(*pair).missing) and not study.recorded.counts[list(pair)].any(axis=(1, 2)).all()
-        for _, study, pair, _ in asked
-    )
-    if not comparable and not all_missing:
+    if not comparable and (recorded.race is not None or not _all_missing_of_one(asked)):
         if recorded.race is not None:
             raise InvalidInputError(
                 f"the scores of a {recorded.race.kind} were bought because of each other and are not "
@@ -163,6 +159,14 @@ def compare(
         lower_is_better=tuple(name for name, study in studies if study.lower_is_better),
         notes=(*notes, *notes_of(recorded)),
         comparable=comparable,
+    )
+
+
+def _all_missing_of_one(asked: Iterable[tuple[str, Study, tuple[int, int], IntArray]]) -> bool:
+    """Whether a model of some pair has no score at all and answers of the pair are missing."""
+    return any(
+        any(study.of_both(*pair).missing) and not study.recorded.counts[list(pair)].any(axis=(1, 2)).all()
+        for _, study, pair, _ in asked
     )
 
 
