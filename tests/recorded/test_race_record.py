@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import pytest
 
@@ -45,6 +45,8 @@ def test_what_a_race_said_is_kept_word_for_word() -> None:
     assert (record.sentence, record.proof) == ("short is best, with 95% confidence.", "paired e-values")
     assert (record.claim, record.target) == ("anytime, simultaneous", "mean over 20 items")
     assert (record.items, record.notes) == (20, ("history was dropped",))
+    assert not record.lower_is_better
+    assert RaceRecord.of(replace(_board(), lower_is_better=True).as_json).lower_is_better
     first, second = (asdict(row) for row in record.rows)
     assert first == {
         "model": "m (prompt=short)",

@@ -16,6 +16,7 @@ from evalbudget.doctor import diagnose
 from evalbudget.errors import InvalidInferenceError, InvalidInputError
 from evalbudget.frames import Scores
 from evalbudget.hooks._plugins import plugins
+from evalbudget.recorded._direction import with_lower_better
 from evalbudget.recorded._race_record import RaceRecord, RaceRow
 from evalbudget.report import report
 from evalbudget.report._metrics import Metrics
@@ -59,11 +60,32 @@ def test_a_race_with_a_lost_model_is_not_compared_again(complete: tuple[str, ...
         Scores(replace(lost, race=found.race)).compare()
 
 
+def test_a_race_for_the_highest_is_not_turned_by_another_metric_that_is_declared_lower() -> None:
+    found = raced()
+    table = np.concatenate([found.scores, 1.0 - found.scores], axis=2)
+    raters = ("acc", "loss")
+    declared = Declared.of(found.models, found.items, raters, lower_is_better={"loss": True})
+    both = RecordedScores(
+        *(table, found.models, found.items, raters),
+        one_measure=False,
+        purchases=found.purchases,
+        race=found.race,
+        declared=declared,
+    )
+    with pytest.raises(InvalidInputError, match="of a race that took higher for better"):
+        with_lower_better(both)
+    assert found.race is not None
+    lowest = replace(both, race=replace(found.race, lower_is_better=True))
+    told = with_lower_better(lowest).declared
+    assert told is not None
+    assert told.lower_is_better == (True, True)
+
+
 def test_a_gate_is_reported_by_its_own_verdict() -> None:
     """Rows of clusters or repeats have no interval, which would take items and answers for independent."""
     standing = {"status": "possible", "all_lower": 0.2, "all_upper": 0.6, "readings": 40}
     standings = [standing | {"name": name, "estimate": 0.5} for name in ("baseline old", "new")]
-    board = {"standings": standings, "interval": "anytime", "target": "these items"}
+    board = {"standings": standings, "interval": "anytime", "target": "these items", "lower_is_better": False}
     told = {
         "verdict": "worse",
         "candidate": "new",

@@ -16,7 +16,7 @@ def with_lower_better(recorded: RecordedScores) -> RecordedScores:
         InvalidInputError: the source says otherwise of one of them, or was a race for the highest.
     """
     declared = recorded.declared or Declared.of(recorded.models, recorded.items, recorded.raters)
-    if recorded.race is not None and True not in declared.lower_is_better:
+    if recorded.race is not None and not recorded.race.lower_is_better:
         raise InvalidInputError(
             f"--lower-is-better: these scores are of a {recorded.race.kind} that took higher for better, and "
             "whom it asked what followed from that; leave it out, or run it again with --lower-is-better"

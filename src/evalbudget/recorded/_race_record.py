@@ -45,6 +45,7 @@ class RaceRecord:
         items: of the benchmark.
         notes: what to know besides.
         kind: ``race`` or ``gate``.
+        lower_is_better: it took lower for better.
     """
 
     sentence: str
@@ -55,6 +56,7 @@ class RaceRecord:
     items: int
     notes: tuple[str, ...] = ()
     kind: str = "race"
+    lower_is_better: bool = False
 
     @classmethod
     def of(
@@ -74,7 +76,7 @@ class RaceRecord:
         Raises:
             KeyError, TypeError: it is none.
         """
-        names = models or {}
+        names, lower = models or {}, bool(board["lower_is_better"])
         rows = tuple(
             RaceRow(
                 model=names.get(standing["name"], standing["name"]),
@@ -87,7 +89,8 @@ class RaceRecord:
             for standing in board["standings"]
         )
         if gate is not None:
-            return cls._of_gate(gate, str(board["interval"]), str(board["target"]), rows, names)
+            found = cls._of_gate(gate, str(board["interval"]), str(board["target"]), rows, names)
+            return replace(found, lower_is_better=lower)
         return cls(
             sentence=str(board["sentence"]),
             proof=str(board["proof"]),
@@ -96,6 +99,7 @@ class RaceRecord:
             rows=rows,
             items=int(board["items"]),
             notes=tuple(map(str, board["notes"])),
+            lower_is_better=lower,
         )
 
     @classmethod
