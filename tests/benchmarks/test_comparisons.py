@@ -22,6 +22,7 @@ def importable() -> Iterator[None]:
         yield
 
 
+@pytest.mark.variant
 def test_every_section_at_a_tiny_size(tmp_path: Path) -> None:
     comparisons = importlib.import_module("comparisons")
     told = CliRunner().invoke(comparisons.main, ["all", "--quick", "--write-docs", "--docs", str(tmp_path)])

@@ -23,6 +23,7 @@ def importable() -> Iterator[None]:
         yield
 
 
+@pytest.mark.variant
 def test_every_section_at_a_tiny_size(tmp_path: Path) -> None:
     pairwise = importlib.import_module("pairwise")
     told = CliRunner().invoke(pairwise.main, ["all", "--quick", "--write-docs", "--docs", str(tmp_path)])

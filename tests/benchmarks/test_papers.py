@@ -23,6 +23,7 @@ def rows(section: dict[str, Any], title: str) -> list[dict[str, str]]:
     return [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
 
 
+@pytest.mark.variant
 def test_every_table_of_both_sections_is_on_the_page(quick: tuple[dict[str, Any], str]) -> None:
     kept, page = quick
     assert set(kept) == {"cyclicjudge", "pp-lucb"}
@@ -33,6 +34,7 @@ def test_every_table_of_both_sections_is_on_the_page(quick: tuple[dict[str, Any]
         assert section["targets"]
 
 
+@pytest.mark.variant
 def test_cyclicjudge_gives_the_figures_that_follow_from_the_published_components(
     quick: tuple[dict[str, Any], str],
 ) -> None:
@@ -57,6 +59,7 @@ def test_cyclicjudge_gives_the_figures_that_follow_from_the_published_components
     assert all(target["reached"] for target in section["targets"]), section["targets"]
 
 
+@pytest.mark.variant
 def test_pp_lucb_counts_the_published_costs_and_stops_far_later(quick: tuple[dict[str, Any], str]) -> None:
     section = quick[0]["pp-lucb"]
     after = {row["allocator"]: row for row in rows(section, "After 500 pulls")}

@@ -31,7 +31,7 @@ def _recorded(data: Path) -> None:
     save(data, "hanna_multijudge", judges[:, :, :, None], reference=human)
 
 
-@pytest.mark.parametrize("section", [variant("robin-hood"), "pulse"])
+@pytest.mark.parametrize("section", [variant("robin-hood"), variant("pulse")])
 def test_a_section_runs_and_is_rendered(section: str, tmp_path: Path) -> None:
     kept, page, _ = written("papers", section, docs=tmp_path)
     found = kept[section]

@@ -35,7 +35,7 @@ def recorded_stories(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "section", ["gains", variant("bias"), variant("sequences"), "coverage", "sample", "speed"]
+    "section", ["gains", *map(variant, ("bias", "sequences", "coverage", "sample", "speed"))]
 )
 def test_a_section_runs(section: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recorded(tmp_path)

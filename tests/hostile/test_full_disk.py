@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from tests.claims import variant
 
 import warm
 from chaos_sections.bill import missing, over, twice
@@ -43,7 +44,7 @@ def longer(answer: Answer) -> Answer:
 @pytest.mark.parametrize(
     ("capability", "limit"),
     [
-        (LM_EVAL[0], 110_000),
+        variant(LM_EVAL[0], 110_000),
         (LM_EVAL[2], 110_000),
         pytest.param(
             *(INSPECT[0], 150_000),

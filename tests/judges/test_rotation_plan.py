@@ -37,9 +37,9 @@ def pilot(n: int = 3000, m: int = 3, seed: int = 0) -> VarianceComponents:
     ("cls", "m"),
     [
         variant(All, 1),
-        (All, 2),
+        variant(All, 2),
         variant(Random, 1),
-        (Random, 4),
+        variant(Random, 4),
         variant(Cyclic, 1),
         (Cyclic, 4),
         (Priced, 1),
