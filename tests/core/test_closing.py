@@ -154,12 +154,12 @@ def test_the_counts_that_samplers_keep_give_up_what_the_whole_table_gives_up() -
 
 
 @pytest.mark.claim
-@pytest.mark.parametrize(("failing", "most", "expected"), [(0.1, 1.15, 1), (0.3, 1.5, 0)])
+@pytest.mark.parametrize(("failing", "most", "expected"), [(0.1, 1.15, 0), (0.3, 1.5, 0)])
 def test_failures_at_random_give_up_no_item_and_cost_what_they_cost(
     failing: float, most: float, expected: int
 ) -> None:
     """100 items, ten readings of each."""
-    runs, wrong, cost = replications(5, 400), 0, 0
+    runs, wrong, cost = replications(3, 400), 0, 0
     for seed in range(4, 4 + runs):
         rng, sampler = np.random.default_rng([seed, 29]), Asking(Uniform(Design.of_items(100), seed=seed))
         calls, scored, given_up = 0, np.zeros(100, dtype=int), np.zeros(100, dtype=bool)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sqlite3
-import subprocess
 import sys
 import threading
 from collections import Counter
@@ -21,6 +20,7 @@ from inspect_ai.solver import TaskState, generate
 from tests.host_inspect.race_tasks import QUIET
 from tests.host_inspect.worlds import entry_of, scoring, solving
 
+import warm
 from evalbudget import Reading
 from evalbudget.book import Book
 from evalbudget.cli.main import cli
@@ -290,7 +290,7 @@ def test_a_killed_process_is_taken_over_at_once_also_under_its_name(tmp_path: Pa
         "import os, sys; from pathlib import Path; from tests.host_inspect.test_shared_run import purchase; "
         "purchase(Path(sys.argv[1])).wanted(); os._exit(9)"
     )
-    assert subprocess.run([sys.executable, "-c", code, str(store)], check=False).returncode == 9
+    assert warm.run([sys.executable, "-c", code, str(store)], host="inspect").returncode == 9
     ours = purchase(store)
     while keys := ours.wanted():
         for key in keys:
