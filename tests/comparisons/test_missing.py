@@ -348,3 +348,22 @@ def test_a_few_answers_missing_by_chance_cost_little_power() -> None:
         passed_with_gaps += gated(first + lost[0], same + lost[1], margin=0.2) is Verdict.NOT_WORSE
     assert gaps >= 0.9 * whole > 0.8 * trials
     assert passed_with_gaps >= 0.9 * passed > 0.8 * trials
+
+
+def test_a_wrong_answer_is_worth_the_lowest_possible_score_also_where_none_is_so_low() -> None:
+    scores = np.where(np.arange(300) < 200, 0.6, 0.9)
+    answered = np.where(np.arange(300) < 100, np.nan, scores)
+    old, new = (
+        RecordedScores(
+            of[None, :, None, None],
+            (name,),
+            tuple(map(str, range(300))),
+            ("r",),
+            failed=np.isnan(of).astype(np.int64)[None, :, None],
+        )
+        for of, name in ((scores, "old"), (answered, "new"))
+    )
+    for given, other, wrong in ((old, new, -0.2), (new, old, 0.2)):
+        baseline = Baseline.of(given, name="it", missing="zero", score_range=(0.0, 1.0))
+        found = gate(baseline, other, margin=0.1, missing="zero")
+        assert found.evidence.difference == pytest.approx(wrong)

@@ -126,6 +126,7 @@ def _of_logs(candidate: str, task: str | None, host: str | None, given: dict[str
             task=task,
             missing=as_missing(config.missing),
             lower_is_better=config.lower_is_better,
+            score_range=config.bounds,
         ),
         with_lower_better(scores) if config.lower_is_better else scores,
         margin=config.options["margin"],

@@ -10,7 +10,7 @@ import numpy as np
 
 from evalbudget.backtest import RecordedScores
 from evalbudget.errors import InvalidInputError, UnknownNameError
-from evalbudget.missing import Missing
+from evalbudget.missing import Missing, as_missing
 from evalbudget.recorded._declared import differing_settings
 from evalbudget.recorded._direction import direction_note
 from evalbudget.recorded._missing import missing_shares
@@ -82,6 +82,7 @@ class Baseline:
         score: str | None = None,
         series: Sequence[str] = (),
         missing: str = Missing.WORST,
+        score_range: tuple[float, float] | None = None,
     ) -> Baseline:
         """From the scores of one model.
 
@@ -93,6 +94,8 @@ class Baseline:
             series: names by which a host's logs may have the score that decides, the likeliest first; those
                 that are not there are passed over.
             missing: what a score that is missing counts as.
+            score_range: smallest and largest possible score, of which the worse is that of ``zero``; None:
+                of those that are there.
 
         Raises:
             InvalidInputError: several models, several metrics and none chosen, or no score.
@@ -123,7 +126,8 @@ class Baseline:
                 f"--score {recorded.raters[0]}"
             )
         declared = recorded.declared
-        study = Study.of(recorded, missing=missing)
+        bounds = score_range if as_missing(missing) is Missing.ZERO else None
+        study = Study.of(recorded, missing=missing, bounds=bounds)
         if study.is_panel and study.bounds is None:
             study.require_one_scale("--score NAME")
         shares = study.shares[0]

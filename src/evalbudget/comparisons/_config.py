@@ -151,6 +151,7 @@ class GateConfig(RaceConfig):
             cluster=self.cluster,
             missing=as_missing(self.missing),
             lower_is_better=self.lower_is_better,
+            score_range=self.bounds,
         )
         if found.lower_is_better and not self.lower_is_better:
             raise InvalidInputError(
@@ -226,6 +227,7 @@ def read_baseline(
     task: str | None = None,
     missing: str = Missing.WORST,
     lower_is_better: bool = False,
+    score_range: tuple[float, float] | None = None,
 ) -> Baseline:
     """A baseline from a log or a table of scores.
 
@@ -237,6 +239,7 @@ def read_baseline(
         task: of several in a folder, the one to read.
         missing: what a missing answer counts as.
         lower_is_better: of the score, where the log does not say so itself.
+        score_range: see :meth:`Baseline.of`.
 
     Raises:
         EvalbudgetError: it cannot be read, or holds something else.
@@ -245,7 +248,14 @@ def read_baseline(
     recorded = plugins().open_scores(Path(path), task, category=cluster)
     if lower_is_better:
         recorded = with_lower_better(recorded)
-    found = Baseline.of(recorded, name=f"the baseline {path}", score=score, series=series, missing=missing)
+    found = Baseline.of(
+        recorded,
+        name=f"the baseline {path}",
+        score=score,
+        series=series,
+        missing=missing,
+        score_range=score_range,
+    )
     found = replace(found, name=recorded.models[0])
     if len(found.items) < _FEWEST:
         raise InvalidInputError(

@@ -59,7 +59,9 @@ def gate(
     """
     missing = as_missing(missing)
     wanted = score or (None if baseline.score in (UNNAMED, PANEL) else baseline.score)
-    other = Baseline.of(candidate, name="the candidate", score=wanted, missing=missing)
+    other = Baseline.of(
+        candidate, name="the candidate", score=wanted, missing=missing, score_range=score_range
+    )
     other = replace(other, name=candidate.models[0])
     baseline.check_task(other.task)
     lower = baseline.same_direction(other)
