@@ -359,3 +359,16 @@ def test_results_without_samples_say_what_to_do(tmp_path: Path, named: str) -> N
     write_log(tmp_path).unlink()
     with pytest.raises(InvalidInputError, match=r"results without samples.*Run lm-eval with --log_samples"):
         read(tmp_path / named)
+
+
+@pytest.mark.parametrize("strict", [{"acc": 1.0, "f": NAN}, {"acc": 1.0}])
+def test_a_metric_that_one_filter_has_no_score_by_is_read_of_the_other(
+    tmp_path: Path, strict: dict[str, float]
+) -> None:
+    samples = [
+        sample(i, scores, filter=chosen)
+        for i in range(6)
+        for chosen, scores in (("strict", strict), ("loose", {"acc": 1.0, "f": float(i % 2)}))
+    ]
+    write_log(tmp_path, samples, metrics=[*averages("acc"), *averages("f", aggregation="nanmean")])
+    assert set(read(tmp_path).raters) == {"acc,strict", "acc,loose", "f,loose"}

@@ -99,17 +99,13 @@ class Metrics:
         )
 
     @cached_property
-    def scored(self) -> tuple[str, ...]:
-        """Those of :attr:`names` that some document has a score by."""
-        return tuple(
-            metric
-            for metric in self.names
-            if any(
-                metric in (record.get("metrics") or ())
-                and is_number(value := record.get(metric))
-                and math.isfinite(value)
-                for record in self.log.records
-            )
+    def scored(self) -> frozenset[tuple[str, str]]:
+        """Those of :attr:`names` that some document has a score by, each with the filter of that."""
+        return frozenset(
+            (metric, str(record["filter"]))
+            for record in self.log.records
+            for metric in record.get("metrics") or ()
+            if is_number(value := record.get(metric)) and math.isfinite(value)
         )
 
     def is_outside(self, metric: str, value: object) -> bool:

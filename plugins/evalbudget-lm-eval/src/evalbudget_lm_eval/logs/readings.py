@@ -145,7 +145,9 @@ class Readings:
     def _outside(self, metrics: Metrics, record: Record) -> Iterator[str]:
         """Metrics that a record is outside of."""
         chosen, own = str(record["filter"]), record.get("metrics") or ()
-        for metric in metrics.scored:
+        for metric in metrics.names:
+            if (metric, chosen) not in metrics.scored:
+                continue
             lacks = metric not in own or metrics.is_outside(metric, record.get(metric))
             if lacks and self._reads(metrics, metric, chosen):
                 yield self._rater(metric, chosen)
