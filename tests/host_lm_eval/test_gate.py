@@ -339,8 +339,12 @@ def test_documents_are_answered_several_times(old: Path, tmp_path: Path) -> None
 
 def test_python_takes_what_the_command_takes(tmp_path: Path) -> None:
     assert set(names_of(FLAGS)) <= set(signature(gate).parameters)
-    asked = {"margin": 0.1, "lower_is_better": True, "missing": "zero"}
-    found = judged(None, racer(0.3, 2), tmp_path, baseline_model=racer(0.9, 1), **asked).gate
+    own = 'def process(doc, results):\n    return {"said": results[0] == doc["text"]}\n'
+    entry = {"metric": "said", "aggregation": "mean"}  # the host knows none of this name
+    tasks = manager(tmp_path / "tasks", n=N, metric_list=[entry], own=own)
+    asked = {"margin": 0.1, "lower_is_better": True, "missing": "zero", "task_manager": tasks, "seed": 0}
+    with fresh_racers():
+        found = gate(racer(0.3, 2), "numbers", baseline_model=racer(0.9, 1), **asked).gate
     assert found is not None
     assert (found.handled, found.lower_is_better) == (Missing.ZERO, True)
     assert found.verdict is Verdict.NOT_WORSE  # fewer right answers, were these errors

@@ -172,3 +172,25 @@ def test_a_score_of_every_document_is_named_before_one_of_some() -> None:
 
     with pytest.raises(InvalidInputError, match=r"for example --score acc,none$"):
         choose_metric("two", Two(), None)
+
+
+def test_a_score_of_which_lower_is_better_is_taken_only_if_named_or_alone() -> None:
+    class Scores:
+        def __init__(self, **higher: bool) -> None:
+            self.higher = higher
+
+        def aggregation(self) -> dict[str, object]:
+            return dict.fromkeys(self.higher, mean)
+
+        def higher_is_better(self) -> dict[str, bool]:
+            return self.higher
+
+    for highest in (False, True):
+        assert choose_metric("two", Scores(err=False, acc=True), None, highest=highest) == "acc,none"
+    with pytest.raises(InvalidInputError, match="2 scores to compare by: acc,none, f1,none;"):
+        choose_metric("three", Scores(err=False, acc=True, f1=True), None)
+    assert choose_metric("two", Scores(err=False, acc=True), "err") == "err,none"
+    assert choose_metric("one", Scores(err=False), None) == "err,none"
+    for wanted in ("err", None):  # an audit has no use for either
+        with pytest.raises(InvalidInputError, match="'lows' says that lower err is better"):
+            choose_metric("lows", Scores(err=False, wer=False), wanted, "--judge", highest=True)

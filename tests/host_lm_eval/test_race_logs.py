@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.host_lm_eval.log_worlds import declared, read
-from tests.host_lm_eval.race_worlds import manager, racer
+from tests.host_lm_eval.race_worlds import Racer, fresh_racers, manager, racer
 from tests.host_lm_eval.worlds import write_group, write_task
 from tests.hostile.damage import check_damage
 
 from evalbudget.backtest import RaceRecord
 from evalbudget.errors import InvalidInputError
-from evalbudget_lm_eval import race
+from evalbudget_lm_eval import gate, race
 from evalbudget_lm_eval.races.output import RaceResult
 
 ARMS = {"good": racer(0.95, 0), "fair": racer(0.6, 1), "poor": racer(0.1, 2)}
@@ -56,9 +56,10 @@ def test_a_race_that_went_on(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("told", [False, None])
 def test_a_race_for_the_lowest_score(told: bool | None, tmp_path: Path) -> None:
-    entry: dict[str, Any] = {"metric": "exact_match", "aggregation": "mean"}
+    entry: dict[str, Any] = {"metric": "said", "aggregation": "mean"}  # the host knows none of this name
     entry |= {} if told is None else {"higher_is_better": told}
-    tasks, out = manager(tmp_path / "tasks", n=40, metric_list=[entry]), tmp_path / "out"
+    own = 'def process(doc, results):\n    return {"said": results[0] == doc["text"]}\n'
+    tasks, out = manager(tmp_path / "tasks", n=40, metric_list=[entry], own=own), tmp_path / "out"
     options: dict[str, Any] = {"lower_is_better": True} if told is None else {}
     found = race(ARMS, "numbers", task_manager=tasks, output_path=out, until_proved=True, **options)
     assert found.leaderboard.leader.name == "poor"
@@ -67,6 +68,28 @@ def test_a_race_for_the_lowest_score(told: bool | None, tmp_path: Path) -> None:
     assert found.leaderboard.leader.estimate < 0.3
     assert declared(read(out)).lower_is_better == (True,)
     check(out, found)
+
+
+def test_the_lowest_is_not_the_best_where_the_task_says_that_the_highest_is(tmp_path: Path) -> None:
+    asked: dict[str, Any] = {"lower_is_better": True, "task_manager": manager(tmp_path, n=10)}
+    refused = r"'numbers' says that higher .* leave it out"
+    with fresh_racers():
+        with pytest.raises(InvalidInputError, match=refused):
+            race(ARMS, "numbers", until_proved=True, **asked)
+        with pytest.raises(InvalidInputError, match=refused):
+            gate(ARMS["poor"], "numbers", baseline_model=ARMS["good"], margin=0.1, **asked)
+        assert not Racer.asked
+
+
+def test_tasks_of_which_one_says_nothing_name_the_flag(tmp_path: Path) -> None:
+    own = 'def process(doc, results):\n    return {"said": results[0] == doc["text"]}\n'
+    entry = {"metric": "said", "aggregation": "mean"}
+    write_task(tmp_path, "low", 10, metric_list=[entry | {"higher_is_better": False}], own=own)
+    write_task(tmp_path, "silent", 10, metric_list=[entry], own=own)
+    write_group(tmp_path, "both", ["low", "silent"])
+    with pytest.raises(InvalidInputError, match=r"'low' says that lower .* give --lower-is-better"):
+        race(ARMS, "both", task_manager=manager(tmp_path), budget=20)
+    assert race(ARMS, "both", task_manager=manager(tmp_path), lower_is_better=True, budget=60)
 
 
 def test_tasks_that_do_not_agree_which_way_is_better(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from evalbudget.errors import InvalidInputError
@@ -14,47 +15,61 @@ def lower_is_better(task: Any, score: str) -> bool | None:
     return None if higher is None else not higher
 
 
-def refuse_lower(name: str, task: Any, score: str) -> None:
-    """Refuse to take the highest for the best where the task says that lower is better.
+def check_direction(tasks: Sequence[tuple[str, Any, str]], *, lower: bool, by_flag: bool = True) -> None:
+    """Refuse to take scores for the best that a task says are the worst.
 
     Args:
-        name: of the task.
-        task: the host's object.
-        score: the host's ``metric,filter``.
+        tasks: name, the host's object and the host's ``metric,filter`` of each.
+        lower: the lowest is the best.
+        by_flag: the user can say so.
 
     Raises:
-        InvalidInputError: it does.
+        InvalidInputError: a task says that it is not.
     """
-    if lower_is_better(task, score):
+    told = [lower_is_better(task, score) for _, task, score in tasks]
+    for (name, _, score), says in zip(tasks, told, strict=True):
+        if says is None or says == lower:
+            continue
+        ways = ("lower", "highest") if says else ("higher", "lowest")
+        remedy = "choose another score, or of several tasks one"
+        if lower and True not in told:
+            remedy = f"--lower-is-better contradicts it: leave it out, or {remedy}"
+        elif by_flag and not lower and False not in told and None in told:
+            remedy = f"give --lower-is-better if that is so of all, or {remedy}"
         raise InvalidInputError(
-            f"task {name!r} says that lower {score.partition(',')[0]} is better, and here the highest is "
-            "taken for the best; choose another score, or of several tasks one"
+            f"task {name!r} says that {ways[0]} {score.partition(',')[0]} is better, and here the {ways[1]} "
+            f"is taken for the best; {remedy}"
         )
 
 
-def choose_metric(name: str, task: Any, wanted: str | None, flag: str = "--score") -> str:
+def choose_metric(
+    name: str, task: Any, wanted: str | None, flag: str = "--score", *, highest: bool = False
+) -> str:
     """The metric to compare by, as the host's ``metric,filter``.
+
+    Where none is wanted, one of which lower is better is taken only if there is no other.
 
     Args:
         name: of the task.
         task: the host's object.
         wanted: ``metric`` or ``metric,filter``; None if there is but one.
         flag: by which the user says so.
+        highest: only one of which the highest is the best will do.
 
     Raises:
         InvalidInputError: there is none to compare by; or several, and none was chosen; or the one chosen is
-            no mean of one number per document.
+            no mean of one number per document, or lower is better and the highest should be.
         UnknownNameError: the task has no such metric.
     """
     filters = filters_of(task)
     usable = [m for m, how in task.aggregation().items() if is_mean(how)]
     usable.sort(key=lambda metric: applies_to_some(task, metric))  # those of every document first
-    choices = [f"{metric},{each}" for metric in usable for each in filters]
-    shown = ", ".join(choices) or "there is none"
-    if wanted is None and len(choices) > 1:
+    upward = [metric for metric in usable if not lower_is_better(task, metric)]
+    choices = [f"{metric},{each}" for metric in upward or usable for each in filters]
+    if wanted is None and len(choices) > 1 and (upward or not highest):
         raise InvalidInputError(
-            f"task {name!r} has {len(choices)} scores to compare by: {shown}; choose one, for example "
-            f"{flag} {choices[0]}"
+            f"task {name!r} has {len(choices)} scores to compare by: {', '.join(choices)}; choose one, for "
+            f"example {flag} {choices[0]}"
         )
     metric, _, chosen = driving_score(
         name, task, choices[0] if wanted is None and choices else wanted
@@ -64,4 +79,6 @@ def choose_metric(name: str, task: Any, wanted: str | None, flag: str = "--score
             f"task {name!r} has {len(filters)} filters of {metric!r}; choose one: "
             f"{', '.join(f'{flag} {metric},{each}' for each in filters)}"
         )
+    if highest:
+        check_direction([(name, task, metric)], lower=False, by_flag=False)
     return f"{metric},{chosen}"

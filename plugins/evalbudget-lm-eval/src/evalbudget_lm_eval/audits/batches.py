@@ -28,7 +28,7 @@ from evalbudget.shown import shown_logger
 from evalbudget.store import Address
 from evalbudget_lm_eval.arms.arm import Arm, check_known
 from evalbudget_lm_eval.arms.loaded_models import Stable
-from evalbudget_lm_eval.arms.metric import choose_metric, refuse_lower
+from evalbudget_lm_eval.arms.metric import choose_metric
 from evalbudget_lm_eval.arms.one_task import documents_of, one_task, settings_of
 from evalbudget_lm_eval.arms.paid_arms import check_prices
 from evalbudget_lm_eval.audits.answers import refuse_unreadable
@@ -101,8 +101,7 @@ class _Audited:
         refuse_unreadable(name, task)
         metric, judge = None, None
         if settings.policy.asks_judge:
-            metric = choose_metric(name, task, settings.judge, "--judge")
-            refuse_lower(name, task, metric)
+            metric = choose_metric(name, task, settings.judge, "--judge", highest=True)
             judge = _judge_identity(name, task, metric)
         documents = documents_of(name, task, order.host)[: settings.items]
         design = settings.design([str(document) for document in documents], judge)

@@ -18,7 +18,7 @@ from evalbudget.races import RaceConfig, RacePurchase, leaderboard_of
 from evalbudget_lm_eval.arms.arm import Arm, arms_of, check_arms, check_known, folder_of
 from evalbudget_lm_eval.arms.compared import Compared
 from evalbudget_lm_eval.arms.loaded_models import Stable
-from evalbudget_lm_eval.arms.metric import choose_metric, refuse_lower
+from evalbudget_lm_eval.arms.metric import check_direction, choose_metric
 from evalbudget_lm_eval.arms.one_task import own_tasks, settings_of
 from evalbudget_lm_eval.arms.paid_arms import check_prices
 from evalbudget_lm_eval.arms.places import Places
@@ -325,8 +325,9 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress | None
     compared = Compared.of(task_manager, order.spec, order.config.score, order.host)
     lower = order.config.lower_is_better or bool(compared.lower_is_better)
     order = replace(order, config=replace(order.config, lower_is_better=lower))
-    for task, each in () if lower else compared.tasks.items():
-        refuse_lower(task, each, compared.metrics[task])
+    check_direction(
+        [(task, each, compared.metrics[task]) for task, each in compared.tasks.items()], lower=lower
+    )
     name, metric = compared.name, next(iter(compared.metrics.values()))
     baseline: BaselineArm | None = None
     if isinstance(order.config, GateConfig):
@@ -447,8 +448,8 @@ def _own_tasks(order: Order, compared: Compared, manager: TaskManager) -> dict[s
     own: dict[str, tuple[str, Any, str]] = {}
     for name, (its_name, spec, its_task) in found.items():
         metric = choose_metric(its_name, its_task, order.config.score)
-        if not order.config.lower_is_better:
-            refuse_lower(its_name, its_task, metric)
+        told = (compared.name, task, compared.metrics[compared.name])
+        check_direction([told, (its_name, its_task, metric)], lower=order.config.lower_is_better)
         own[name] = its_name, spec, metric
     return own
 
