@@ -23,7 +23,7 @@ from evalbudget.recorded._asked_again import AtWorst, asked_again
 from evalbudget.recorded._declared import Declared, digest_of, few, names_by_settings
 from evalbudget.recorded._how_bought import HowBought
 from evalbudget.recorded._log_columns import Bought, LogColumns, Ordinals, as_written_by
-from evalbudget.recorded._questions import match_questions, shows_same
+from evalbudget.recorded._questions import ONE_BY_ONE, match_questions, shows_same
 from evalbudget.recorded._race_record import RaceRecord
 from evalbudget.recorded._rescale import rescale_raters
 from evalbudget.recorded._scores import RecordedScores
@@ -33,6 +33,7 @@ from evalbudget.repeats.backtest._compare_samplers import backtest
 from evalbudget.repeats.backtest._result_table import Average, BacktestResult, PoolInfo, Row
 
 __all__ = [
+    "ONE_BY_ONE",
     "AtWorst",
     "AuditResult",
     "AuditRow",

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
+from tests.cli.commands import typed
 from tests.host_lm_eval.log_worlds import DATE, NAN, declared, mean, notes, read, sample, write_log
 
 from evalbudget.cli.main import cli
+from evalbudget.comparisons import compare
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.recorded._missing import missing_shares
 from evalbudget.report import report
@@ -404,3 +406,24 @@ def test_results_that_are_cut_off_take_their_samples_with_them(tmp_path: Path) -
     assert f"Left out: {beside} is not readable as results" in notes(recorded)
     with pytest.raises(InvalidInputError, match="not readable as results"):
         read(path)
+
+
+def said(result: Result) -> str:
+    """Without line breaks."""
+    return " ".join(result.output.split())
+
+
+def test_models_of_one_folder_whose_documents_nothing_shows_to_be_the_same(tmp_path: Path) -> None:
+    for model, date in (("old", "2026-01-02T03-04-05.000000"), ("new", "2026-01-03T03-04-05.000000")):
+        asked = {"target": "0", "target_hash": "0"}
+        rows = [sample(i, {"acc": float(i % 2)}, question=f"{model} {i}", **asked) for i in range(8)]
+        write_log(tmp_path / model, rows, model=f"org/{model}", date=date)
+    with pytest.raises(InvalidInputError, match="give each log by itself, with --across-tasks"):
+        compare(read(tmp_path))
+    words = ("compare", f"{tmp_path / 'old'}", f"{tmp_path / 'new'}", "--across-tasks")
+    assert "8 of 8 ids of new hold another text; paired by id, as asked." in said(typed(*words)())
+    words = ("--baseline", f"{tmp_path / 'old'}", "--candidate", f"{tmp_path / 'new'}", "--margin=.1")
+    assert "give --across-tasks" in said(typed("gate", *words)())
+    assert "paired by id, as asked." in said(typed("gate", *words)("--across-tasks"))
+    words = (*words[:2], "--candidate", "openai/m", "--task=t", "--margin=.1", "--across-tasks")
+    assert "--across-tasks is for a candidate that is a log" in said(typed("gate", *words)())

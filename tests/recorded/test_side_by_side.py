@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from evalbudget.backtest import Declared, RecordedScores, TaskName, digest_of, names_by_settings, side_by_side
+from evalbudget.comparisons import Baseline, compare, gate
 from evalbudget.errors import InvalidInputError
 from evalbudget.recorded._direction import is_lower_better, with_lower_better
 
@@ -49,6 +50,29 @@ def test_items_are_paired_by_question() -> None:
         {"a": one("m", [1, 0, 0], digests=asked), "b": one("n", [0, 0, 1], digests=turned)}, across_tasks=True
     )
     np.testing.assert_array_equal(by_id.scores[1, :, 0, 0], [0, 0, 1])
+
+
+@pytest.mark.parametrize(("n", "edited"), [(100, 100), (100, 99), (3, 3)])
+def test_ids_that_only_a_person_can_vouch_for_are_refused_with_the_flag(n: int, edited: int) -> None:
+    answers = [f"{i}" if n == 3 else "" for i in range(n)]  # of three, any two may agree
+    old = {f"q{i}": digest_of(f"old {i}", answers[i]) for i in range(n)}
+    new = old | {f"q{i}": digest_of(f"new {i}", answers[i]) for i in range(edited)}
+    logs = {"a": one("m", [1.0] * n, digests=old), "b": one("n", [0.0] * n, digests=new)}
+    with pytest.raises(InvalidInputError, match=rf"{edited} of {n} ids of b hold .*give --across-tasks\)$"):
+        side_by_side(logs)
+    assert compare(side_by_side(logs, across_tasks=True)).rows[0].items == n
+    baseline = Baseline.of(logs["a"], name="a")
+    with pytest.raises(InvalidInputError, match=rf"{edited} of {n} ids of n hold .*give --across-tasks\)$"):
+        gate(baseline, logs["b"], margin=0.1)
+    assert gate(baseline, logs["b"], margin=0.1, across_tasks=True).n_items == n
+
+
+def test_most_ids_are_compared_and_the_flag_is_named() -> None:
+    old = {f"q{i}": digest_of(f"old {i}") for i in range(10)}
+    new = old | {"q3": digest_of("new 3")}
+    found = compare({"a": one("m", [1.0] * 10, digests=old), "b": one("n", [0.0] * 10, digests=new)})
+    assert found.rows[0].items == 9
+    assert "give --across-tasks" in found.notes[-1]
 
 
 def test_versions_of_a_task_are_one_where_the_questions_are_known() -> None:

@@ -10,6 +10,7 @@ import click
 
 from evalbudget.cli._gate_output import show_gate
 from evalbudget.cli._output import STDOUT, check_targets, say, write_text
+from evalbudget.cli._sources import ACROSS_TASKS
 from evalbudget.cli.flags import options_of
 from evalbudget.comparisons.flags import BASELINE, BASELINE_MODEL, CANDIDATE, FLAGS, OUTPUT
 from evalbudget.errors import InvalidInputError, UnknownNameError
@@ -42,6 +43,7 @@ HOSTS = ("inspect", "lm-eval")
 @click.option(
     "--host", metavar="NAME", help="Who evaluates it: inspect or lm-eval.  [default: who has the task]"
 )
+@ACROSS_TASKS
 @click.option(
     "--save-baseline",
     metavar="PATH",
@@ -57,6 +59,7 @@ def gate(
     candidate: str | None,
     task: str | None,
     host: str | None,
+    across_tasks: bool,
     save_baseline: Path | None,
     **given: Any,
 ) -> None:
@@ -79,12 +82,16 @@ def gate(
         if save_baseline is None:
             raise InvalidInputError("--candidate is missing: give a log, or a model and its --task")
         return
+    if across_tasks and not is_log:
+        raise InvalidInputError(
+            f"--across-tasks is for a candidate that is a log, and {candidate} is a model; drop it"
+        )
     if not is_log:
         _on_host(ctx, candidate, task, host, args, given)
     if args:
         refuse_misspelled(args, [param.opts[0] for param in ctx.command.params], ())
         raise InvalidInputError(f"{args[0]} is for the host of a candidate that is a model; drop it")
-    sys.exit(_of_logs(candidate, task, host, given))
+    sys.exit(_of_logs(candidate, task, host, given, across_tasks=across_tasks))
 
 
 def _save(given: dict[str, Any], task: str | None, path: Path) -> None:
@@ -101,7 +108,9 @@ def _save(given: dict[str, Any], task: str | None, path: Path) -> None:
     say(f"Wrote {path}: {len(baseline.scores):,} items of {baseline.name}.", err=True)
 
 
-def _of_logs(candidate: str, task: str | None, host: str | None, given: dict[str, Any]) -> int:
+def _of_logs(
+    candidate: str, task: str | None, host: str | None, given: dict[str, Any], *, across_tasks: bool
+) -> int:
     """Both are there: nothing is bought."""
     from evalbudget.comparisons import GateConfig, read_baseline
     from evalbudget.comparisons import gate as judged
@@ -136,6 +145,7 @@ def _of_logs(candidate: str, task: str | None, host: str | None, given: dict[str
         these_items=bool(config.options.get("these_items")),
         cluster=config.cluster,
         missing=as_missing(config.missing),
+        across_tasks=across_tasks,
     )
     return show_gate(found, **outputs)
 

@@ -16,13 +16,14 @@ from evalbudget.shown import shown
 if TYPE_CHECKING:
     from evalbudget.backtest import RecordedScores
 
+ACROSS_TASKS = click.option(
+    "--across-tasks",
+    is_flag=True,
+    help="Logs of tasks of other names or versions have the same items under the same ids.",
+)
 _OPTIONS = (
     TASK,
-    click.option(
-        "--across-tasks",
-        is_flag=True,
-        help="Logs of tasks of other names or versions have the same items under the same ids.",
-    ),
+    ACROSS_TASKS,
     click.option(
         "--lower-is-better",
         is_flag=True,

@@ -14,7 +14,7 @@ from evalbudget.missing import Missing, as_missing
 from evalbudget.recorded._declared import differing_settings
 from evalbudget.recorded._direction import direction_note
 from evalbudget.recorded._missing import missing_shares
-from evalbudget.recorded._questions import match_questions
+from evalbudget.recorded._questions import ACROSS_TASKS, match_questions
 from evalbudget.recorded._task_name import TaskName
 from evalbudget.report._numbers import names
 from evalbudget.report._study import Study
@@ -221,13 +221,22 @@ class Baseline:
         own = [*self.items, *sorted(item for item in self.outside if item in other.scores)]
         return [item for item in own if item in asked or not other.complete]
 
-    def by_question_of(self, other: Baseline) -> tuple[Baseline, tuple[str, ...]]:
-        """The same with the items named as the other one names these questions; and notes on it."""
+    def by_question_of(self, other: Baseline, *, trust_ids: bool = False) -> tuple[Baseline, tuple[str, ...]]:
+        """The same with the items named as the other one names these questions; and notes on it.
+
+        Args:
+            other: whose names count.
+            trust_ids: ids name the same questions, whatever was asked under them.
+
+        Raises:
+            InvalidInputError: most ids hold other texts that nothing shows to be the same questions.
+        """
         sources = [
             (each.name, {item: each.digests.get(item, "") for item in (*each.items, *each.outside)})
             for each in (other, self)
         ]
-        matched = match_questions(sources)
+        matched = match_questions(sources, trust_ids=trust_ids, remedy=ACROSS_TASKS)
+        matched.check()
         name = matched.names[1]
 
         def renamed(table: Mapping[str, T]) -> dict[str, T]:
@@ -310,7 +319,8 @@ class Baseline:
         if self.task is not None and task is not None and self.task != task:
             raise InvalidInputError(
                 f"the baseline is of {self.task} and the candidate of {task}: their items may differ under "
-                "the same ids; give a baseline of the same task and version"
+                "the same ids; give a baseline of the same task and version, or, of a log, --across-tasks if "
+                "their items are the same"
             )
 
     def within(self, bounds: tuple[float, float]) -> Baseline:

@@ -30,6 +30,7 @@ def gate(
     these_items: bool = False,
     cluster: str | None = None,
     missing: str = Missing.WORST,
+    across_tasks: bool = False,
 ) -> Gate:
     """The verdict on a candidate whose scores are there.
 
@@ -51,9 +52,12 @@ def gate(
         these_items: see Gate.
         cluster: by what items are clustered, if ``baseline`` has clusters; None: as its log declares.
         missing: what a missing answer of the candidate counts as; ``baseline`` was read with the same.
+        across_tasks: take scores of tasks of different names or versions for those of one task, and ids for
+            the same items whatever was asked under them.
 
     Raises:
-        InvalidInputError: no item in common, several models, a margin or a score out of range, another task,
+        InvalidInputError: no item in common, most ids with other texts that nothing shows to be the same
+            questions, several models, a margin or a score out of range, another task,
             another direction.
         UnknownNameError: no such score or value of ``missing``.
     """
@@ -63,9 +67,10 @@ def gate(
         candidate, name="the candidate", score=wanted, missing=missing, score_range=score_range
     )
     other = replace(other, name=candidate.models[0])
-    baseline.check_task(other.task)
+    if not across_tasks:
+        baseline.check_task(other.task)
     lower = baseline.same_direction(other)
-    other, notes = other.by_question_of(baseline)
+    other, notes = other.by_question_of(baseline, trust_ids=across_tasks)
     baseline.shared(list(other.scores), notes)
     baseline, other = baseline.within(score_range), other.within(score_range)
     if cluster is None and baseline.cluster is not None:

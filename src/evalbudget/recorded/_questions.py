@@ -7,6 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import lgamma, log
 
+from evalbudget.errors import InvalidInputError
+
+ACROSS_TASKS = "if ids name the same questions, give --across-tasks"
+"""What a person can do where nothing shows it."""
+ONE_BY_ONE = "if ids name the same questions, give each log by itself, with --across-tasks"
+"""The same where one folder holds all logs."""
+
 _BY_CHANCE = 0.05
 """Right answers that other questions would share so often show nothing."""
 
@@ -18,13 +25,29 @@ class Matched:
     Attributes:
         names: of each source, the name of every id.
         notes: what was not as its id says, for people.
+        unpaired: those of the notes by which more than half of the shared ids are paired with nothing, though
+            their questions may be the same.
     """
 
     names: tuple[Mapping[str, str], ...]
     notes: tuple[str, ...]
+    unpaired: tuple[str, ...] = ()
+
+    def check(self) -> None:
+        """Refuse to compare by the few questions that are left.
+
+        Raises:
+            InvalidInputError: most shared ids are unpaired for want of a right answer that shows more.
+        """
+        if self.unpaired:
+            raise InvalidInputError(
+                f"too few questions are left to compare by. {self.unpaired[0].removesuffix('.')}"
+            )
 
 
-def match_questions(sources: Sequence[tuple[str, Mapping[str, str]]], *, trust_ids: bool = False) -> Matched:
+def match_questions(
+    sources: Sequence[tuple[str, Mapping[str, str]]], *, trust_ids: bool = False, remedy: str = ""
+) -> Matched:
     """Give the same question the same name in every source.
 
     The first source that has a question names it by its id. Where a later source has another question under
@@ -37,11 +60,13 @@ def match_questions(sources: Sequence[tuple[str, Mapping[str, str]]], *, trust_i
     Args:
         sources: the name of each, for people, and the digest (``digest_of``; empty: unknown) of each id.
         trust_ids: ids count, whatever was asked under them.
+        remedy: what to do where right answers agree, and do not show that the questions are the same.
     """
     digest: dict[str, str] = {}
     holders: dict[str, list[str]] = {}
     names: list[Mapping[str, str]] = []
     notes: list[str] = []
+    unpaired: list[str] = []
     for label, own in sources:
         changed = [id_ for id_, told in own.items() if _text(told) not in ("", _text(digest.get(id_, told)))]
         changed = [id_ for id_ in changed if digest.get(id_)]
@@ -63,13 +88,18 @@ def match_questions(sources: Sequence[tuple[str, Mapping[str, str]]], *, trust_i
             alone = sum(name not in digest for name in moved.values())
             questions = "1 question is" if alone == 1 else f"{alone:,} questions are"
             rest = f"; {questions} asked nowhere else" if alone else ""
-            if all(_target(own[id_]) == _target(digest[id_]) for id_ in changed) and alone == len(changed):
-                rest += " (right answers agree, as those of other questions may well)"
+            agree = alone == len(changed) and _agree(changed, own, digest)
+            if agree:
+                rest += (
+                    f" (right answers agree, as those of other questions may well{remedy and f'; {remedy}'})"
+                )
             verb = "holds" if len(changed) == 1 else "hold"
             notes.append(
                 f"{_of(len(changed), shared)} of {label} {verb} another question than elsewhere: paired by "
                 f"question{rest}."
             )
+            if agree and 2 * alone > shared:
+                unpaired.append(notes[-1])
         elif not trust_ids and (renamed := _renamed(own, digest, holders)):
             found |= renamed
             one = len(renamed) == 1
@@ -84,7 +114,11 @@ def match_questions(sources: Sequence[tuple[str, Mapping[str, str]]], *, trust_i
                 if own[id_]:
                     holders.setdefault(_text(own[id_]), []).append(name)
         names.append(found)
-    return Matched(tuple(names), tuple(notes))
+    return Matched(tuple(names), tuple(notes), tuple(unpaired))
+
+
+def _agree(ids: Sequence[str], own: Mapping[str, str], digest: Mapping[str, str]) -> bool:
+    return all(_target(own[id_]) == _target(digest[id_]) for id_ in ids)
 
 
 def _another_answer(digest: str, known: str) -> bool:
@@ -113,7 +147,7 @@ def _reworded(
     """Whether no question is known under another id, and the right answers show that they are the same."""
     return (
         not any(_text(own[id_]) in holders for id_ in changed)
-        and all(_target(own[id_]) == _target(digest[id_]) for id_ in changed)
+        and _agree(changed, own, digest)
         and shows_same([own[id_] for id_ in changed], own.values())
     )
 

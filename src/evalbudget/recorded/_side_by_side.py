@@ -10,7 +10,7 @@ from pathlib import PurePath
 from evalbudget.errors import InvalidInputError
 from evalbudget.recorded._declared import Declared, names_by_settings
 from evalbudget.recorded._merge import merge
-from evalbudget.recorded._questions import match_questions
+from evalbudget.recorded._questions import ACROSS_TASKS, match_questions
 from evalbudget.recorded._scores import RecordedScores
 
 
@@ -28,7 +28,8 @@ def side_by_side(recordings: Mapping[str, RecordedScores], *, across_tasks: bool
 
     Raises:
         InvalidInputError: nothing given, recordings of different tasks or versions, without an item in
-            common, or that say of one score that it is better high and better low.
+            common, of which most ids hold other texts that nothing shows to be the same questions, or that
+            say of one score that it is better high and better low.
     """
     if not recordings:
         raise InvalidInputError("there is nothing to report on; give a file or folder of scores")
@@ -39,7 +40,9 @@ def side_by_side(recordings: Mapping[str, RecordedScores], *, across_tasks: bool
         _check_tasks(recordings)
     parts = [_declaring(recorded) for recorded in recordings.values()]
     digests = [dict(zip(part.items, _declared(part).digests, strict=True)) for part in parts]
-    matched = match_questions(list(zip(labels, digests, strict=True)), trust_ids=across_tasks)
+    known = list(zip(labels, digests, strict=True))
+    matched = match_questions(known, trust_ids=across_tasks, remedy=ACROSS_TASKS)
+    matched.check()
     named = []
     models = _models(parts, labels)
     for path, part, own, names in zip(recordings, parts, models, matched.names, strict=True):

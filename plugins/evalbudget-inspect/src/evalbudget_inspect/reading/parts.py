@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from evalbudget.backtest import few, match_questions, names_by_settings
+from evalbudget.backtest import ONE_BY_ONE, few, match_questions, names_by_settings
 from evalbudget_inspect.host.questions import digests_of
 from evalbudget_inspect.reading.counted import without_copies
 from evalbudget_inspect.reading.logs import Log, several
@@ -59,7 +59,8 @@ def parts_of(logs: Sequence[Log], run_of: Mapping[str, str]) -> tuple[list[Part]
     models = names_by_settings([arm_of(header) for header in headers], settings)
     logs, notes = without_copies(logs, models)
     digests = [digests_of(log.samples) for log in logs]
-    matched = match_questions([(log.name, own) for log, own in zip(logs, digests, strict=True)])
+    asked = [(log.name, own) for log, own in zip(logs, digests, strict=True)]
+    matched = match_questions(asked, remedy=ONE_BY_ONE)
     plans = plans_of(logs, runs)
     notes += few(matched.notes, "logs hold other questions under the same ids")
     notes += few([note for plan in plans for note in plan.notes], "logs are not whole")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from evalbudget.backtest import match_questions
+from evalbudget.backtest import ONE_BY_ONE, match_questions
 from evalbudget.errors import InvalidInputError
 from evalbudget_lm_eval.logs.log import Log, Record
 
@@ -46,7 +46,8 @@ class Documents:
             {self._id(log, int(record["doc_id"])): str(record["question"]) for record in log.records}
             for log in logs
         ]
-        matched = match_questions([(log.label, questions) for log, questions in zip(logs, own, strict=True)])
+        asked = [(log.label, questions) for log, questions in zip(logs, own, strict=True)]
+        matched = match_questions(asked, remedy=ONE_BY_ONE)
         for log, questions, names in zip(logs, own, matched.names, strict=True):
             self._names[id(log)] = names
             for id_, digest in questions.items():
