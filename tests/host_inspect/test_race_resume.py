@@ -26,8 +26,12 @@ from tests.host_inspect.worlds import COMMAND, UNWATCHED
 
 import warm
 from evalbudget.cli.main import cli
+from evalbudget.errors import InvalidInputError
+from evalbudget.races import RaceConfig
 from evalbudget_inspect import race
 from evalbudget_inspect.host.refusals import take_refusals
+from evalbudget_inspect.host.rewrite import tasks_among
+from evalbudget_inspect.races.command import _refuse_other_direction
 
 BUDGET, ITEMS = 45, 18  # of three models: 83% of the grid
 SPENT = 36  # of runs in this process
@@ -303,6 +307,14 @@ def test_a_race_for_the_lowest_score_goes_on_as_one(tmp_path: Path) -> None:
     assert other.exit_code == 2
     assert "a race for the lowest score, and this one is for the highest" in " ".join(other.output.split())
     assert _uuids(_read(folder)) == _uuids(before)
+    (folder / "2026-01-01T00-00-00+00-00_quiz_cut.eval").write_bytes(b"PK cut off")
+    highest = {"sampler": "ucb-e", "budget": BUDGET}
+    here = tasks_among([f"{file}"])
+    for tasks, score in ((["other.py"], None), (here, "match")):  # nothing to go on with
+        _refuse_other_direction(f"{folder}", tasks, RaceConfig.of(score=score, **highest))
+    with pytest.raises(InvalidInputError, match="--lower-is-better to go on with it"):
+        _refuse_other_direction(f"{folder}", here, RaceConfig.of(**highest))
+    (folder / "2026-01-01T00-00-00+00-00_quiz_cut.eval").unlink()
     assert CliRunner(env=UNWATCHED).invoke(cli, command).exit_code == 0
     logs = _read(folder)
     found = board(logs)

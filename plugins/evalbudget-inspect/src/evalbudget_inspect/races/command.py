@@ -24,6 +24,7 @@ from evalbudget_inspect.host.run_host import run_ours
 from evalbudget_inspect.races.all_races import report_to, take_boards
 from evalbudget_inspect.races.dry_run import foreseen
 from evalbudget_inspect.races.registry_entry import check_arms
+from evalbudget_inspect.repeats.registry_entry import split_arguments
 
 ENTRY = "evalbudget_inspect/race"
 
@@ -74,7 +75,7 @@ def run_race(
         if dry_run:
             return _foresee(RaceConfig.of(**given), specs, arms, parsed)
     if name == "eval-set" and parsed.get("log_dir"):
-        _refuse_other_direction(str(parsed["log_dir"]), lower=config.lower_is_better)
+        _refuse_other_direction(str(parsed["log_dir"]), tasks_among(parsed["tasks"]), config)
     shows_itself = not (chose_display(args) or parsed.get("detach"))
     if shows_itself:  # the host's display counts what it planned, and in a race it plans nothing
         extra = [*extra, "--display", "none"]
@@ -101,19 +102,27 @@ def run_race(
     return most_urgent([board.exit_code for board in boards] if len(boards) == len(codes) else codes)
 
 
-def _refuse_other_direction(log_dir: str, *, lower: bool) -> None:
+def _refuse_other_direction(log_dir: str, tasks: Sequence[str], config: RaceConfig) -> None:
     """Refuse to go on with a race for the highest score as one for the lowest, or the other way round.
 
-    The host refuses it too, as any command that is not the same, and does not say what differs.
+    The host refuses it too, as any command that is not the same, and does not say what differs. What cannot
+    be read is left to it.
     """
     for info in list_eval_logs(log_dir):
-        told = step_of(header_of(info), RACE)
-        if told is not None and told["lower_is_better"] != lower:
+        try:
+            header = header_of(info)
+        except InvalidInputError:
+            continue
+        told = step_of(header, RACE)
+        given = {} if told is None else split_arguments(header.eval.task_args, ("task", "score"))[0]
+        if told is None or given.get("task") not in tasks or given.get("score") != config.score:
+            continue
+        if told["lower_is_better"] != config.lower_is_better:
             before, now = ("lowest", "highest") if told["lower_is_better"] else ("highest", "lowest")
             raise InvalidInputError(
                 f"{log_dir} has a race for the {before} score, and this one is for the {now}: "
-                f"{'leave out' if lower else 'give'} --lower-is-better to go on with it, or begin another "
-                "race in another --log-dir"
+                f"{'leave out' if config.lower_is_better else 'give'} --lower-is-better to go on with it, or "
+                "begin another race in another --log-dir"
             )
 
 
