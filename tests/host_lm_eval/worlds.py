@@ -20,7 +20,6 @@ from lm_eval.models.openai_completions import LocalChatCompletion
 
 from evalbudget import Cell, Reading, Request
 from evalbudget.book._notes import unpacked
-from evalbudget.repeats._rounds import Note
 from evalbudget_lm_eval.host.answers import Asked
 
 if TYPE_CHECKING:
@@ -263,9 +262,7 @@ class Bought(NamedTuple):
 def bought_in(record: str | Path) -> Bought:
     """What was bought in the run of a record, read without its sampler."""
     with closing(sqlite3.connect(Path(record).with_suffix(".db"))) as db:
-        rounds = [
-            unpacked(text, (Note,)) for (text,) in db.execute("select planned from rounds order by round")
-        ]
+        rounds = [unpacked(text, ()) for (text,) in db.execute("select planned from rounds order by round")]
         calls = db.execute(
             "select calls.call, calls.cell, calls.cost, calls.error, cells.call, cells.value from calls "
             "join cells on calls.cell = cells.cell where calls.error is not 'never sent' order by calls.call"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection
 
-from evalbudget.book._known import Known
+from evalbudget.book._known import Known, is_adopted
 from evalbudget.book._notes import packed, unpacked
 from evalbudget.book._sql import change, rows
 from evalbudget.book._statements import (
@@ -17,6 +17,7 @@ from evalbudget.book._statements import (
     BEGIN_ROUND,
     CALL,
     CHANGED,
+    FORGET_NOTE,
     HOW_IT_STANDS,
     KEEP,
     MISSED_PASSES,
@@ -85,9 +86,11 @@ class Copy:
                 raise ValueError("its numbers are gone")
             check_numbers(about, whole=_COUNTS, real=("cap", "spent", "held"))
             known = self.known
-            if about.rounds > len(known.notes):
-                for row in rows(connection, MISSED_ROUNDS, {"after": len(known.notes)}):
-                    known.begin(Planned(*unpacked(row.planned, self._sampler.note_kinds)))
+            if about.rounds > known.n_rounds:
+                for row in rows(connection, MISSED_ROUNDS, {"after": known.n_rounds}):
+                    planned = Planned(*unpacked(row.planned, ()))
+                    note = None if row.note is None else unpacked(row.note, self._sampler.note_kinds)
+                    known.begin(planned if note is None else planned._replace(note=note))
             if about.passes > known.n_passes:
                 for row in rows(connection, MISSED_PASSES, {"after": known.n_passes}):
                     known.begin_pass(unpacked(row.cells, ()))
@@ -98,7 +101,7 @@ class Copy:
                 for row in rows(connection, CHANGED, {"after": self.about["changes"]}):
                     check_numbers(row, whole=_WHOLE, real=("cost",))
                     self._set(row.cell, {name: getattr(row, name) for name in _KEPT})
-            there = len(known.notes), known.n_passes, len(known.why_withdrawn)
+            there = known.n_rounds, known.n_passes, len(known.why_withdrawn)
             if (about.rounds, about.passes, about.withdrawn) != there:
                 raise ValueError("rounds or passes of it are gone")
         except (LookupError, TypeError, ValueError, AttributeError) as ex:
@@ -131,15 +134,19 @@ class Copy:
 
     # what this turn does
 
-    def begin(self, connection: Connection, planned: Planned, text: str) -> None:
-        """A round was planned; ``text`` is what is kept of it."""
-        change(connection, BEGIN_ROUND, {"round": self.about["rounds"], "planned": text})
+    def begin(self, connection: Connection, planned: Planned, texts: Mapping[str, str | None]) -> None:
+        """A round was planned; ``texts`` are what is kept of it."""
+        change(connection, FORGET_NOTE, {})
+        change(connection, BEGIN_ROUND, {"round": self.about["rounds"], **texts})
         self.about["rounds"] += 1
         self.known.begin(planned)
 
-    def text_of(self, planned: Planned) -> str:
-        """What is kept of a round."""
-        return packed(tuple(planned), self._sampler.note_kinds)
+    def texts_of(self, planned: Planned) -> dict[str, str | None]:
+        """What is kept of a round, by column."""
+        if is_adopted(planned):
+            return {"planned": packed(tuple(planned), ()), "note": None}
+        cells, note = planned._replace(note=None), packed(planned.note, self._sampler.note_kinds)
+        return {"planned": packed(tuple(cells), ()), "note": note}
 
     def call(self, cell: int, worker: int, most: float, attempt: int | None = None) -> tuple[int, int]:
         """Hand a cell out; the number of the call, and which of its model's item it is: the next, if None."""

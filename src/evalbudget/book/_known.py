@@ -38,6 +38,11 @@ ADOPTED = "chosen by somebody else"
 """The note of a round that the sampler did not plan."""
 
 
+def is_adopted(planned: Planned) -> bool:
+    """Whether somebody else chose the cells of a round."""
+    return isinstance(planned.note, str) and planned.note == ADOPTED
+
+
 class Known:
     """The columns, in the order of the rounds, and the cells that wait.
 
@@ -45,7 +50,9 @@ class Known:
         sampler: whose rounds they are; it says who scores what, and what closes together.
 
     Attributes:
-        notes: of every round; of one that the sampler did not plan that of the round before, None at first.
+        n_rounds: that were planned, or adopted.
+        n_planned: of these, by the sampler.
+        note: of the last that the sampler planned; None at first.
         withdrawn: requests in all when each model was withdrawn, shape (n_models,); -1 where it was not.
         why_withdrawn: why these were.
         n_passes: that rounds were handed out in, where they wait for all.
@@ -65,10 +72,10 @@ class Known:
             if sampler.waits_for_all
             else OneByOne(sampler, self.of, self.cell)
         )
-        self.notes: list[Any] = []
+        self.note: Any = None
         self.withdrawn: IntArray = np.full(sampler.design.n_models, -1)
         self.why_withdrawn: dict[int, str] = {}
-        self.n_passes = self.settled = self.under_way = 0
+        self.n_rounds = self.n_planned = self.n_passes = self.settled = self.under_way = 0
 
     def __len__(self) -> int:
         return self._n
@@ -77,7 +84,7 @@ class Known:
         """All of them, as they are now; the columns must not be kept."""
         columns = {name: self._of[name][: self._n] for name in _COLUMNS if name not in _OURS}
         given_up = self._waiting.given_up
-        return Cells(**columns, withdrawn=self.withdrawn, given_up=given_up, n_rounds=len(self.notes))
+        return Cells(**columns, withdrawn=self.withdrawn, given_up=given_up, n_rounds=self.n_rounds)
 
     def cell(self, number: int) -> Cell:
         """One of them."""
@@ -100,7 +107,7 @@ class Known:
                 self._of[name] = np.concatenate([self._of[name], np.full(self._of[name].size, fill, kind)])
         rows = slice(self._n, n)
         self._of["model"][rows], self._of["item"][rows] = planned.model, planned.item
-        self._of["round"][rows], self._of["phase"][rows] = len(self.notes), planned.phase
+        self._of["round"][rows], self._of["phase"][rows] = self.n_rounds, planned.phase
         if planned.propensity is not None:
             self._of["propensity"][rows] = planned.propensity
         for number, where in enumerate(zip(planned.model.tolist(), planned.item.tolist(), strict=True)):
@@ -110,16 +117,17 @@ class Known:
             self._of["rater"][self._n + number] = self._sampler.rater_of(where[1], epoch)
         self._waiting.add(rows.start, n)
         self._n = n
-        before = self.notes[-1] if self.notes else None
-        is_adopted = isinstance(planned.note, str) and planned.note == ADOPTED
-        self.notes.append(before if is_adopted else planned.note)
+        self.n_rounds += 1
+        if not is_adopted(planned):
+            self.n_planned += 1
+            self.note = planned.note
 
     def _check(self, planned: Planned) -> None:
         d = self._sampler.design
         for part, size in ((planned.model, d.n_models), (planned.item, d.n_items)):
             fits = part.dtype.kind == "i" and part.ndim == 1 and part.shape == planned.item.shape
             if not fits or (part.size and not (part.min() >= 0 and part.max() < size)):
-                raise ValueError(f"round {len(self.notes)} is of another design")
+                raise ValueError(f"round {self.n_rounds} is of another design")
 
     def withdraw(self, model: int, asked: int, why: str) -> None:
         """A model is asked nothing more; of one that was withdrawn before only the first time counts.

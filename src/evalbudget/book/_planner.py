@@ -111,16 +111,16 @@ class Planner:
             InvalidInputError: the book is in a file or on a server, or has planned something.
         """
         turns = self._turns
-        if turns.where.path != MEMORY or any(note is not None for note in turns.known.notes):
+        if turns.where.path != MEMORY or turns.known.n_planned:
             raise InvalidInputError(
                 f"{turns.where}: cells are adopted by a book in memory, before it plans; begin a new one"
             )
         adopted = planned._replace(note=ADOPTED)
-        text = turns.copy.text_of(adopted)
+        texts = turns.copy.texts_of(adopted)
 
         def act(turn: Turn) -> list[Claim]:
             first = len(turns.known)
-            turns.copy.begin(turn.connection, adopted, text)
+            turns.copy.begin(turn.connection, adopted, texts)
             calls = enumerate(zip(most, attempts, strict=True), first)
             return [turn.call(cell, cost, attempt) for cell, (cost, attempt) in calls]
 
@@ -137,8 +137,7 @@ class Planner:
             counts = tuple(turns.about[name] for name in ("rounds", "passes", "withdrawn", "changes"))
             now = turns.copy, *counts
             if now != self._looked_at:
-                notes = turns.known.notes
-                self._sampler.look(turns.known.cells(), notes[-1] if notes else None)
+                self._sampler.look(turns.known.cells(), turns.known.note)
                 self._looked_at = now
 
     def plan(self) -> bool:
@@ -150,14 +149,13 @@ class Planner:
             return False
         if self._planned_at == at and known.settled < self._until:
             return False
-        if sampler.waits_for_all and (known.under_way or (known.notes and self._begin_pass(at[1]))):
+        if sampler.waits_for_all and (known.under_way or (known.n_rounds and self._begin_pass(at[1]))):
             return not known.under_way
-        last = known.notes[-1] if known.notes else None
         with turns.state:
-            planned, self._looked_at = sampler.decide(known.cells(), last), None
+            planned, self._looked_at = sampler.decide(known.cells(), known.note), None
             self.why = planned.reason if isinstance(planned, Stop) else None
         if isinstance(planned, Planned) and can_go_on:
-            if not planned.item.size and planned.note == last:
+            if not planned.item.size and planned.note == known.note:
                 raise SamplerError(
                     f"sampler {sampler.name!r} planned an empty round twice; it must wait or stop"
                 )
@@ -172,11 +170,11 @@ class Planner:
     def _begin(self, planned: Planned, rounds: int) -> None:
         turns = self._turns
         planned, adopted = turns.adopted.without(planned)
-        text = turns.copy.text_of(planned)
+        texts = turns.copy.texts_of(planned)
 
         def begin(turn: Turn) -> None:
             if turns.about["rounds"] == rounds:  # nobody else has
-                turns.copy.begin(turn.connection, planned, text)
+                turns.copy.begin(turn.connection, planned, texts)
 
         turns.take(begin)
         turns.adopted = adopted

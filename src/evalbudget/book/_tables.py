@@ -47,7 +47,9 @@ ROUNDS = Table(
     _TABLES,
     Column("round", Integer, primary_key=True, autoincrement=False),
     Column("planned", Text, nullable=False),
+    Column("note", Text),
 )
+"""``note`` is what the next plan must know; of the last round alone."""
 
 PASSES = Table(
     "passes",

@@ -193,7 +193,7 @@ class Turns:
         """
         with self.guard:
             while self._thread is None:
-                entered, anew = False, self.is_stale or not self.known.notes
+                entered, anew = False, self.is_stale or not self.known.n_rounds
                 try:
                     if anew:
                         self.look_anew()
