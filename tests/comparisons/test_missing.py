@@ -17,7 +17,16 @@ from tests.races.estimates.drawn import draw
 
 from evalbudget.backtest import HowBought, RecordedScores
 from evalbudget.cli.main import cli
-from evalbudget.comparisons import Baseline, Outcome, Verdict, as_csv, compare, gate, read_baseline
+from evalbudget.comparisons import (
+    Baseline,
+    GateConfig,
+    Outcome,
+    Verdict,
+    as_csv,
+    compare,
+    gate,
+    read_baseline,
+)
 from evalbudget.errors import InvalidInferenceError, InvalidInputError, UnknownNameError
 from evalbudget.missing import Missing
 from evalbudget.races.estimates import possible_winners
@@ -154,7 +163,7 @@ def test_a_word_in_python_means_what_it_means_at_the_prompt(missing: Missing) ->
     drawn = [draw(scores, np.full(4, 0.5), 4, order=np.arange(4)) for scores in both.scores[:, :, 0, 0]]
 
     def said(missing: str) -> list[object]:
-        base = Baseline.of(first, name="a", missing=missing)
+        base = Baseline.of(first, name="a")
         return [
             compare(both, missing=missing).to_json(),
             report(both, missing=missing).to_json(),
@@ -364,6 +373,63 @@ def test_a_wrong_answer_is_worth_the_lowest_possible_score_also_where_none_is_so
         for of, name in ((scores, "old"), (answered, "new"))
     )
     for given, other, wrong in ((old, new, -0.2), (new, old, 0.2)):
-        baseline = Baseline.of(given, name="it", missing="zero", score_range=(0.0, 1.0))
+        baseline = Baseline.of(given, name="it")
         found = gate(baseline, other, margin=0.1, missing="zero")
         assert found.evidence.difference == pytest.approx(wrong)
+
+
+def of_error(rates: FloatArray, name: str, lower: bool | None, failed: FloatArray) -> RecordedScores:
+    """Error rates of two answers each; of ``failed`` items the second one failed, or both where it is 2."""
+    items, told = tuple(map(str, range(rates.size))), {} if lower is None else {"wer": lower}
+    scores = np.repeat(rates[:, None], 2, axis=1)
+    scores[np.arange(2) >= 2 - failed[:, None]] = np.nan
+    declared = Declared.of((name,), items, ("wer",), lower_is_better=told)
+    lost = failed.astype(np.int64)[None, :, None]
+    return RecordedScores(scores[None, :, None], (name,), items, ("wer",), failed=lost, declared=declared)
+
+
+@pytest.mark.parametrize("says", [(True, True), (True, None), (None, True)])
+def test_a_crash_is_the_worst_score_whichever_side_says_which_that_is(says: tuple[bool, bool]) -> None:
+    rates, none = np.tile([0.0, 0.2], 150), np.zeros(300)
+    failed = np.repeat([0.0, 1.0, 2.0], 100)
+    counted = np.where(failed == 2.0, 1.0, np.where(failed == 1.0, (rates + 1.0) / 2.0, rates))
+    for of_old, of_new in ((none, failed), (failed, none)):
+        old, new = of_error(rates, "old", says[0], of_old), of_error(rates, "new", says[1], of_new)
+        found = gate(Baseline.of(old, name="old"), new, margin=0.05, missing="zero")
+        crashes = 1.0 if of_new is failed else -1.0
+        assert found.difference == pytest.approx(crashes * (counted - rates).mean())
+        assert found.verdict is (Verdict.WORSE if of_new is failed else Verdict.NOT_WORSE)
+
+
+def test_a_gate_that_buys_counts_what_its_baseline_failed_on_as_the_worst(tmp_path: Path) -> None:
+    table = tmp_path / "old.csv"
+    table.write_text("item,model,score\na,old,0.2\nb,old,0.2\nb,old,\nc,old,\nd,old,0.4\n")
+    for lower, expected in ((True, [0.2, 0.6, 1.0, 0.4]), (None, [0.2, 0.1, 0.0, 0.4])):
+        asked = {"baseline": str(table), "margin": 0.1, "missing": "zero", "lower_is_better": lower}
+        scores = GateConfig.of(**asked).read_baseline().scores
+        assert [scores[item] for item in "abcd"] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("missing", list(Missing))
+def test_judges_of_different_scales_are_no_panel_whatever_missing_answers_count_as(
+    tmp_path: Path, missing: Missing
+) -> None:
+    for model in "ab":
+        rows = (f"{i},{model},j1,{i % 10 / 10}\n{i},{model},j2,{i % 10 + 1}" for i in range(60))
+        (tmp_path / f"{model}.csv").write_text("\n".join(["item,model,judge,score", *rows]))
+    logs = ("--baseline", str(tmp_path / "a.csv"), "--candidate", str(tmp_path / "b.csv"))
+    found = run("gate", *logs, "--margin", "1", "--score-range", "0..10", "--missing", missing)
+    assert (found.exit_code, "different scales" in found.output) == (2, True)
+
+
+def test_an_item_that_failed_once_and_did_not_apply_once_is_one_that_failed(tmp_path: Path) -> None:
+    failed, outside = np.zeros((1, 60, 1), dtype=np.int64), np.zeros((1, 60, 1), dtype=bool)
+    failed[0, 40:], outside[0, 40:] = 1, True
+    scores = recorded([np.where(np.arange(60) < 40, 1.0, np.nan)], "o", raters=("r",))
+    log = Baseline.of(replace(scores, failed=failed, outside=outside), name="o")
+    (tmp_path / "kept.csv").write_text(as_csv(log))
+    table = read_baseline(tmp_path / "kept.csv")
+    assert table == log
+    for kept in (log, table):
+        found = gate(kept, recorded([np.ones(60)], "n", raters=("r",)), margin=0.1)
+        assert (found.n_items, found.missing) == (60, (20, 0))

@@ -210,14 +210,14 @@ def test_what_does_not_apply_is_missing_where_another_model_has_a_number(
     assert (worse.missing, worse.not_asked, worse.n_items) == ((20, 0), 0, 60)
     assert (better.missing, better.not_asked, better.n_items) == ((0, 20), 0, 60)
     for a, b, lost in (("x", "y", (20, 0)), ("y", "x", (0, 20))):
-        kept = Baseline.of(parts[a], name=a, missing="zero")
+        kept = Baseline.of(parts[a], name=a)
         zero = gate(kept, parts[b], margin=0.1, missing="zero")
         assert (zero.difference, zero.verdict) == (0.0, None)
         assert (zero.missing, zero.not_asked, zero.n_items) == (lost, 0, 60)
     (row,) = compare(whole, missing="zero").rows
     assert (row.difference, row.verdict, row.items) == (0.0, "undecided", 60)
     assert compare(whole, missing="drop").rows[0].missing == (0, 0)
-    dropped = gate(Baseline.of(parts["x"], name="x", missing="drop"), parts["y"], margin=0.1, missing="drop")
+    dropped = gate(Baseline.of(parts["x"], name="x"), parts["y"], margin=0.1, missing="drop")
     assert dropped.n_items == 40
     with_file = tmp_path / "kept.npz"
     whole.save(with_file)

@@ -10,10 +10,9 @@ import numpy as np
 
 from evalbudget.backtest import RecordedScores
 from evalbudget.errors import InvalidInputError, UnknownNameError
-from evalbudget.missing import Missing, as_missing
+from evalbudget.missing import Missing
 from evalbudget.recorded._declared import differing_settings
 from evalbudget.recorded._direction import direction_note
-from evalbudget.recorded._missing import missing_shares
 from evalbudget.recorded._questions import ACROSS_TASKS, match_questions
 from evalbudget.recorded._task_name import TaskName
 from evalbudget.report._numbers import names
@@ -81,8 +80,6 @@ class Baseline:
         name: str,
         score: str | None = None,
         series: Sequence[str] = (),
-        missing: str = Missing.WORST,
-        score_range: tuple[float, float] | None = None,
     ) -> Baseline:
         """From the scores of one model.
 
@@ -93,13 +90,10 @@ class Baseline:
                 or all judges.
             series: names by which a host's logs may have the score that decides, the likeliest first; those
                 that are not there are passed over.
-            missing: what a score that is missing counts as.
-            score_range: smallest and largest possible score, of which the worse is that of ``zero``; None:
-                of those that are there.
 
         Raises:
             InvalidInputError: several models, several metrics and none chosen, or no score.
-            UnknownNameError: no such score or value of ``missing``.
+            UnknownNameError: no such score.
         """
         if len(recorded.models) > 1:
             raise InvalidInputError(
@@ -126,21 +120,19 @@ class Baseline:
                 f"--score {recorded.raters[0]}"
             )
         declared = recorded.declared
-        bounds = score_range if as_missing(missing) is Missing.ZERO else None
-        study = Study.of(recorded, missing=missing, bounds=bounds)
+        study = Study.of(recorded)
         if study.is_panel and study.bounds is None:
             study.require_one_scale("--score NAME")
-        shares = study.shares[0]
-        if study.missing is Missing.DROP:  # what is left out was asked all the same
-            shares = (missing_shares(recorded)[0] == 1.0) * 1.0
+        shares = study.shares[0].tolist()
+        missing = {item: float(x) for item, x in zip(recorded.items, shares, strict=True) if x > 0.0}
         outside = frozenset[str]()
-        if recorded.outside is not None and study.missing is not Missing.DROP:
+        if recorded.outside is not None:
             here = recorded.outside[0].any(axis=1).tolist()
             outside = frozenset(item for item, is_out in zip(recorded.items, here, strict=True) if is_out)
-        recorded, means = study.recorded, study.item_means(0)
+        means = study.item_means(0).tolist()
         known = {
             item: float(value)
-            for item, value in zip(recorded.items, means.tolist(), strict=True)
+            for item, value in zip(recorded.items, means, strict=True)
             if not np.isnan(value)
         }
         if not known:
@@ -163,7 +155,7 @@ class Baseline:
             (float(np.nanmin(read)), float(np.nanmax(read))),
             noise,
             float(n[n > 0].mean()),
-            {item: float(x) for item, x in zip(recorded.items, shares.tolist(), strict=True) if x > 0.0},
+            missing,
             declared is not None and all(declared.complete),
             None if declared is None else declared.lower_is_better[0],
             study.lost_of(0),
@@ -172,7 +164,7 @@ class Baseline:
             None if declared is None else declared.cluster,
             {} if declared is None else dict(zip(recorded.items, declared.clusters or (), strict=False)),
             direction_note(recorded),
-            outside.difference(known),
+            outside.difference(known, missing),
             {} if declared is None else declared.settings[0],
         )
 
@@ -253,14 +245,22 @@ class Baseline:
         return found, matched.notes
 
     def ends(
-        self, items: Sequence[str], bounds: tuple[float, float], *, lower_is_better: bool
+        self,
+        items: Sequence[str],
+        bounds: tuple[float, float],
+        *,
+        lower_is_better: bool,
+        missing: Missing = Missing.WORST,
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Scores in [0, 1], 1 the best: as far as known, with what is missing the worst, and the best.
+
+        All three are the same where missing scores count as ``zero`` or are left out.
 
         Args:
             items: n of them; a score that nothing is known of is missing.
             bounds: smallest and largest possible score.
             lower_is_better: of the scores.
+            missing: what a missing score counts as.
 
         Returns:
             Three arrays of shape (n,); the first is nan where there is no score.
@@ -271,7 +271,10 @@ class Baseline:
         share = np.array([self.missing.get(item, 0.0) for item in items])
         share = np.where(np.isnan(known), 1.0, share)
         worst = (1.0 - share) * np.nan_to_num(known)
-        return known, worst, worst + share
+        if missing is Missing.WORST:
+            return known, worst, worst + share
+        alone = worst if missing is Missing.ZERO else known
+        return alone, alone, alone
 
     def same_direction(self, other: Baseline) -> bool:
         """Whether lower is better, by either of two that are compared.

@@ -149,15 +149,18 @@ class GateConfig(RaceConfig):
             score=self.score,
             series=series,
             cluster=self.cluster,
-            missing=as_missing(self.missing),
             lower_is_better=self.lower_is_better,
-            score_range=self.bounds,
         )
         if found.lower_is_better and not self.lower_is_better:
             raise InvalidInputError(
                 f"lower {found.score} is better by the log of {found.name}, and a gate that buys takes "
                 "higher for better unless it is told: give --lower-is-better"
             )
+        if as_missing(self.missing) is Missing.ZERO:
+            worst = self.bounds[1 if self.lower_is_better else 0]
+            share = {item: found.missing.get(item, 0.0) for item in found.items}
+            filled = {x: (1.0 - s) * found.scores.get(x, worst) + s * worst for x, s in share.items()}
+            found = replace(found, scores=filled, missing={})
         return found
 
     def check_model(self, name: str) -> None:
@@ -225,9 +228,7 @@ def read_baseline(
     series: Sequence[str] = (),
     cluster: str | None = None,
     task: str | None = None,
-    missing: str = Missing.WORST,
     lower_is_better: bool = False,
-    score_range: tuple[float, float] | None = None,
 ) -> Baseline:
     """A baseline from a log or a table of scores.
 
@@ -237,9 +238,7 @@ def read_baseline(
         series: see :meth:`Baseline.of`.
         cluster: field of items that says which belong together.
         task: of several in a folder, the one to read.
-        missing: what a missing answer counts as.
         lower_is_better: of the score, where the log does not say so itself.
-        score_range: see :meth:`Baseline.of`.
 
     Raises:
         EvalbudgetError: it cannot be read, or holds something else.
@@ -248,14 +247,7 @@ def read_baseline(
     recorded = plugins().open_scores(Path(path), task, category=cluster)
     if lower_is_better:
         recorded = with_lower_better(recorded)
-    found = Baseline.of(
-        recorded,
-        name=f"the baseline {path}",
-        score=score,
-        series=series,
-        missing=missing,
-        score_range=score_range,
-    )
+    found = Baseline.of(recorded, name=f"the baseline {path}", score=score, series=series)
     found = replace(found, name=recorded.models[0])
     if len(found.items) < _FEWEST:
         raise InvalidInputError(

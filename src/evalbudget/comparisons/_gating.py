@@ -51,7 +51,7 @@ def gate(
         score_range: smallest and largest possible score.
         these_items: see Gate.
         cluster: by what items are clustered, if ``baseline`` has clusters; None: as its log declares.
-        missing: what a missing answer of the candidate counts as; ``baseline`` was read with the same.
+        missing: what a missing answer counts as.
         across_tasks: take scores of tasks of different names or versions for those of one task, and ids for
             the same items whatever was asked under them.
 
@@ -63,15 +63,13 @@ def gate(
     """
     missing = as_missing(missing)
     wanted = score or (None if baseline.score in (UNNAMED, PANEL) else baseline.score)
-    other = Baseline.of(
-        candidate, name="the candidate", score=wanted, missing=missing, score_range=score_range
-    )
+    other = Baseline.of(candidate, name="the candidate", score=wanted)
     other = replace(other, name=candidate.models[0])
     if not across_tasks:
         baseline.check_task(other.task)
     lower = baseline.same_direction(other)
     other, notes = other.by_question_of(baseline, trust_ids=across_tasks)
-    baseline.shared(list(other.scores), notes)
+    baseline.shared(other.items if missing is Missing.ZERO else list(other.scores), notes)
     baseline, other = baseline.within(score_range), other.within(score_range)
     if cluster is None and baseline.cluster is not None:
         baseline, cluster = replace(baseline, clusters=baseline.sampled), baseline.cluster
@@ -80,16 +78,14 @@ def gate(
     items, (low, high) = asked, score_range
     if missing is Missing.DROP:
         items = [item for item in asked if item in baseline.scores and item in other.scores]
-    elif missing is Missing.ZERO:
-        worst = high if lower else low
-        other = replace(other, scores=dict.fromkeys(asked, worst) | dict(other.scores))
-        of_baseline = dict.fromkeys(baseline.outside.intersection(asked), worst) | dict(baseline.scores)
-        baseline = replace(baseline, scores=of_baseline)
     code = baseline.codes(items) if cluster is not None and not these_items else np.arange(len(items))
     order = np.argsort(code, kind="stable")
     ordered = [items[k] for k in order.tolist()]
     differences = Differences.between(
-        *(of_one.ends(ordered, score_range, lower_is_better=lower) for of_one in (other, baseline))
+        *(
+            of_one.ends(ordered, score_range, lower_is_better=lower, missing=missing)
+            for of_one in (other, baseline)
+        )
     )
     evidence = GateEvidence.of(
         differences,
