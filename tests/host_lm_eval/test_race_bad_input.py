@@ -16,7 +16,7 @@ from tests.host_lm_eval.worlds import averaged, write_task
 from evalbudget.cli.main import cli
 from evalbudget.errors import EvalbudgetError, InvalidInputError, JournalError, UnknownNameError
 from evalbudget_lm_eval.arms.arm import check_arms, parse_arm
-from evalbudget_lm_eval.arms.metric import choose_metric
+from evalbudget_lm_eval.arms.metric import check_direction, choose_metric
 from evalbudget_lm_eval.races.api import race
 
 TWO = {"a": racer(0.9, 1), "b": racer(0.5, 2)}
@@ -194,3 +194,9 @@ def test_a_score_of_which_lower_is_better_is_taken_only_if_named_or_alone() -> N
     for wanted in ("err", None):  # an audit has no use for either
         with pytest.raises(InvalidInputError, match="'lows' says that lower err is better"):
             choose_metric("lows", Scores(err=False, wer=False), wanted, "--judge", highest=True)
+    task = Scores(acc=True, err=False, f1=True)
+    for score, lower, others in (("acc", True, "err"), ("err", False, "acc, f1")):
+        with pytest.raises(InvalidInputError, match=rf"choose another score \({others}\), or"):
+            check_direction([("three", task, score)], lower=lower)
+    with pytest.raises(InvalidInputError, match="choose another score, or"):
+        check_direction([("one", Scores(acc=True), "acc")], lower=True)

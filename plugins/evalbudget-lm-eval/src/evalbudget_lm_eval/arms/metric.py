@@ -27,11 +27,12 @@ def check_direction(tasks: Sequence[tuple[str, Any, str]], *, lower: bool, by_fl
         InvalidInputError: a task says that it is not.
     """
     told = [lower_is_better(task, score) for _, task, score in tasks]
-    for (name, _, score), says in zip(tasks, told, strict=True):
+    for (name, task, score), says in zip(tasks, told, strict=True):
         if says is None or says == lower:
             continue
         ways = ("lower", "highest") if says else ("higher", "lowest")
-        remedy = "choose another score, or of several tasks one"
+        others = ", ".join(m for m in _averaged(task) if lower_is_better(task, m) in (lower, None))
+        remedy = f"choose another score{others and f' ({others})'}, or of several tasks one"
         if lower and True not in told:
             remedy = f"--lower-is-better contradicts it: leave it out, or {remedy}"
         elif by_flag and not lower and False not in told and None in told:
@@ -62,7 +63,7 @@ def choose_metric(
         UnknownNameError: the task has no such metric.
     """
     filters = filters_of(task)
-    usable = [m for m, how in task.aggregation().items() if is_mean(how)]
+    usable = _averaged(task)
     usable.sort(key=lambda metric: applies_to_some(task, metric))  # those of every document first
     upward = [metric for metric in usable if not lower_is_better(task, metric)]
     choices = [f"{metric},{each}" for metric in upward or usable for each in filters]
@@ -82,3 +83,7 @@ def choose_metric(
     if highest:
         check_direction([(name, task, metric)], lower=False, by_flag=False)
     return f"{metric},{chosen}"
+
+
+def _averaged(task: Any) -> list[str]:
+    return [metric for metric, how in task.aggregation().items() if is_mean(how)]
