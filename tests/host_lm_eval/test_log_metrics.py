@@ -218,7 +218,7 @@ def test_what_does_not_apply_is_missing_where_another_model_has_a_number(
     assert (row.difference, row.verdict, row.items) == (0.0, "undecided", 60)
     assert compare(whole, missing="drop").rows[0].missing == (0, 0)
     dropped = gate(Baseline.of(parts["x"], name="x"), parts["y"], margin=0.1, missing="drop")
-    assert dropped.n_items == 40
+    assert (dropped.missing, dropped.not_asked, dropped.n_items) == ((20, 0), 0, 40)
     with_file = tmp_path / "kept.npz"
     whole.save(with_file)
     assert missing_answers(RecordedScores.load(with_file)).tolist() == [20, 0]
