@@ -406,6 +406,7 @@ def test_a_book_after_any_damage(tmp_path: Path) -> None:
         'UPDATE rounds SET planned = \'{"record": ["Path", {}]}\'',
         'UPDATE rounds SET planned = \'{"array": ["|O", [1], "AAAA"]}\'',
         'UPDATE rounds SET note = \'{"record": ["Path", {}]}\'',
+        "UPDATE rounds SET note = NULL",
         "UPDATE about SET changes = 1e9",
         "DELETE FROM rounds",
         "DELETE FROM about",

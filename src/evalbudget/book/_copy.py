@@ -91,6 +91,8 @@ class Copy:
                     planned = Planned(*unpacked(row.planned, ()))
                     note = None if row.note is None else unpacked(row.note, self._sampler.note_kinds)
                     known.begin(planned if note is None else planned._replace(note=note))
+                    if known.n_rounds == about.rounds and row.note is None and not is_adopted(planned):
+                        raise ValueError("the note of its last round is gone")
             if about.passes > known.n_passes:
                 for row in rows(connection, MISSED_PASSES, {"after": known.n_passes}):
                     known.begin_pass(unpacked(row.cells, ()))
@@ -136,7 +138,7 @@ class Copy:
 
     def begin(self, connection: Connection, planned: Planned, texts: Mapping[str, str | None]) -> None:
         """A round was planned; ``texts`` are what is kept of it."""
-        change(connection, FORGET_NOTE, {})
+        change(connection, FORGET_NOTE, {"before": self.about["rounds"] - 1})
         change(connection, BEGIN_ROUND, {"round": self.about["rounds"], **texts})
         self.about["rounds"] += 1
         self.known.begin(planned)

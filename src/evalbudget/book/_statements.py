@@ -21,7 +21,7 @@ TOO_LATE = "came back when another had its cell: paid, and not read"
 
 HOW_IT_STANDS = select(ABOUT)
 BEGIN_ROUND, BEGIN_PASS, WITHDRAW, CALL = (insert(table) for table in (ROUNDS, PASSES, WITHDRAWN, CALLS))
-FORGET_NOTE = update(ROUNDS).where(ROUNDS.c.note.is_not(None)).values(note=null())
+FORGET_NOTE = update(ROUNDS).where(ROUNDS.c.round == bindparam("before")).values(note=null())
 MISSED_ROUNDS = select(ROUNDS).where(ROUNDS.c.round >= bindparam("after")).order_by(ROUNDS.c.round)
 MISSED_PASSES = (
     select(PASSES.c.cells).where(PASSES.c["pass"] >= bindparam("after")).order_by(PASSES.c["pass"])

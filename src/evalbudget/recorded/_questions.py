@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import lgamma, log
 
-from evalbudget.errors import InvalidInputError
-
 ACROSS_TASKS = "if ids name the same questions, give --across-tasks"
 """What a person can do where nothing shows it."""
 ONE_BY_ONE = "if ids name the same questions, give each log by itself, with --across-tasks"
@@ -25,24 +23,10 @@ class Matched:
     Attributes:
         names: of each source, the name of every id.
         notes: what was not as its id says, for people.
-        unpaired: those of the notes by which more than half of the shared ids are paired with nothing, though
-            their questions may be the same.
     """
 
     names: tuple[Mapping[str, str], ...]
     notes: tuple[str, ...]
-    unpaired: tuple[str, ...] = ()
-
-    def check(self) -> None:
-        """Refuse to compare by the few questions that are left.
-
-        Raises:
-            InvalidInputError: most shared ids are unpaired for want of a right answer that shows more.
-        """
-        if self.unpaired:
-            raise InvalidInputError(
-                f"too few questions are left to compare by. {self.unpaired[0].removesuffix('.')}"
-            )
 
 
 def match_questions(
@@ -66,7 +50,6 @@ def match_questions(
     holders: dict[str, list[str]] = {}
     names: list[Mapping[str, str]] = []
     notes: list[str] = []
-    unpaired: list[str] = []
     for label, own in sources:
         changed = [id_ for id_, told in own.items() if _text(told) not in ("", _text(digest.get(id_, told)))]
         changed = [id_ for id_ in changed if digest.get(id_)]
@@ -88,8 +71,7 @@ def match_questions(
             alone = sum(name not in digest for name in moved.values())
             questions = "1 question is" if alone == 1 else f"{alone:,} questions are"
             rest = f"; {questions} asked nowhere else" if alone else ""
-            agree = alone == len(changed) and _agree(changed, own, digest)
-            if agree:
+            if alone == len(changed) and _agree(changed, own, digest):
                 rest += (
                     f" (right answers agree, as those of other questions may well{remedy and f'; {remedy}'})"
                 )
@@ -98,8 +80,6 @@ def match_questions(
                 f"{_of(len(changed), shared)} of {label} {verb} another question than elsewhere: paired by "
                 f"question{rest}."
             )
-            if agree and 2 * alone > shared:
-                unpaired.append(notes[-1])
         elif not trust_ids and (renamed := _renamed(own, digest, holders)):
             found |= renamed
             one = len(renamed) == 1
@@ -114,7 +94,7 @@ def match_questions(
                 if own[id_]:
                     holders.setdefault(_text(own[id_]), []).append(name)
         names.append(found)
-    return Matched(tuple(names), tuple(notes), tuple(unpaired))
+    return Matched(tuple(names), tuple(notes))
 
 
 def _agree(ids: Sequence[str], own: Mapping[str, str], digest: Mapping[str, str]) -> bool:
