@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 import pytest
+from tests.claims import variant
 
 import warm
 from evalbudget import hookimpl
@@ -196,7 +197,7 @@ def test_sections_and_checks_of_others(
 
 
 @pytest.mark.host
-@pytest.mark.parametrize("words", [["inspect", "eval"], ["lm-eval", "run"]])
+@pytest.mark.parametrize("words", [variant(["inspect", "eval"]), ["lm-eval", "run"]])
 def test_commands_of_both_hosts_go_on(words: list[str], tmp_path: Path) -> None:
     (tmp_path / "leaving.py").write_text("import sys\nsys.exit('gone')\n")
     metadata = tmp_path / "leaving-1.dist-info"

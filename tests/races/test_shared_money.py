@@ -160,7 +160,7 @@ def host(process: Process, arm: str, seed: int) -> Host:
 
 @pytest.mark.parametrize(
     ("store", "risk"),
-    [variant("sqlite", 0.0), ("sqlite", 0.2), ("postgresql", 0.0), variant("postgresql", 0.2)],
+    [variant("sqlite", 0.0), ("sqlite", 0.2), variant("postgresql", 0.0), variant("postgresql", 0.2)],
     indirect=["store"],
 )
 def test_they_take_the_decisions_of_one_process_with_one_bill(store: str, risk: float) -> None:

@@ -91,6 +91,7 @@ def test_whole_steps_and_single_requests_weigh_the_same_costs() -> None:
     assert [single.n_read(model) for model in range(3)] == read
 
 
+@pytest.mark.variant
 def test_a_leader_is_named_right_as_often_for_less() -> None:
     rng = np.random.default_rng(5)
     right = {False: 0, True: 0}

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 from tests.asking import Asking, first_items
+from tests.claims import replications
 
 from evalbudget import Budget, Cell, Design, Reading
 from evalbudget.book import Book
@@ -57,7 +58,7 @@ def test_every_prefix_holds_each_stratum_within_one_of_its_share(seed: int) -> N
 
 
 def test_every_item_is_as_likely_in_the_sample_as_any_other() -> None:
-    runs, n = 400, 20
+    runs, n = replications(150, 400), 20
     seen = np.zeros(N)
     design = Design(items=tuple(map(str, range(N))), categories=LABELS)
     for seed in range(runs):

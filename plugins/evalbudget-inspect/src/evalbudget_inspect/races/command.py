@@ -8,14 +8,13 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from inspect_ai.log import list_eval_logs
+from inspect_ai.log import list_eval_logs, read_eval_log
 from rich.console import Console
 
 from evalbudget.cli import say, write_json
 from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.exit_codes import most_urgent
 from evalbudget.races import Leaderboard, RaceConfig, RaceProgress
-from evalbudget_inspect.host.earlier_attempts import header_of
 from evalbudget_inspect.host.entries import entry_of_arm
 from evalbudget_inspect.host.how_bought import RACE, step_of
 from evalbudget_inspect.host.private import host_cli as host
@@ -110,8 +109,8 @@ def _refuse_other_direction(log_dir: str, tasks: Sequence[str], config: RaceConf
     """
     for info in list_eval_logs(log_dir):
         try:
-            header = header_of(info)
-        except InvalidInputError:
+            header = read_eval_log(info, header_only=True)
+        except Exception:  # whatever the host's zip and JSON readers raise
             continue
         told = step_of(header, RACE)
         given = {} if told is None else split_arguments(header.eval.task_args, ("task", "score"))[0]
