@@ -427,3 +427,6 @@ def test_models_of_one_folder_whose_documents_nothing_shows_to_be_the_same(tmp_p
     assert "paired by id, as asked." in said(typed("gate", *words)("--across-tasks"))
     words = (*words[:2], "--candidate", "openai/m", "--task=t", "--margin=.1", "--across-tasks")
     assert "--across-tasks is for a candidate that is a log" in said(typed("gate", *words)())
+    words = (*words[:2], "--save-baseline", f"{tmp_path / 'kept.csv'}", "--across-tasks")
+    assert "candidate that is a log, and there is none; drop it" in said(typed("gate", *words)())
+    assert not (tmp_path / "kept.csv").exists()

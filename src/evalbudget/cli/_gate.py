@@ -76,16 +76,15 @@ def gate(
     check_targets([("--save-baseline", save_baseline), *((flag.option, given[flag.name]) for flag in OUTPUT)])
     if save_baseline == STDOUT and candidate is not None:
         raise InvalidInputError("--save-baseline - is standard output, where the verdict goes; give a file")
+    if across_tasks and not is_log:
+        what = "there is none" if candidate is None else f"{candidate} is a model"
+        raise InvalidInputError(f"--across-tasks is for a candidate that is a log, and {what}; drop it")
     if save_baseline is not None:
         _save(given, task if is_log or candidate is None else None, save_baseline)
     if candidate is None:
         if save_baseline is None:
             raise InvalidInputError("--candidate is missing: give a log, or a model and its --task")
         return
-    if across_tasks and not is_log:
-        raise InvalidInputError(
-            f"--across-tasks is for a candidate that is a log, and {candidate} is a model; drop it"
-        )
     if not is_log:
         _on_host(ctx, candidate, task, host, args, given)
     if args:

@@ -56,9 +56,8 @@ def gate(
             the same items whatever was asked under them.
 
     Raises:
-        InvalidInputError: no item in common, most ids with other texts that nothing shows to be the same
-            questions, several models, a margin or a score out of range, another task,
-            another direction.
+        InvalidInputError: fewer than two items in common, several models, a margin or a score out of range,
+            another task, another direction.
         UnknownNameError: no such score or value of ``missing``.
     """
     missing = as_missing(missing)
