@@ -10,7 +10,6 @@ from evalbudget.flags import DRY_RUN, Flag
 from evalbudget.pairwise.flags import FLAGS as PAIRS
 from evalbudget.pairwise.flags import JUDGE
 from evalbudget.races.flags import FLAGS as RACES
-from evalbudget.repeats.flags import SHARE
 from evalbudget_inspect.repeats.flags import FLAGS as REPEATS_ON_INSPECT
 from evalbudget_lm_eval.audits.command import FLAGS as AUDITS_ON_LM_EVAL
 from evalbudget_lm_eval.host.flag_spelling import spelled
@@ -22,7 +21,7 @@ PAGE = Path(__file__).with_name("hosts.md")
 
 QUESTIONS = {
     "Repeats and judges: `inspect eval`, `lm-eval run`": (
-        (REPEATS_ON_INSPECT[0], SHARE, DRY_RUN, *REPEATS_ON_INSPECT[1:]),
+        (REPEATS_ON_INSPECT[0], DRY_RUN, *REPEATS_ON_INSPECT[1:]),
         REPEATS_ON_LM_EVAL,
     ),
     "Races: `inspect race`, `lm-eval race`": ((*RACES, DRY_RUN), RACES_ON_LM_EVAL),
@@ -35,7 +34,6 @@ QUESTIONS = {
 """Options of each host."""
 
 ONE_ONLY = {
-    "share": "lm-eval: one budget is always for all tasks of the command",
     "judge_role": "lm-eval has no model roles",
     "journal": "inspect's log is the record",
     "keep": "inspect's models are asked side by side",

@@ -30,8 +30,9 @@ def _dry(file: Path, *flags: str) -> Result:
 
 
 def test_scores(task_file: Path) -> None:
-    result = _dry(task_file, "--budget", "50")
+    result = _dry(task_file, "--budget", "100")
     assert result.exit_code == 0, result.output
+    assert "one budget for all runs: rating 50, for each of 2 models; 100 scores in all" in result.output
     assert "Task      rating with simulated/a\nItems     6\n" in result.output
     assert "rating with simulated/b" in result.output
     assert "Expected  50 readings" in result.output
@@ -52,7 +53,7 @@ def test_money(task_file: Path, tmp_path: Path) -> None:
     ("flags", "message"),
     [
         ([], "add --budget"),
-        (["--budget", "5", "--sampler", "auto"], "is below the minimum of"),
+        (["--budget", "5", "--sampler", "auto"], "leaves 2 scores to each run of 'rating', which needs"),
         (["--budget", "$5"], "no price is known for simulated/a, simulated/j"),
         (["--budget", "$0.0001", "--prices", "p.yaml"], "is below one call of simulated/a"),
         (["--budget", "50", "--score", "nope"], "unknown score 'nope'"),

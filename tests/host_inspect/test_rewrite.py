@@ -114,20 +114,18 @@ def test_several_tasks_and_folders(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        ("one.py two.py --model a,b --budget 40", "4 runs (2 tasks x 2 models) x 40 = 160 scores"),
-        ("one.py two.py --budget 1,000", "2 runs (2 tasks x 1 model) x 1,000 = 2,000 scores"),
+        ("one.py two.py --model a,b --budget 20x", "4 runs (2 tasks x 2 models) of 20x each"),
         ("one.py --model a,b,c --budget 20x", "3 runs (1 task x 3 models) of 20x each"),
         ("one.py --model a --budget 40", None),
     ],
 )
-def test_what_several_runs_come_to_is_said_first(
+def test_a_budget_by_item_is_not_split(
     folder: Path, args: str, said: str | None, ran: list[list[str]]
 ) -> None:
     done = CliRunner().invoke(cli, ["inspect", "eval", *args.split()])
     assert done.exit_code == 0, done.output
-    first = done.stderr.splitlines()[0]
-    assert (first == f"evalbudget: every run has a budget of its own: {said}") is (said is not None)
-    assert len(ran) == args.count(".py")
+    assert (f"evalbudget: {said}" in done.stderr.splitlines()) is (said is not None)
+    assert [_ours(argv[1:])["budget"] for argv in ran] == [args.split()[-1]] * args.count(".py")
 
 
 ITEMS = """\
@@ -157,37 +155,34 @@ def sized(folder: Path) -> Path:
         ("one.py two.py --budget 90 --limit 6", [36, 54], "one 36, two 54; 90"),
         ("one.py two.py --budget 90 -T items=5", [45, 45], "one 45, two 45; 90"),
         ("one.py --model-spec a --model-spec b --budget 90", [45], "one 45, for each of 2 models; 90"),
-        ("one.py --model a --budget 40", [40], "one 40; 40"),
     ],
 )
 def test_a_total_is_shared_by_items(
     sized: Path, args: str, budgets: list[int], said: str, ran: list[list[str]]
 ) -> None:
-    done = CliRunner().invoke(cli, ["inspect", "eval", *args.split(), "--share"])
+    done = CliRunner().invoke(cli, ["inspect", "eval", *args.split()])
     assert done.exit_code == 0, done.output
     assert done.stderr.splitlines()[0] == f"evalbudget: one budget for all runs: {said} scores in all"
     assert [_ours(argv[1:])["budget"] for argv in ran] == budgets
-    assert all("share" not in _ours(argv[1:]) for argv in ran)
 
 
 @pytest.mark.parametrize(
     ("args", "message"),
     [
         (
-            "eval one.py two.py --model a,b --budget 47 --sampler auto --share",
-            "leaves 15 of 47 scores to each run of 'two'",
+            "eval one.py two.py --model a,b --budget 47 --sampler auto",
+            "--budget 47 is one total for all 4 runs, in proportion to items, and leaves 15 scores to each "
+            "run of 'two', which needs 16: ",
         ),
-        ("eval one.py two.py --model a,b --budget 47 --sampler auto --share", "Raise --budget to 48 or more"),
-        ("eval one.py two.py --budget 90 --epochs 9 --share", "4 items x 9 epochs (--epochs)"),
-        ("eval one.py two.py --budget 20x --share", "--budget 20x is none"),
-        ("eval one.py --judges a,b --share", "--budget is missing is none"),
-        ("eval one.py --share", "--share needs a --budget"),
-        ("eval one.py@three --budget 90 --share", "Task named 'three' not found"),
-        ("eval one.py --budget 90 --limit many --share", "--limit many is no number"),
-        ("eval one.py --budget 90 --sample-id none --share", "No matches in dataset"),
-        ("eval one.py --budget 90 --sampler lucb --share", "--share is for repeats"),
-        ("race one.py --budget 90 --model a,b --share", "one for all models as it is; drop it"),
-        ("audit a.sqlite one.py --model a,b --share", "--share has no meaning in an audit"),
+        ("eval one.py two.py --model a,b --budget 47 --sampler auto", "Raise it to 48 or more"),
+        ("eval one.py two.py --budget 90 --epochs 9", "4 items x 9 epochs (--epochs)"),
+        ("eval one.py two.py@three --budget 90", "Task named 'three' not found"),
+        ("eval one.py two.py --budget 90 --limit many", "--limit many is no number"),
+        ("eval one.py two.py --budget 90 --sample-id none", "No matches in dataset"),
+        (
+            "eval one.py --model a,b --budget 90 --run-config runs.yaml",
+            "those of a --run-config are not known",
+        ),
     ],
 )
 def test_what_cannot_be_shared_is_refused_first(

@@ -276,7 +276,7 @@ def test_workers_side_by_side_one_killed(tmp_path: Path) -> None:
     file.write_text(TASK_FILE)
     command = [
         *(*COMMAND, "eval-set", str(file), "--model", "simulated/a,simulated/b", "--log-dir", str(logs)),
-        *("--budget", "30", "-M", "bernoulli=true", "-M", "template='{grade}'", "-M", "latency=0.05"),
+        *("--budget", "60", "-M", "bernoulli=true", "-M", "template='{grade}'", "-M", "latency=0.05"),
         *("--max-samples", "3", "--log-buffer", "1", "--display", "none"),
     ]
     enumerated = CliRunner().invoke(cli, command[3:], env={CAPTURE: str(tmp_path / "tasks.json")})

@@ -167,7 +167,6 @@ def test_flags_alone_are_those_of_run() -> None:
         (["--budget", "9", "--sampler_option", "mse"], "--sampler_option 'mse' is not NAME=VALUE"),
         (["--budget", "9", "--sampler_option", "objective=best"], "objective 'best'"),
         (["--budget", "9", "--score_range", "1..0"], "not a range"),
-        (["--budget", "9", "--share"], "--share is how it is on lm-eval"),
         (["--budget", "9", "--until_proved"], "--until_proved is of evalbudget lm-eval race"),
     ],
 )

@@ -3,7 +3,9 @@
 from evalbudget.flags import PRICES, RISK, SAMPLER_OPTION, SAMPLER_SEED, Flag
 
 BUDGET = Flag(
-    "budget", "Scores to buy: 2000, or 20x for 20 per item; or '$5', or 2Mtok. Never exceeded.", "N|Nx|$"
+    "budget",
+    "Scores to buy in all: 2000, or 20x, 20 per item; or '$5', or 2Mtok. Never exceeded.",
+    "N|Nx|$",
 )
 SAMPLER = Flag(
     "sampler",
@@ -60,13 +62,6 @@ REPEAT = Flag(
     "generation: a fresh answer, scored; judge: the first answer, scored again.  [default: generation]",
     "WHAT",
 )
-SHARE = Flag(
-    "share",
-    "One --budget for all tasks (by number of items) and models.  [default: each has its own]",
-    switch=True,
-)
-"""Where hosts run several tasks and models by one command, each by itself."""
-
 FLAGS = (
     *(BUDGET, UNTIL, PRICES, RISK, SAMPLER, STRATA, CLUSTER, SCORE, SCORE_RANGE, ESTIMATORS, SCORER, REPEAT),
     *(VARIANCES, STORE, SAMPLER_SEED, SAMPLER_OPTION),

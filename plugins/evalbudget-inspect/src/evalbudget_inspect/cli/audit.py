@@ -13,7 +13,6 @@ from evalbudget.errors import InvalidInputError
 from evalbudget.exit_codes import codes_for_help
 from evalbudget.flags import DRY_RUN, sampler_options
 from evalbudget.races.flags import FLAGS as RACES
-from evalbudget.repeats.flags import SHARE
 from evalbudget_inspect.cli.shared import PASSED_ON, refuse_misplaced
 from evalbudget_inspect.repeats.flags import FLAGS as REPEATS
 
@@ -62,7 +61,7 @@ def audit(store: str, args: tuple[str, ...], dry_run: bool, **given: Any) -> Non
     refuse_misplaced(
         args,
         FLAGS,
-        ((SHARE, *REPEATS, *RACES), "has no meaning in an audit; drop it"),
+        ((*REPEATS, *RACES), "has no meaning in an audit; drop it"),
     )
     again = ["evalbudget", "inspect", "audit", store]
     for flag in FLAGS:

@@ -20,7 +20,7 @@ from evalbudget.flags import DRY_RUN, JSON, SAMPLER_OPTION, sampler_options
 from evalbudget.judges.flags import FLAGS as JUDGES
 from evalbudget.races.flags import BATCH
 from evalbudget.races.flags import FLAGS as RACES
-from evalbudget.repeats.flags import CLUSTER, REPEAT, SHARE
+from evalbudget.repeats.flags import CLUSTER, REPEAT
 from evalbudget.until import parse_until
 from evalbudget_inspect.cli.shared import PASSED_ON, refuse_misplaced
 from evalbudget_inspect.repeats.flags import FLAGS
@@ -49,7 +49,7 @@ def budgeted_command(name: str) -> click.Command:
         epilog=_EXAMPLES.format(name=name),
         help=f"inspect {name} under a budget: a sampler decides how often each item is asked.",
     )
-    @options_of((FLAGS[0], SHARE, DRY_RUN, *FLAGS[1:]))
+    @options_of((FLAGS[0], DRY_RUN, *FLAGS[1:]))
     @click.argument("args", nargs=-1, type=click.UNPROCESSED, metavar="[TASK] [INSPECT'S FLAGS]...")
     def command(args: tuple[str, ...], **given: Any) -> None:
         sys.exit(_run(name, args, **given))
@@ -64,7 +64,7 @@ def _run(name: str, args: Sequence[str], **given: Any) -> int:
     init_dotenv()  # models and log folder may stand in .env: known to us as they will be to inspect
     refuse_misplaced(
         args,
-        (*FLAGS, SHARE),
+        FLAGS,
         (RACES, f"is for races; use evalbudget inspect race in the place of {name}"),
         (AUDITS, f"is for audits; use evalbudget inspect audit STORE in the place of {name}"),
         command=name,
@@ -94,7 +94,7 @@ def _of_another_kind(name: str, args: Sequence[str], sampler: str | None, ours: 
         what = "races"  # of one model, or of each: means are known by items, not by repeats
     if what == "repeats":
         return None
-    for flag in (SHARE, REPEAT, CLUSTER, *JUDGES):
+    for flag in (REPEAT, CLUSTER, *JUDGES):
         if flag.name in ours:
             raise InvalidInputError(
                 f"{flag.option} is for repeats of one model's items, not for {what}; drop it"
@@ -123,39 +123,38 @@ def _repeat(name: str, args: Sequence[str], ours: dict[str, Any]) -> int:
     from evalbudget_inspect.host.run_host import run_ours
     from evalbudget_inspect.judges.judge_names import judges_argument, read_judges
     from evalbudget_inspect.repeats.config import Config
-    from evalbudget_inspect.repeats.shared_budget import shares, shares_of_money
+    from evalbudget_inspect.repeats.shared_budget import parts_of
 
     if "judges" in ours:
         ours = {**ours, "judges": judges_argument(read_judges(ours["judges"]))}
     if "budget" not in ours and not (
         "judges" in ours and ours.get("sampler") in (None, DEFAULT_SAMPLER_OF_PANELS)
     ):
-        own = {flag.name: flag.option for flag in (*FLAGS, SHARE)}
+        own = {flag.name: flag.option for flag in FLAGS}
         said = own.get(next(iter(ours)), SAMPLER_OPTION.option)
         raise BudgetError(
             f"{said} needs a --budget; write a number of scores (2000) or scores per item (20x)"
         )
     # inspect runs a task in the task's own folder
     ours |= {name: str(Path(ours[name]).resolve()) for name in ("prices", "variances") if ours.get(name)}
-    share, dry = ours.pop("share", False), ours.pop(DRY_RUN.name, False)
+    dry = ours.pop(DRY_RUN.name, False)
     config = Config.of(**{"budget": None, **ours})  # refuse bad values before inspect starts
     command = host_cli.commands[name]
     parsed = parse(command, args)
     models = [model.strip() for model in str(parsed.get("model") or "").split(",") if model.strip()]
     models = models or ["none"] * max(1, len(parsed.get("model_spec") or ()))
-    if config.store is not None and "--help" not in args:
-        _check_one(tasks_among(parsed["tasks"]), models, share)
-    parts: Mapping[str, int | str] | None = None
-    if "--help" not in args and (share or not config.in_scores):
-        specs = tasks_among(parsed["tasks"])
-        if config.in_scores:
-            parts = shares(config, specs, models, parsed)
-        elif len(specs) * len(models) > 1:  # a cap on money is one for the whole command
-            parts = shares_of_money(config, specs, models, parsed)
+    specs = [] if "--help" in args else tasks_among(parsed["tasks"])
+    several = len(specs) * len(models) > 1
+    if several and config.store is not None:
+        raise InvalidInputError(
+            "processes that share a budget (--store) run one task with one model; start a command for each, "
+            "with a store of its own"
+        )
+    parts = parts_of(config, specs, models, parsed) if several else None
     if dry and "--help" not in args:
         from evalbudget_inspect.repeats.dry_run import forecasts
 
-        found = forecasts(ours, tasks_among(parsed["tasks"]), models, parsed, parts)
+        found = forecasts(ours, specs, models, parsed, parts)
         if parts is not None:
             say(f"evalbudget: {_shared(parts, len(models))}\n")
         say("\n\n".join(map(str, found)))
@@ -163,18 +162,9 @@ def _repeat(name: str, args: Sequence[str], ours: dict[str, Any]) -> int:
     runs = host_arguments(command, args, ours, budgets=parts)
     if parts is not None:
         say(f"evalbudget: {_shared(parts, len(models))}", err=True)
-    elif "--help" not in args and config.budget is not None and len(runs) * len(models) > 1:
-        say(f"evalbudget: {_in_all(config.budget, len(runs), len(models))}", err=True)
+    elif several and config.budget is not None:
+        say(f"evalbudget: {_of_each(config.budget, len(specs), len(models))}", err=True)
     return most_urgent([run_ours([name, *rewritten], config.until) for rewritten in runs])
-
-
-def _check_one(specs: Sequence[str], models: Sequence[str], share: bool) -> None:
-    """Refuse what processes that share a budget do not run."""
-    if share or len(specs) * len(models) > 1:
-        raise InvalidInputError(
-            "processes that share a budget (--store) run one task with one model; start a command for each, "
-            "with a store of its own"
-        )
 
 
 def _shared(parts: Mapping[str, int | str], models: int) -> str:
@@ -190,13 +180,7 @@ def _shared(parts: Mapping[str, int | str], models: int) -> str:
     return f"one budget for all runs: {each}{among}; {total} in all"
 
 
-def _in_all(budget: str | int, tasks: int, models: int) -> str:
-    """What several runs with a budget each come to: ``4 runs x 40 = 160 scores``."""
+def _of_each(budget: str | int, tasks: int, models: int) -> str:
+    """What several runs have whose budget is by item: ``4 runs (2 tasks x 2 models) of 20x each``."""
     runs = f"{tasks * models} runs ({tasks} task{'s' * (tasks > 1)} x {models} model{'s' * (models > 1)})"
-    try:
-        amount = Budget.parse(budget).amount
-    except BudgetError:  # of each item
-        return f"every run has a budget of its own: {runs} of {budget} each"
-    return (
-        f"every run has a budget of its own: {runs} x {amount:,.0f} = {tasks * models * amount:,.0f} scores"
-    )
+    return f"{runs} of {budget} each"

@@ -15,7 +15,6 @@ from evalbudget.cli.flags import options_of
 from evalbudget.exit_codes import codes_for_help
 from evalbudget.flags import DRY_RUN, sampler_options
 from evalbudget.races.flags import ARM, FLAGS
-from evalbudget.repeats.flags import SHARE
 from evalbudget_inspect.cli.shared import PASSED_ON, refuse_misplaced
 from evalbudget_inspect.repeats.flags import FLAGS as REPEATS
 
@@ -65,7 +64,6 @@ def race(
     refuse_misplaced(
         args,
         FLAGS,
-        ((SHARE,), "is for runs by themselves: in a race the budget is one for all models as it is; drop it"),
         (REPEATS, "is for repeats of one model's items, not for races; drop it"),
         (AUDITS, "is for audits; use evalbudget inspect audit STORE in the place of race"),
     )

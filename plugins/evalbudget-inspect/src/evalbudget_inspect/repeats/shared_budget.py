@@ -1,4 +1,4 @@
-"""One total for all runs of a command (``--share``, and money), and what a run of each task gets of it."""
+"""One budget for all runs of a command, and what a run of each task gets of it."""
 
 from __future__ import annotations
 
@@ -30,10 +30,12 @@ _DIGITS = 9
 """Of a dollar."""
 
 
-def shares(
+def parts_of(
     config: Config, specs: Sequence[str], models: Sequence[str], parsed: Mapping[str, Any]
-) -> dict[str, int]:
-    """Scores for each run of every task, by its spec: in proportion to items, so that all repeat them alike.
+) -> Mapping[str, int | str] | None:
+    """The budget of each run of every task, by its spec; None where it is given for each item.
+
+    Tasks get parts in proportion to their items, so that all repeat them alike, and models equal ones.
 
     Args:
         config: what the user asked for; its budget is the total.
@@ -42,11 +44,25 @@ def shares(
         parsed: what the host makes of the other arguments.
 
     Raises:
-        BudgetError: the budget is no total, or too small for one of the runs.
+        BudgetError: a run would get nothing, or less than it needs.
         InvalidInputError: a task cannot be loaded, or has no items.
     """
-    total = _total(config.budget)
-    tasks, items = _loaded("--share", specs, models, parsed)
+    if config.budget is None:
+        return None
+    if not config.in_scores:
+        return _parts_of_money(config, specs, models, parsed)
+    try:
+        total = int(Budget.parse(config.budget).amount)
+    except BudgetError:  # of each item
+        return None
+    return _parts_of_scores(config, total, specs, models, parsed)
+
+
+def _parts_of_scores(
+    config: Config, total: int, specs: Sequence[str], models: Sequence[str], parsed: Mapping[str, Any]
+) -> dict[str, int]:
+    """In proportion to items; the remainder goes to the first tasks, one score for each model."""
+    tasks, items = _loaded(config, specs, models, parsed)
     runs = len(models) * len(tasks)
     parts = [total * n // (len(models) * sum(items)) for n in items]
     for first in range((total - len(models) * sum(parts)) // len(models)):
@@ -56,30 +72,19 @@ def shares(
         if part < least:
             enough = math.ceil(least * len(models) * sum(items) / n)
             raise BudgetError(
-                f"--share leaves {part} of {total:,} scores to each run of {task.name!r} ({runs} runs, in "
-                f"proportion to items), and it needs {least}: {why}. Raise --budget to {enough:,} or more, "
-                "run fewer tasks or models, or evaluate fewer items with --limit"
+                f"--budget {total:,} is one total for all {runs} runs, in proportion to items, and leaves "
+                f"{part} scores to each run of {task.name!r}, which needs {least}: {why}. Raise it to "
+                f"{enough:,} or more, run fewer tasks or models, or evaluate fewer items with --limit"
             )
     return dict(zip(specs, parts, strict=True))
 
 
-def shares_of_money(
+def _parts_of_money(
     config: Config, specs: Sequence[str], models: Sequence[str], parsed: Mapping[str, Any]
 ) -> dict[str, str]:
-    """What each run of every task may spend, by its spec: in proportion to items, equal over models.
-
-    Args:
-        config: what the user asked for; its budget, in money or tokens, is the total.
-        specs: of the tasks; they are loaded to count their items.
-        models: that every task runs with.
-        parsed: what the host makes of the other arguments.
-
-    Raises:
-        BudgetError: a run would get nothing.
-        InvalidInputError: a task cannot be loaded, or has no items.
-    """
+    """In proportion to items, as people write money or tokens."""
     total = config.resolve_budget(1)
-    tasks, items = _loaded(f"--budget {config.budget}", specs, models, parsed)
+    tasks, items = _loaded(config, specs, models, parsed)
     parts = {}
     for spec, task, n in zip(specs, tasks, items, strict=True):
         part = total.amount * n / (len(models) * sum(items))
@@ -95,25 +100,16 @@ def shares_of_money(
 
 
 def _loaded(
-    what: str, specs: Sequence[str], models: Sequence[str], parsed: Mapping[str, Any]
+    config: Config, specs: Sequence[str], models: Sequence[str], parsed: Mapping[str, Any]
 ) -> tuple[list[Task], list[int]]:
     """The tasks, and how many items each has."""
     if parsed.get("run_config"):
         raise InvalidInputError(
-            f"{what} cannot tell the runs of a --run-config; name task and models by flags"
+            f"--budget {config.budget} is one total for all runs, and those of a --run-config are not known "
+            "here; name task and models by flags"
         )
     tasks = [load_alone(spec, arguments_in(parsed), models[0]) for spec in specs]
     return tasks, [items_of(task, parsed) for task in tasks]
-
-
-def _total(budget: str | int | None) -> int:
-    try:
-        return int(Budget.parse(budget or "").amount)
-    except BudgetError:
-        raise BudgetError(
-            f"--share splits a total over runs, and --budget {budget or 'is missing'} is none; write a "
-            "number of scores (2000), or drop --share"
-        ) from None
 
 
 def arguments_in(parsed: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from evalbudget.exit_codes import ExitCode, codes_for_help, most_urgent
 from evalbudget.flags import SAMPLER_OPTION, refuse_elsewhere, sampler_options
 from evalbudget.races.flags import FLAGS as OF_RACES
 from evalbudget.repeats import Summary
-from evalbudget.repeats.flags import SAMPLER, SHARE
+from evalbudget.repeats.flags import SAMPLER
 from evalbudget.secrets import refuse_secrets
 from evalbudget_lm_eval.host.config_file import (
     WRITTEN,
@@ -74,9 +74,7 @@ def execute(arguments: Sequence[str], answers: Answers | None = None) -> int:
     arguments, ours_in_file = with_flags_of_file(arguments, FLAGS)
     asks_help = arguments[:1] == ["run"] and any(a in ("-h", "--help") for a in arguments)
     if arguments[:1] == ["run"] and not asks_help:
-        refuse_misspelled_flags(
-            [each for each in arguments if not is_one_of(each, (*OF_RACES, SHARE))], FLAGS
-        )
+        refuse_misspelled_flags([each for each in arguments if not is_one_of(each, OF_RACES)], FLAGS)
     if not asks_help and not any(is_one_of(a, FLAGS) for a in arguments):
         from lm_eval.__main__ import cli_evaluate
 
@@ -97,7 +95,6 @@ def execute(arguments: Sequence[str], answers: Answers | None = None) -> int:
     names = {flag.name for flag in FLAGS}
     of_races = [flag for flag in OF_RACES if flag.name not in names]
     refuse_elsewhere(arguments, of_races, "is of evalbudget lm-eval race; drop it, or use that command")
-    refuse_elsewhere(arguments, [SHARE], "is how it is on lm-eval: --budget is one for all tasks; drop it")
     _add_flags(run)
     sys.argv[1:] = as_spelled(arguments, FLAGS)
     parsed = cli.parse_args()
