@@ -168,11 +168,11 @@ def test_clusters_come_from_the_baseline() -> None:
             recorded(ONES, task=TaskName("a", "2")),
             r"a \(version 1\) and",
         ),
-        (baseline(ONES[:1]), recorded(ONES), "have 1 item with a score in common"),
+        (baseline(ONES[:1]), recorded(ONES), "have 1 item in common"),
         (
             Baseline("old", "match", {"x": 1.0, "y": 0.0}),
             recorded(ONES),
-            "have 0 items with a score in common",
+            "have 0 items in common",
         ),
         (baseline(ONES * 3), recorded(ONES), "old has the score 3, outside of 0 to 1"),
         (baseline(ONES), recorded(ONES * 3), "new has the score 3, outside of 0 to 1"),

@@ -89,8 +89,9 @@ def test_tasks_of_one_model_alone_are_not_compared(rng: np.random.Generator) -> 
     assert (row.items, row.difference) == (40, pytest.approx(float(np.mean(scores[0, :40] - scores[1, :40]))))
     assert (
         "from the lowest to the highest seen in their task"
-        in Study.of(recorded(scores, (40, 20))).missing_note
+        in Study.of(recorded(scores + 1.0, (40, 20))).missing_note
     )
+    assert "from 0 to 1." in Study.of(recorded(scores, (40, 20))).missing_note
     found = compared(recorded(scores, (20, 20, 20)), score_range=(0.0, 1.0))
     assert found.missing == (0, 20)
     for end, worst in ((found.low, 1.0), (found.high, 0.0)):
@@ -146,7 +147,7 @@ def test_of_a_lost_task_of_one_item_what_it_could_score_is_known_by_the_range(
     assert row.outcome is Outcome.UNDECIDED
     assert np.isnan([row.low, row.high]).all()
     assert np.isnan(Study.of(of).pair_bounds.low[0, 1])
-    assert "lower" not in Study.of(of).rows(1, 0.95)
+    assert "lower" not in Study.of(recorded(scores + 1.0, (20, 1))).rows(1, 0.95)
 
 
 def test_a_task_of_one_item_may_be_anywhere_in_the_range(rng: np.random.Generator) -> None:

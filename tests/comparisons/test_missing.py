@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from tests.claims import binomial_claim, pinned, replications, variant
 from tests.comparisons.test_compare import recorded
 from tests.races.estimates.drawn import draw
 
+import evalbudget
 from evalbudget.backtest import HowBought, RecordedScores
 from evalbudget.cli.main import cli
 from evalbudget.comparisons import (
@@ -63,6 +65,91 @@ def test_a_model_all_of_whose_answers_are_missing_leaves_it_undecided(tmp_path: 
     assert run("compare", str(table), "--model", "a", "--model", "b", "--missing", "zero").exit_code == 0
 
 
+def table(path: Path, model: str, scores: Sequence[float | None]) -> str:
+    rows = (f"q{i},{'' if score is None else score},{model}\n" for i, score in enumerate(scores))
+    path.write_text("item,score,model\n" + "".join(rows))
+    return str(path)
+
+
+@pytest.mark.parametrize("lost", ["candidate", "baseline", "both"])
+@pytest.mark.parametrize("options", [(), ("--these-items",)])
+def test_a_file_without_any_score_is_undecided(tmp_path: Path, lost: str, options: tuple[str, ...]) -> None:
+    old, new = (
+        table(
+            tmp_path / f"{who}.csv",
+            who,
+            [None] * 40 if lost in (role, "both") else [i % 2 for i in range(40)],
+        )
+        for who, role in (("old", "baseline"), ("new", "candidate"))
+    )
+    asked = ("gate", "--baseline", old, "--candidate", new, "--margin", "0.1", *options)
+    found = run(*asked)
+    assert found.exit_code == 3
+    whose = {"candidate": "40 of new's", "baseline": "40 of old's", "both": "40 of old's and 40 of new's"}
+    assert found.output.startswith(f"Undecided: {whose[lost]} answers are missing; with them the difference")
+    assert "Evaluate what is missing" in found.output
+    assert json.loads(run(*asked, "--json", "-").output)["undecided_by_missing"]
+    both = run("compare", old, new)
+    assert both.exit_code == 3
+    assert f"Undecided: {whose[lost]} answers are missing" in " ".join(both.output.split())
+    shown = run("report", old, new)
+    assert shown.exit_code == 2
+    told = "all 80 answers of old, new" if lost == "both" else "all 40 of its answers"
+    assert f"{told} are missing" in shown.output
+
+
+def test_a_file_without_any_score_is_named_where_one_is_needed(tmp_path: Path) -> None:
+    empty = table(tmp_path / "empty.csv", "m", [None] * 3)
+    for asked in (
+        ("report", empty),
+        ("doctor", empty),
+        ("plan", empty, "--half-width", "0.1"),
+        ("backtest", "repeats", empty),
+        ("gate", "--baseline", empty, "--save-baseline", str(tmp_path / "kept.csv")),
+    ):
+        found = run(*asked)
+        assert found.exit_code == 2
+        assert "all 3 answers of m are missing" in found.output
+    assert not (tmp_path / "kept.csv").exists()
+    with pytest.raises(InvalidInputError, match="all 3 answers of m are missing"):
+        evalbudget.read(empty).plan(half_width=0.1)
+
+
+def test_zero_is_the_same_score_for_compare_and_gate(tmp_path: Path) -> None:
+    """The worst of the range, and not the worst that happens to be there."""
+    old = table(tmp_path / "old.csv", "old", [0.5, 0.75] * 20)
+    new = table(tmp_path / "new.csv", "new", [0.5, None] * 20)
+    (row,) = json.loads(run("compare", new, old, "--missing", "zero", "--json", "-").output)["rows"]
+    gated = json.loads(
+        run(
+            "gate",
+            "--baseline",
+            old,
+            "--candidate",
+            new,
+            "--margin",
+            ".1",
+            "--missing",
+            "zero",
+            "--json",
+            "-",
+        ).output
+    )
+    assert row["difference"] == gated["difference"] == pytest.approx(-0.375)
+    worse = run("compare", new, old, "--missing", "zero", "--lower-is-better", "--json", "-")
+    assert json.loads(worse.output)["rows"][0]["difference"] == pytest.approx(0.125)
+
+
+def test_zero_of_an_unknown_range_is_asked_for(tmp_path: Path) -> None:
+    old = table(tmp_path / "old.csv", "old", [5, 7] * 20)
+    new = table(tmp_path / "new.csv", "new", [5, None] * 20)
+    found = run("compare", new, old, "--missing", "zero")
+    assert found.exit_code == 2
+    assert "nothing says which that is of scores from 5 to 7; give the range" in found.output
+    ranged = run("compare", new, old, "--missing", "zero", "--score-range", "1..10", "--json", "-")
+    assert json.loads(ranged.output)["rows"][0]["difference"] == pytest.approx(-3.0)
+
+
 def test_a_candidate_whose_wrong_answers_crash_is_not_called_good() -> None:
     base, crashed = str(TABLES / "base.csv"), str(TABLES / "crashed.csv")
     asked = ("gate", "--baseline", base, "--candidate", crashed, "--margin", "0.1")
@@ -104,11 +191,11 @@ def test_a_model_without_a_score_on_the_hard_items_is_not_better() -> None:
     found = run("compare", str(TABLES / "crash.csv"))
     assert found.exit_code == 3
     assert "undecided: 20 of a's answers" in " ".join(found.output.split())
-    assert "from 0.014 to 0.946, the lowest and the highest seen" in " ".join(found.output.split())
+    assert "whatever they would have been, from 0 to 1." in " ".join(found.output.split())
     (row,) = json.loads(run("compare", str(TABLES / "crash.csv"), "--json", "-").output)["rows"]
     assert (row["missing"], row["if_dropped"]) == ({"first": 20, "second": 0}, "first is better")
     assert row["low"] < 0.0 < row["difference"] < row["high"]
-    zero = run("compare", str(TABLES / "crash.csv"), "--missing", "zero", "--score-range", "0..1")
+    zero = run("compare", str(TABLES / "crash.csv"), "--missing", "zero")
     assert zero.exit_code == 0
     assert "counted as 0 (--missing zero)" in " ".join(zero.output.split())
     assert run("compare", str(TABLES / "crash.csv"), "--missing", "drop").exit_code == 0

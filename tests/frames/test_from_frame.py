@@ -90,7 +90,7 @@ BROKEN: list[tuple[Any, str]] = [
     ),
     (pd.DataFrame([["a", 1, 1]], columns=["item", "score", "score"]), "two columns of one name"),
     (frame().iloc[:0], "the frame has no rows"),
-    (frame(score=[None, None]), "all 2 scores are NaN, that is missing"),
+    (frame(score=[None, None]), "the frame holds no score: all 2 answers of model are missing"),
     ([1, 2], "the frame is a list, which is no frame; give one of pandas, polars or pyarrow"),
     (Scores(plain()), "these are scores already"),
 ]

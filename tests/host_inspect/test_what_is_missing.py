@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from pathlib import Path
 from typing import Any
@@ -108,12 +109,6 @@ def test_samples_that_ended_in_an_error_are_missing(tmp_path: Path) -> None:
             ("--no-score", "without a score"),
         ),
         (
-            {"right": failing(*range(20))},
-            {"fail_on_error": False},
-            ("20 of 20 answers of mockllm/model ended in an error",),
-            ("--no-score", "inspect score"),
-        ),
-        (
             {},
             {"score": False},
             ("--no-score?", "inspect score LOG", "without a score"),
@@ -121,7 +116,7 @@ def test_samples_that_ended_in_an_error_are_missing(tmp_path: Path) -> None:
         ),
         ({}, {"log_samples": False}, ("without --no-log-samples",), ("--no-score?",)),
     ],
-    ids=["lists", "words", "errors", "not scored", "no samples"],
+    ids=["lists", "words", "not scored", "no samples"],
 )
 def test_logs_without_a_score_are_refused_for_what_they_lack(
     made: dict[str, Any],
@@ -174,8 +169,34 @@ def test_all_answers_of_one_model_missing(tmp_path: Path) -> None:
     found = read(tmp_path)
     lost = dict(zip(found.models, found.failed.sum(axis=(1, 2)).tolist(), strict=True))
     assert lost == {"mockllm/a": 0, "mockllm/b": 4}
-    with pytest.raises(InvalidInputError, match="4 of 4 answers of mockllm/b ended in an error"):
-        read(sorted(tmp_path.glob("*.eval"), key=lambda f: read_eval_log(str(f)).eval.model)[1])
+    a, b = sorted(tmp_path.glob("*.eval"), key=lambda f: read_eval_log(str(f)).eval.model)
+    alone = read(b)
+    assert (alone.raters, missing(alone)) == (("match",), 4)
+    assert "4 of 4 answers of mockllm/b ended in an error" in notes(alone)
+    for old, new in ((a, b), (b, a)):
+        found = CliRunner().invoke(
+            cli, ["gate", "--baseline", f"{old}", "--candidate", f"{new}", "--margin=.1"]
+        )
+        assert found.exit_code == 3
+        assert "Undecided: 4 of mockllm/b's answers are missing" in found.output
+    refused = CliRunner().invoke(cli, ["report", f"{b}"])
+    assert refused.exit_code == 2
+    assert "all 4 answers of mockllm/b are missing" in refused.output
+
+
+@pytest.mark.parametrize("value", [math.nan, None])
+def test_scores_of_several_keys_that_are_all_no_numbers_are_missing(tmp_path: Path, value: Any) -> None:
+    scorer = scoring("two", lambda state: {"x": value, "y": value}, {"*": [mean()]})
+    logged(quiz(4, bool, scorer=scorer()), tmp_path)
+    found = read(tmp_path)
+    assert (found.raters, missing(found)) == (("two.x", "two.y"), 8)
+
+
+def test_scores_of_several_keys_of_answers_that_all_failed_go_by_the_metrics(tmp_path: Path) -> None:
+    scorer = scoring("two", lambda state: {"x": 1, "y": 1}, {"x": [mean()], "y": [mean()], "*": [mean()]})
+    logged(quiz(4, failing(*range(4)), scorer=scorer()), tmp_path, fail_on_error=False)
+    found = read(tmp_path)
+    assert (found.raters, missing(found)) == (("two.x", "two.y"), 8)
 
 
 # logs that are not whole

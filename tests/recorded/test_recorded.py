@@ -122,7 +122,6 @@ def test_from_readings() -> None:
 BROKEN: dict[str, tuple[dict[str, Any], str]] = {
     "three axes": ({"scores": SCORES[0]}, r"scores has shape \(3, 2, 4\); it must have the four axes"),
     "empty axis": ({"scores": SCORES[:, :0]}, "every axis needs at least one"),
-    "all missing": ({"scores": np.full_like(SCORES, np.nan)}, "all 24 scores are NaN"),
     "infinite": (
         {"scores": np.where(SCORES == 5, np.inf, SCORES)},
         r"infinite or beyond 1e\+30 at \(0, 0, 1, 1\)",
@@ -146,6 +145,14 @@ def test_broken_arrays_are_named_with_file_and_remedy(case: str, tmp_path: Path)
     path = write(tmp_path / "broken.npz", **arrays)
     with pytest.raises(InvalidInputError, match=r"broken.npz.*" + message):
         RecordedScores.load(path)
+
+
+def test_scores_that_are_all_missing_are_read_and_not_made(tmp_path: Path) -> None:
+    nothing = np.full_like(SCORES, np.nan)
+    found = RecordedScores.load(write(tmp_path / "empty.npz", scores=nothing))
+    assert not found.counts.any()
+    with pytest.raises(InvalidInputError, match="all 24 scores are NaN"):
+        RecordedScores(nothing, found.models, found.items, found.raters)
 
 
 def test_broken_files_are_named(tmp_path: Path) -> None:

@@ -83,7 +83,12 @@ def compare(
     from evalbudget.report import of_race
 
     recorded = opened(
-        paths, task=task, across_tasks=across_tasks, lower_is_better=lower_is_better, category=cluster
+        paths,
+        task=task,
+        across_tasks=across_tasks,
+        lower_is_better=lower_is_better,
+        category=cluster,
+        may_be_empty=True,
     )
     race = of_race(recorded)
     if race is not None:

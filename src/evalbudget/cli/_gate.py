@@ -103,6 +103,11 @@ def _save(given: dict[str, Any], task: str | None, path: Path) -> None:
         task=task,
         lower_is_better=bool(given["lower_is_better"]),
     )
+    if not baseline.scores:
+        raise InvalidInputError(
+            f"{given['baseline']} is no baseline to keep: all {baseline.answers_missing:,} answers of "
+            f"{baseline.name} are missing; give a log with scores"
+        )
     write_text(path, as_csv(baseline, given["cluster"]), "--save-baseline")
     say(f"Wrote {path}: {len(baseline.scores):,} items of {baseline.name}.", err=True)
 
@@ -125,7 +130,7 @@ def _of_logs(
         raise InvalidInputError(f"--host evaluates models, and {candidate} is a log; drop it")
     outputs = {name: given.pop(name) for name in ("json_path", "markdown_path", "junit_path")}
     config = GateConfig.of(**{name: value for name, value in given.items() if value is not None})
-    scores = plugins().open_scores(Path(candidate), task)
+    scores = plugins().open_scores(Path(candidate), task, may_be_empty=True)
     found = judged(
         read_baseline(
             config.baseline,

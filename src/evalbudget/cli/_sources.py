@@ -46,19 +46,24 @@ def opened(
     across_tasks: bool = False,
     lower_is_better: bool = False,
     category: str | None = None,
+    may_be_empty: bool = False,
 ) -> RecordedScores:
-    """The scores of all paths, side by side.
+    """The scores of all paths, side by side; some of them may have no score, and all if that is allowed.
 
     Raises:
-        EvalbudgetError: one of them cannot be read, or they do not go together.
+        EvalbudgetError: one of them cannot be read, they do not go together, or there is no score.
     """
     from evalbudget.backtest import side_by_side
     from evalbudget.recorded._direction import with_lower_better
+    from evalbudget.recorded._missing import require_scores
 
     found: Mapping[str, RecordedScores] = {
-        str(path): plugins().open_scores(path, task, category=category) for path in dict.fromkeys(paths)
+        str(path): plugins().open_scores(path, task, category=category, may_be_empty=True)
+        for path in dict.fromkeys(paths)
     }
     recorded = side_by_side(found, across_tasks=across_tasks)
+    if not may_be_empty:
+        require_scores(recorded, ", ".join(found))
     return with_lower_better(recorded) if lower_is_better else recorded
 
 

@@ -135,7 +135,7 @@ class Baseline:
             for item, value in zip(recorded.items, means, strict=True)
             if not np.isnan(value)
         }
-        if not known:
+        if not known and recorded.counts.any():
             raise InvalidInputError(
                 f"{name} has no score that may count for a mean; give a log of plain epochs"
             )
@@ -152,9 +152,9 @@ class Baseline:
             known,
             recorded.task,
             dict(zip(recorded.items, labels, strict=False)),
-            (float(np.nanmin(read)), float(np.nanmax(read))),
+            (float(np.nanmin(read)), float(np.nanmax(read))) if known else None,
             noise,
-            float(n[n > 0].mean()),
+            float(n[n > 0].mean()) if known else 1.0,
             missing,
             declared is not None and all(declared.complete),
             None if declared is None else declared.lower_is_better[0],
@@ -183,24 +183,27 @@ class Baseline:
         """Those that were asked, with a score or without."""
         return [*self.scores, *(item for item, share in self.missing.items() if share == 1.0)]
 
-    def shared(self, items: Sequence[str], notes: Sequence[str] = ()) -> list[str]:
+    def shared(self, items: Sequence[str], notes: Sequence[str] = (), *, scored: bool = True) -> list[str]:
         """Items, in their order, that the baseline has a score of.
 
         Args:
             items: of the candidate.
             notes: on how they were paired.
+            scored: otherwise those count, too, of which a score is missing.
 
         Raises:
             InvalidInputError: there are fewer than two.
         """
-        found = [item for item in items if item in self.scores]
+        own = list(self.scores) if scored else self.items
+        known = set(own)
+        found = [item for item in items if item in known]
         if len(found) < 2:
-            ours = next(iter(self.scores))
+            what = f"item{'s' * (len(found) != 1)}{' with a score' * scored}"
             raise InvalidInputError(
-                f"the baseline and the candidate have {len(found)} item{'s' * (len(found) != 1)} with a "
-                f"score in common (the baseline {len(self.scores):,}, such as {ours!r}; the candidate "
-                f"{len(items):,}, such as {items[0] if items else '-'!r}); a gate needs two or more: give a "
-                f"baseline of the same task{''.join(f'. {note}' for note in notes).removesuffix('.')}"
+                f"the baseline and the candidate have {len(found)} {what} in common (the baseline "
+                f"{len(own):,}, such as {own[0] if own else '-'!r}; the candidate {len(items):,}, such as "
+                f"{items[0] if items else '-'!r}); a gate needs two or more: give a baseline of the same "
+                f"task with scores{''.join(f'. {note}' for note in notes).removesuffix('.')}"
             )
         return found
 

@@ -244,7 +244,7 @@ def read_baseline(
         EvalbudgetError: it cannot be read, or holds something else.
         InvalidInputError: it has one item.
     """
-    recorded = plugins().open_scores(Path(path), task, category=cluster)
+    recorded = plugins().open_scores(Path(path), task, category=cluster, may_be_empty=True)
     if lower_is_better:
         recorded = with_lower_better(recorded)
     found = Baseline.of(recorded, name=f"the baseline {path}", score=score, series=series)

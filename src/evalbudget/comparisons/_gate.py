@@ -133,7 +133,8 @@ class Gate:
     @property
     def is_open_by_missing(self) -> bool:
         """Whether it is undecided only because of answers that are missing."""
-        return self.verdict is None and self.evidence.if_dropped is not None
+        nothing = not self.spent and not self.evidence.items and self.evidence.failed > 0
+        return self.verdict is None and (nothing or self.evidence.if_dropped is not None)
 
     @property
     def missing_words(self) -> str:
@@ -215,13 +216,16 @@ class Gate:
 
     @property
     def _hint(self) -> str:
-        if self.verdict is not None or self.given_up or not self.evidence.items:
+        if self.verdict is not None or self.given_up:
             return ""
         if self.is_open_by_missing:
+            dropped = ", --missing drop if chance picked it" if self.evidence.items else ""
             return (
-                "Evaluate what is missing; or say what it counts as: --missing zero for wrong answers, "
-                "--missing drop if chance picked it."
+                "Evaluate what is missing; or say what it counts as: --missing zero for wrong answers"
+                f"{dropped}."
             )
+        if not self.evidence.items:
+            return ""
         left = self.n_items - self.items - self.evidence.failed
         if self.these_items:
             those = "item that is left settles" if left == 1 else f"{left:,} items that are left settle"

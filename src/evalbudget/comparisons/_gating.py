@@ -68,7 +68,8 @@ def gate(
         baseline.check_task(other.task)
     lower = baseline.same_direction(other)
     other, notes = other.by_question_of(baseline, trust_ids=across_tasks)
-    baseline.shared(other.items if missing is Missing.ZERO else list(other.scores), notes)
+    scored = missing is Missing.DROP
+    baseline.shared(list(other.scores) if scored else other.items, notes, scored=scored)
     baseline, other = baseline.within(score_range), other.within(score_range)
     if cluster is None and baseline.cluster is not None:
         baseline, cluster = replace(baseline, clusters=baseline.sampled), baseline.cluster

@@ -21,6 +21,7 @@ from evalbudget.plans import Plans
 from evalbudget.plans import plan as planned
 from evalbudget.recorded._direction import notes_of, with_lower_better
 from evalbudget.recorded._frame_table import read_frame
+from evalbudget.recorded._missing import require_scores
 from evalbudget.recorded._race_record import RaceRecord
 from evalbudget.recorded._rescale import rescale_raters
 from evalbudget.recorded._scores import RecordedScores
@@ -229,6 +230,7 @@ class Scores:
             InvalidInferenceError: the scores do not support a plan.
             UnknownNameError: no such model, judge, rater or sampler.
         """
+        require_scores(self.recorded, "the pilot")
         return planned(self.recorded, **options)
 
     def plot(self, ax: Any = None, **options: Any) -> Any:
@@ -298,7 +300,9 @@ def read(
         UnknownNameError: no such task.
     """
     paths = [Path(one) for one in dict.fromkeys((path, *more))]
-    opened = {str(one): plugins().open_scores(one, task, category=category) for one in paths}
+    opened = {
+        str(one): plugins().open_scores(one, task, category=category, may_be_empty=True) for one in paths
+    }
     recorded = side_by_side(opened, across_tasks=across_tasks)
     return Scores(with_lower_better(recorded) if lower_is_better else recorded, category or _CATEGORY)
 
@@ -318,7 +322,9 @@ def from_frame(frame: object, *, category: str | None = None) -> Scores:
     """
     if isinstance(frame, Scores | RecordedScores):
         raise InvalidInputError("these are scores already, and no frame; use them as they are")
-    return Scores(read_frame(frame, category=category), category or _CATEGORY)
+    recorded = read_frame(frame, category=category)
+    require_scores(recorded, "the frame")
+    return Scores(recorded, category or _CATEGORY)
 
 
 def _listed(names: Sequence[str]) -> str:

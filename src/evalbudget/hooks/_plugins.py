@@ -178,7 +178,12 @@ class Plugins(Registry):
         return _named("scorer", name, self.scorers)
 
     def open_scores(
-        self, path: Path, task: str | None = None, *, category: str | None = None
+        self,
+        path: Path,
+        task: str | None = None,
+        *,
+        category: str | None = None,
+        may_be_empty: bool = False,
     ) -> RecordedScores:
         """Read recorded scores with the first plugin that knows the format.
 
@@ -186,9 +191,11 @@ class Plugins(Registry):
             path: of a file or a folder.
             task: of several in a folder of logs, the one to read.
             category: the field of items that says what they belong to; None for the usual one.
+            may_be_empty: every answer may be missing.
 
         Raises:
-            InvalidInputError: the path does not exist, nobody knows its format, or the format knows no tasks.
+            InvalidInputError: the path does not exist, nobody knows its format, the format knows no tasks,
+                or there is no score and must be one.
             UnknownNameError: there is no such task.
         """
         if not path.exists():
@@ -210,6 +217,8 @@ class Plugins(Registry):
                 )
             if path.is_dir():
                 self._require_one_format(reader, readers[number + 1 :], known)
+            if not may_be_empty:
+                _require_scores(scores, path)
             return _without_keys(scores)
         empty = path.is_dir() and not any(path.iterdir())
         what = "is an empty folder" if empty else "is not recorded scores that any installed plugin can read"
@@ -263,6 +272,12 @@ class Plugins(Registry):
                 implementation = getattr(plugin, "evalbudget_add_commands", None)
                 if implementation is not None:
                     implementation(cli)
+
+
+def _require_scores(scores: RecordedScores, path: Path) -> None:
+    from evalbudget.recorded._missing import require_scores  # numpy takes longer to import than options do
+
+    require_scores(scores, path)
 
 
 def _without_keys(scores: RecordedScores) -> RecordedScores:

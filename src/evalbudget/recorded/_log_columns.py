@@ -120,7 +120,12 @@ class LogColumns:
             bought: by model and log.
         """
         recorded = RecordedScores.from_readings(
-            self.items, self.scores, models=self.models, raters=self.raters, repeats=self.repeats
+            self.items,
+            self.scores,
+            models=self.models,
+            raters=self.raters,
+            repeats=self.repeats,
+            may_be_empty=True,
         )
         places: dict[str, dict[object, int]] = {}
         place: list[int] = []
@@ -165,6 +170,7 @@ class LogColumns:
             costs=costs,
             failed=failed,
             outside=outside if self.outside else None,
+            may_be_empty=bool(np.isnan(scores).all()),
         )
 
     def _phases_in_turn(

@@ -127,8 +127,9 @@ class LongTable:
         purchases = self._purchases(places, texts)
         told = purchases is not None and any(p.allocation is not Allocation.FIXED for p in purchases)
         phased = purchases is not None and any(p.allocation is Allocation.PHASED for p in purchases)
+        scores = places.array(self.numbers["score"])
         return RecordedScores(
-            places.array(self.numbers["score"]),
+            scores,
             *places.names,
             categories=self._categories(places, texts),
             purchases=purchases,
@@ -143,6 +144,7 @@ class LongTable:
             one_generation=self._flag("one_generation", otherwise=False),
             one_measure=self._flag("one_measure", otherwise=not self.metrics),
             task=_task(texts, len(self.texts["item"])),
+            may_be_empty=bool(np.isnan(scores).all()),
         )
 
     def _gaps(self, name: str, texts: Mapping[str, Sequence[str]]) -> str:

@@ -83,6 +83,7 @@ def merge(recordings: _Recordings, notes: Sequence[str] = ()) -> RecordedScores:
         one_generation=all(part.one_generation for part in parts),
         one_measure=all(part.one_measure for part in parts),
         task=parts[0].task if len({part.task for part in parts}) == 1 else None,
+        may_be_empty=bool(np.isnan(scores).all()),
     )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from evalbudget.errors import InvalidInputError
 from evalbudget.sampler import Allocation
 from evalbudget.statistics._bounds import FloatArray, IntArray
 
@@ -50,19 +51,32 @@ def score_range(recorded: RecordedScores) -> tuple[tuple[float, float], bool]:
     """Smallest and largest score that a missing one could be, and whether that is known.
 
     Known where the source declares it of all raters, or where scores are 0 and 1 and nothing else, or only
-    one of them in a table. A log's reader knows its metrics: a 0 that is not of a declared range may be of
-    any, and is taken to be of 0 to 1 as far as missing ones go. Otherwise the smallest and largest score that
-    anybody has.
+    one of them in a table. Elsewhere a missing score is taken to be from 0 to 1 where all others are, or
+    where there is none, as gates take scores to be; otherwise to be among those that anybody has.
     """
     if recorded.declared is not None:
         ranges = {known for known in recorded.declared.ranges if known is not None}
         if len(ranges) == 1 and None not in recorded.declared.ranges:
             return ranges.pop(), True
     values = recorded.scores[~np.isnan(recorded.scores)]
-    low, high = float(values.min()), float(values.max())
-    if np.isin(values, (0.0, 1.0)).all():
+    low, high = float(values.min(initial=np.inf)), float(values.max(initial=-np.inf))
+    if values.size and np.isin(values, (0.0, 1.0)).all():
         return (0.0, 1.0), low < high or recorded.purchases is None
-    return (low, high), False
+    return ((0.0, 1.0) if low >= 0.0 and high <= 1.0 else (low, high)), False
+
+
+def require_scores(recorded: RecordedScores, source: object) -> None:
+    """Refuse scores all of which are missing, where they are to be estimated from, drawn or replayed.
+
+    Raises:
+        InvalidInputError: they are.
+    """
+    if not recorded.counts.any():
+        raise InvalidInputError(
+            f"{source} holds no score: all {int(missing_answers(recorded).sum()):,} answers of "
+            f"{', '.join(recorded.models[:3])} are missing; find out why they are. Of such a source only "
+            "evalbudget compare and evalbudget gate say something"
+        )
 
 
 def _failures(recorded: RecordedScores) -> IntArray:

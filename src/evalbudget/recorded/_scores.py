@@ -78,7 +78,8 @@ class RecordedScores:
         task: that the scores are of, where the file says so; not saved.
         texts: optional, one per item: what was asked, cut to 500 characters; empty where nothing tells it;
             not saved.
-        may_be_empty: it is a part of other scores, which may have none at all; not saved.
+        may_be_empty: there may be no score at all, as in a part of other scores, or where every answer is
+            missing; not saved.
 
     Raises:
         InvalidInputError: an array of another shape or type, names that do not fit or stand twice, scores
@@ -233,6 +234,7 @@ class RecordedScores:
                 by_category=bool(np.any(arrays.get("by_category", False))),
                 one_generation=kept,
                 one_measure=bool(np.all(arrays.get("one_measure", True))),
+                may_be_empty=scores.dtype.kind in "fiub" and bool(np.isnan(scores).all()),
             )
         except UnknownNameError as ex:
             raise UnknownNameError(f"{ex.kind} in {path}:", ex.name, ex.known) from None
@@ -295,6 +297,7 @@ class RecordedScores:
         raters: Sequence[str] | None = None,
         repeats: Sequence[object] | None = None,
         costs: Sequence[float] | None = None,
+        may_be_empty: bool = False,
     ) -> RecordedScores:
         """Build the array from a long table, one entry per reading; names keep the order of appearance.
 
@@ -306,6 +309,7 @@ class RecordedScores:
             repeats: any label that tells a cell's readings apart, the same for all raters of an answer; None
                 numbers them.
             costs: of each reading in dollars, NaN where not known; None where none is.
+            may_be_empty: all of them may have failed.
 
         Raises:
             InvalidInputError: columns of different lengths, or a cell with the same repeat twice.
@@ -321,7 +325,7 @@ class RecordedScores:
             raise InvalidInputError("there are no readings; give at least one")
         places = Places.of(items, models=models, raters=raters, repeats=repeats)
         of_readings = None if costs is None else places.array(costs)
-        return cls(places.array(scores), *places.names, costs=of_readings)
+        return cls(places.array(scores), *places.names, costs=of_readings, may_be_empty=may_be_empty)
 
     # what is in it
 

@@ -49,7 +49,11 @@ def without_missing(
         recorded: the scores.
         missing: ``worst`` leaves them as they are; ``drop`` forgets that some are missing; ``zero`` puts the
             worst score that there can be in their place.
-        bounds: smallest and largest possible score; None: those seen.
+        bounds: smallest and largest possible score; None: see
+            :func:`~evalbudget.recorded._missing.score_range`.
+
+    Raises:
+        InvalidInputError: nothing tells the worst score of what is missing, and ``zero`` is that.
     """
     if missing is Missing.WORST:
         return recorded
@@ -62,7 +66,14 @@ def without_missing(
     more = int(lost.max(initial=0))
     filled: FloatArray = np.full((*recorded.scores.shape[:3], n + more), np.nan)
     filled[..., :n] = recorded.scores
-    worst = (bounds or score_range(recorded)[0])[1 if is_lower_better(recorded) else 0]
+    scale = bounds or score_range(recorded)[0]
+    if more and bounds is None and scale != (0.0, 1.0):
+        raise InvalidInputError(
+            f"--missing zero counts what is missing as the worst score, and nothing says which that is of "
+            f"scores from {scale[0]:,.4g} to {scale[1]:,.4g}; give the range: evalbudget compare "
+            "--score-range, or, in a table, the columns score_low and score_high"
+        )
+    worst = scale[1 if is_lower_better(recorded) else 0]
     filled[..., n:][np.arange(more) < lost[..., None]] = worst
     grown: dict[str, Any] = {
         name: _grown(table, more, otherwise)

@@ -14,6 +14,7 @@ from evalbudget._third_party import is_ours, third_party
 from evalbudget.errors import EvalbudgetError, InvalidInputError, UnknownNameError
 from evalbudget.estimate import check_level
 from evalbudget.missing import Missing, as_missing
+from evalbudget.recorded._missing import require_scores
 from evalbudget.recorded._side_by_side import side_by_side
 from evalbudget.replay._rows import defined
 from evalbudget.report._agreement import JudgeAgreement
@@ -151,6 +152,7 @@ def report(
     one = side_by_side(recorded) if isinstance(recorded, Mapping) else recorded
     if models or rater is not None:
         one = _only(one, models, rater)
+    require_scores(one, "the source")
     if sections is None and one.race is not None:
         sections = (Race, Sources)
     elif sections is None and len(one.raters) > 1 and not one.one_measure:

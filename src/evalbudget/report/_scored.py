@@ -20,6 +20,7 @@ from evalbudget.judges.estimates import (
     require_one_scale,
 )
 from evalbudget.judges.estimates._panel_mean import error_of_biases
+from evalbudget.recorded._missing import missing_answers
 from evalbudget.repeats.estimates import (
     ItemReadings,
     Strata,
@@ -188,10 +189,12 @@ class Scored:
         purchase = self.purchase(model)
         scores = self.scores(model)
         if not scores.value.size:
+            lost = int(missing_answers(self.recorded)[model])
+            missing = f": all {lost:,} of its answers are missing" if lost else ""
             raise InvalidInferenceError(
                 f"model {self.models[model]!r} has no score by "
-                f"{' or '.join(map(repr, self.raters[:3]))}; leave that model out (report, compare and "
-                "plan: --model)"
+                f"{' or '.join(map(repr, self.raters[:3]))}{missing}; leave that model out (report, compare "
+                "and plan: --model)"
             )
         if purchase.allocation is Allocation.ADAPTIVE and not self.fixed_scores(model).value.size:
             raise InvalidInferenceError(

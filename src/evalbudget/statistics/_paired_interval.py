@@ -65,12 +65,13 @@ class ScoreSpan:
         """Of some scores; from 0 to 1 where all are inside.
 
         Args:
-            scores: nan where missing; one of them is not.
+            scores: nan where missing.
             bounds: smallest and largest possible score, where they are known.
         """
         if bounds is not None:
             return cls(bounds[1] - bounds[0], known=True)
-        low, high = float(np.nanmin(scores)), float(np.nanmax(scores))
+        values = np.asarray(scores)[~np.isnan(scores)]
+        low, high = float(values.min(initial=np.inf)), float(values.max(initial=-np.inf))
         inside = low >= 0.0 and high <= 1.0
         return cls(1.0 if inside else high - low, known=inside)
 

@@ -127,10 +127,6 @@ def _recorded(
             f"{path} holds samples without a score: no metric is a number per document that is averaged "
             f"({told})"
         )
-    if np.isnan(found.columns.scores).all():
-        raise InvalidInputError(
-            f"{path} holds no score: all {len(found.columns.scores):,} that should be there are missing"
-        )
     models = dict.fromkeys(found.columns.models)
     recorded = found.columns.recorded({model: found.bought(model) for model in models})
     declared = Declared.of(

@@ -93,7 +93,7 @@ def _read(
 ) -> RecordedScores:
     series = Series.of([part.log for part in parts])
     columns, purchases, missing = read_readings(parts, series, shared)
-    if not np.isfinite(columns.scores).any():
+    if not columns.scores or (series.left_out and not np.isfinite(columns.scores).any()):
         # what is none of its numbers is no answer without a score
         why = [*series.left_out, *([] if series.left_out else missing), *notes][:_NAMED]
         raise InvalidInputError(" ".join([f"{path} holds no numeric score{_remedy(parts, series)}", *why]))

@@ -62,6 +62,8 @@ class Series:
                         found.numbers.setdefault(series, Seen()).add(value)
                     elif isinstance(value, (str, list)):
                         found.others[series] = "words" if isinstance(value, str) else "lists"
+        if not found.numbers and not found.others:
+            found.numbers = {name: Seen() for log in logs for name in _all_missing(log)}
         return found
 
     @property
@@ -81,6 +83,21 @@ class Series:
             return own or tuple(self.numbers)
         scorers = {scorer.name.rpartition("/")[2] for scorer in log.header.eval.scorers}
         return tuple(series for series in self.numbers if scorer_of(series, scorers) is not None)
+
+
+_GLOB = {*"*?["}
+
+
+def _all_missing(log: Log) -> Iterator[str]:
+    """The series that a log's answers should have, where each ended in an error or its score is no number."""
+    if not log.samples or any(sample.error is None and not sample.scores for sample in log.samples):
+        return
+    said = [series for sample in log.samples for series, _ in said_by(sample)]
+    yield from said
+    for scorer in () if said else log.header.eval.scorers or ():
+        own = scorer.name.rpartition("/")[2]
+        keys = scorer.metrics if isinstance(scorer.metrics, Mapping) else ()
+        yield from [f"{own}.{key}" for key in keys if not _GLOB & {*key}] or [own]
 
 
 def said_by(sample: EvalSampleSummary) -> Iterator[tuple[str, object]]:
