@@ -143,6 +143,65 @@ def test_each_key_of_a_score_has_the_clusters_of_its_own_metrics(tmp_path: Path)
     assert entry_of(log, "summary")["summary"]["cluster"] is None
 
 
+def _keyed(metrics: dict[str, list[Any]]) -> Callable[[], Scorer]:
+    return scoring("keyed", lambda state: {"read": _chance(state), "style": _chance(state)}, metrics)
+
+
+@pytest.mark.parametrize(
+    ("metrics", "clusters"),
+    [
+        ({"*": [mean()], "read": [mean(), stderr(cluster="passage")]}, {"read": "passage", "style": None}),
+        ({"*": [mean()], "r*": [stderr(cluster="passage")]}, {"read": "passage", "style": None}),
+        ({"*": [stderr(cluster="passage")], "read": [mean()]}, {"read": "passage", "style": "passage"}),
+        ({"*": [stderr()], "read": [stderr(cluster="passage")]}, {"read": None, "style": None}),
+        ({"read": [stderr(cluster="passage")], "*": [stderr()]}, {"read": "passage", "style": None}),
+    ],
+)
+def test_keys_have_the_clusters_of_the_metrics_that_the_host_takes_for_them(
+    metrics: dict[str, list[Any]], clusters: dict[str, str | None], tmp_path: Path
+) -> None:
+    plain = run(passages(_keyed(metrics)), tmp_path / "plain", epochs=2)
+    task = budgeted(passages(_keyed(metrics)), budget="2x", sampler="uniform", score="keyed.read")
+    log = run(task, tmp_path / "ours")
+    assert plain.results is not None
+    assert log.results is not None
+    ours = {score.name: score.metrics for score in log.results.scores if "eb/estimate" in score.metrics}
+    for key, cluster in clusters.items():
+        expected = core_rows(log, "keyed", key=key, cluster=cluster)
+        assert ours[key]["eb/stderr"].value == pytest.approx(expected["stderr"], abs=1e-12)
+    told = {
+        score.name: {name: metric.params for name, metric in score.metrics.items()}
+        for score in plain.results.scores
+    }
+    own = {
+        score.name: {name: metric.params for name, metric in score.metrics.items()}
+        for score in log.results.scores
+        if "eb/estimate" not in score.metrics
+    }
+    assert own == told
+    assert {key: own[key].get("stderr", {}).get("cluster") for key in clusters} == clusters
+    assert entry_of(log, "summary")["summary"]["cluster"] == clusters["read"]
+    for folder in ("plain", "ours"):
+        found = read(tmp_path / folder).declared
+        assert found is not None
+        by = found.clustered or (found.cluster is not None,) * 2
+        assert list(by) == [cluster is not None for cluster in clusters.values()]
+
+
+def test_the_range_is_of_the_entry_that_decides_alone(tmp_path: Path) -> None:
+    rating = scoring("rated", lambda state: {"read": 7, "style": 0.5}, {"*": [mean()], "read": [mean()]})
+    log = run(
+        budgeted(passages(rating), budget="1x", sampler="uniform", score="rated.read", score_range="1..10"),
+        tmp_path,
+    )
+    assert log.results is not None
+    ours = {s.name: s.metrics["eb/estimate"] for s in log.results.scores if "eb/estimate" in s.metrics}
+    assert {name: (row.value, row.params["low"]) for name, row in ours.items()} == {
+        "read": (7.0, 1.0),
+        "style": (0.5, None),
+    }
+
+
 def test_the_rows_of_each_key_come_back(tmp_path: Path) -> None:
     log = run(budgeted(passages(both), budget="4x", score="both.style"), tmp_path)
     assert log.results is not None

@@ -178,7 +178,7 @@ def test_another_model_or_seed_is_refused(make_task: Any, run: Any, tmp_path: Pa
 def test_other_questions_under_the_same_names_are_refused(make_task: Any, run: Any, tmp_path: Path) -> None:
     store = tmp_path / "store.db"
     assert run(budgeted(make_task(), budget=BUDGET, store=store)).status == "success"
-    for change in ({"temperature": 0.3}, {"message_limit": 9}, {"solver": generate()}, {"target": "?"}):
+    for change in ({"temperature": 0.3}, {"turn_limit": 9}, {"solver": generate()}, {"target": "?"}):
         task = make_task()
         if "target" in change:
             task.dataset[3].target = change.pop("target")

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 from inspect_ai import Epochs, Task, task
+from inspect_ai.approval import ApprovalPolicy, auto_approver
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.log import write_eval_log
 from inspect_ai.model import ChatMessageUser, GenerateConfig, get_model
 from inspect_ai.scorer import Scorer, accuracy, includes, match, mean, model_graded_qa, stderr
 from inspect_ai.solver import system_message
-from inspect_ai.util import EarlyStop, EarlyStopping
+from inspect_ai.util import EarlyStop, EarlyStopping, TokenLimit
 from tests.host_inspect.log_worlds import (
     logged,
     means,
@@ -133,12 +134,32 @@ def test_whatever_else_was_evaluated_names_models_apart(tmp_path: Path) -> None:
     assert "grader=default" in warm
 
 
-@pytest.mark.parametrize("limit", ["message_limit", "token_limit", "time_limit", "working_limit"])
+@pytest.mark.parametrize(
+    "limit", ["message_limit", "token_limit", "turn_limit", "time_limit", "working_limit"]
+)
 def test_a_sweep_of_a_limit_is_two_models(limit: str, tmp_path: Path) -> None:
     for value in (100, 2000):
         logged(quiz(3, lambda state, v=value: v == 2000), tmp_path, **{limit: value})
     few, many = (f"mockllm/model ({limit}={value})" for value in (100, 2000))
     assert means(read(tmp_path)) == {few: 0.0, many: 1.0}
+
+
+def test_which_tokens_a_limit_meters_is_a_setting(tmp_path: Path) -> None:
+    for kind in ("all", "output"):
+        limit = TokenLimit(tokens=1000, type=kind)
+        logged(quiz(3, lambda state, k=kind: k == "output"), tmp_path, token_limit=limit)
+    logged(quiz(3, lambda state: False), tmp_path, token_limit=1000)  # of all, unless it is said
+    found = means(read(tmp_path))
+    kinds = "mockllm/model (token_limit_type=default)", "mockllm/model (token_limit_type=output)"
+    assert found == dict(zip(kinds, (0.0, 1.0), strict=True))
+
+
+def test_a_policy_for_tools_is_a_setting(tmp_path: Path) -> None:
+    for policy in (None, [ApprovalPolicy(auto_approver(), "*")]):
+        logged(quiz(3, lambda state, p=policy: p is None), tmp_path, approval=policy)
+    found = means(read(tmp_path))
+    assert sorted(found.values()) == [0.0, 1.0]
+    assert all(" (approval=" in name for name in found)
 
 
 def test_versions_of_a_task_are_named_apart(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from fnmatch import fnmatch
 from typing import Any, Protocol
@@ -67,9 +67,32 @@ def own_metrics(scorer: Scorer, key: str | None = None) -> list[Metric]:
     metrics = scorer_metrics(scorer)
     found: list[Metric] = []
     for entry in [metrics] if isinstance(metrics, dict) else metrics:
-        by_key = entry if isinstance(entry, dict) else {"*": [entry]}
-        found += [m for name, ms in by_key.items() if key is None or stands_for(name, key) for m in ms]
+        found += _of_key(entry, key) if isinstance(entry, dict) else [entry]
     return found
+
+
+def _of_key(by_key: Mapping[str, Sequence[Metric]], key: str | None) -> list[Metric]:
+    """As the host takes them: of what several patterns say of a key, the first of each name."""
+    every = [m for name, own in by_key.items() if key is None or stands_for(name, key) for m in own]
+    return every if key is None else list({registry_log_name(m): m for m in every[::-1]}.values())[::-1]
+
+
+def narrowest(patterns: Iterable[str], key: str | None = None) -> list[str]:
+    """Keys of a scorer's metrics, those before a pattern that stands for them, too.
+
+    Args:
+        patterns: the keys.
+        key: only those that stand for it; None for all.
+    """
+    every = [name for name in patterns if key is None or stands_for(name, key)]
+    return sorted(every, key=lambda own: -sum(stands_for(name, own) for name in every))
+
+
+def decides(scorer: Scorer, own: str, key: str | None) -> bool:
+    """Whether metrics under ``own`` are those of the key that decides; its own come before a pattern's."""
+    metrics = scorer_metrics(scorer)
+    entries = [metrics] if isinstance(metrics, dict) else [m for m in metrics if isinstance(m, dict)]
+    return key is None or any(narrowest(entry, key)[:1] == [own] for entry in entries)
 
 
 def stands_for(name: str, key: str) -> bool:
@@ -270,6 +293,9 @@ def shaped(
 ) -> MetricList | dict[str, list[Metric]]:
     """Metrics with ours first: where a scorer's metrics are by key of a dict score, ours are too.
 
+    The host takes the first metric of a name that any pattern says of a key. So a key with metrics of its own
+    comes before the patterns that stand for it, with all of the scorer's that the host would take for it.
+
     Args:
         metrics: a scorer's own.
         metric: put before them.
@@ -277,16 +303,17 @@ def shaped(
         by_key: what stands for ours at a key where metrics are by key; None for itself.
     """
 
-    def group(key: str, own: Sequence[Metric]) -> list[Metric]:
+    def group(entry: dict[str, list[Metric]], key: str) -> list[Metric]:
         ours = [metric] if by_key is None else list(by_key(key))
-        return ours if alone else [*ours, *own]
+        return ours if alone else [*ours, *_of_key(entry, key)]
+
+    def groups(entry: dict[str, list[Metric]]) -> dict[str, list[Metric]]:
+        return {key: group(entry, key) for key in narrowest(entry)}
 
     if isinstance(metrics, dict):
-        return {key: group(key, own) for key, own in metrics.items()}
+        return groups(metrics)
     plain = [m for m in metrics if not isinstance(m, dict)]
     grouped: MetricList = [
-        {key: group(key, own) for key, own in m.items()} if isinstance(m, dict) else m
-        for m in metrics
-        if isinstance(m, dict) or not alone
+        groups(m) if isinstance(m, dict) else m for m in metrics if isinstance(m, dict) or not alone
     ]
     return [metric, *grouped] if plain or not metrics else grouped

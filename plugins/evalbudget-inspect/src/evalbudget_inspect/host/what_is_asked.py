@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from inspect_ai.dataset import Sample
-from inspect_ai.log import EvalSpec
+from inspect_ai.log import EvalConfig, EvalSpec
 from inspect_ai.model import GenerateConfig
 from inspect_ai.solver import Solver
 
@@ -16,7 +16,19 @@ from evalbudget_inspect.host.private import is_registry_object, registry_log_nam
 
 _HOW_FAST = {"max_connections", "max_retries", "timeout", "attempt_timeout", "batch", "adaptive_connections"}
 _WHERE = ("device", "devices", "base_url", "port")
-_LIMITS = ("message_limit", "token_limit", "time_limit", "working_limit", "cost_limit")
+_OF_THE_RUN = (
+    "message_limit",
+    "token_limit",
+    "token_limit_type",
+    "turn_limit",
+    "time_limit",
+    "working_limit",
+    "cost_limit",
+    "approval",
+    "review",
+    "sentinel",
+)
+"""Of the settings of a run, those that change what a model can do on a sample."""
 
 
 def digest_of(
@@ -42,7 +54,7 @@ def digest_of(
         [spec.solver, spec.solver_args],
         _names(solver),
         [[scorer.name, scorer.options] for scorer in spec.scorers or []],
-        {name: getattr(spec.config, name, None) for name in _LIMITS},
+        settings_of_run(spec.config),
     )
     for sample in samples:
         text = (
@@ -52,6 +64,16 @@ def digest_of(
         )
         _add(digest, sample.id, text, sample.target, sample.choices, sample.metadata)
     return digest.hexdigest()[:16]
+
+
+def settings_of_run(config: EvalConfig) -> dict[str, Any]:
+    """Limits and policies of a run that change what a model can do on a sample, those that it has."""
+    found = config.model_dump(mode="json", include=set(_OF_THE_RUN), exclude_none=True)
+    if (
+        found.get("token_limit_type") == "all" or "token_limit" not in found
+    ):  # what it is where it is not said
+        found.pop("token_limit_type", None)
+    return found
 
 
 def _config(config: GenerateConfig) -> Any:

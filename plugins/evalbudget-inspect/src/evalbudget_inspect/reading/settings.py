@@ -13,6 +13,7 @@ from evalbudget.comparisons.flags import FLAGS as GATE_FLAGS
 from evalbudget.flags import names_of
 from evalbudget.races.flags import FLAGS as RACE_FLAGS
 from evalbudget.secrets import cleaned, is_secret, without_secrets
+from evalbudget_inspect.host.what_is_asked import settings_of_run
 from evalbudget_inspect.repeats.flags import FLAGS
 from evalbudget_inspect.repeats.registry_entry import split_arguments
 
@@ -62,8 +63,6 @@ _OF_THE_MACHINE = frozenset(
     }
 )
 """Of the arguments of models, those that say where and how fast it runs."""
-
-_LIMITS = ("message_limit", "token_limit", "turn_limit", "time_limit", "working_limit", "cost_limit")
 
 
 def settings_of(headers: Sequence[EvalLog], judges: Sequence[Sequence[str]]) -> list[dict[str, str]]:
@@ -119,8 +118,7 @@ def _settings(header: EvalLog, usual: Mapping[str, str], judges: Sequence[str]) 
         several = models if isinstance(models, list) else [models]
         if not {one.model for one in several} <= set(judges):
             found[role] = ", ".join(map(_role, several))
-    limits = {name: getattr(spec.config, name, None) for name in _LIMITS}
-    found |= {name: _text(value) for name, value in limits.items() if value is not None}
+    found |= {name: _text(value) for name, value in settings_of_run(spec.config).items()}
     arguments = {name: _text(value) for name, value in _task_arguments(header).items()}
     given = {name: value for name, value in arguments.items() if usual.get(name) != value}
     # an argument may be called as another setting is

@@ -23,6 +23,7 @@ from evalbudget_inspect.host.reducers import names_of, refuse_as_score
 from evalbudget_inspect.host.refusals import refused
 from evalbudget_inspect.host.scoring import (
     asks,
+    decides,
     declared_cluster,
     declared_clusters,
     gives_numbers,
@@ -249,18 +250,13 @@ def _scorer(
         share=source.share,
         seat=source.seat if config.panel is not None else None,
         alone=_alone(scorer, config),
-        by_key=lambda own: by_row(metric(own, bounded=drives and (key in (None, own) or _is_pattern(own)))),
+        by_key=lambda own: by_row(metric(own, bounded=drives and decides(scorer, own, key))),
     )
 
 
 def _alone(scorer: Scorer, config: Config) -> bool:
     """Whether our rows take the place of a scorer's own, which are not of all judges, or of all processes."""
     return rotates(scorer) is not None or config.store is not None
-
-
-def _is_pattern(key: str) -> bool:
-    """Whether a key of a scorer's metrics stands for several keys of its scores, of which one may decide."""
-    return any(letter in key for letter in "*?[")
 
 
 def _check_panels(panels: Mapping[str, Panel], **given: object) -> None:
