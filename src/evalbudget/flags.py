@@ -69,6 +69,7 @@ MISSING = Flag(
     "(only items that both models have).  [default: worst]",
     "worst|zero|drop",
 )
+LOWER_IS_BETTER = Flag("lower_is_better", "Lower scores are better; otherwise higher ones are.", switch=True)
 JSON = Flag(
     "json_path",
     "Write the leaderboard as JSON; - writes it to standard output, and nothing else.",

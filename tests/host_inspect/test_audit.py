@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import shutil
 from collections import Counter
@@ -17,6 +18,7 @@ from tests.claims import variant
 from tests.host_inspect.audited_tasks import human
 from tests.host_inspect.worlds import UNWATCHED
 
+import evalbudget
 from evalbudget.audits.policies._lucb import Allocator
 from evalbudget.audits.store import AuditStore
 from evalbudget.audits.store._run import AuditRun, only_run
@@ -113,6 +115,30 @@ def test_the_same_command_goes_on_until_the_verdict(folder: Path) -> None:
     with AuditStore.open("a.sqlite") as store:
         assert store.progress().batch >= 1
         assert store.draws.count() < 2 * 300
+
+
+def test_the_lowest_is_the_best_where_that_is_said(folder: Path) -> None:
+    last = run("--lower-is-better")
+    assert last.exit_code == 3, last.output
+    with AuditStore.open("a.sqlite") as store:
+        assert "--score-range 1..10 --lower-is-better --labels-per-batch 25" in store.command
+        task = store.draws.tasks()[0]
+        draw = next(draw for draw in store.draws.all() if draw.index == task.draw)
+        assert store.draws.opinion(task.draw).score == 1.0 + 9.0 * (1.0 - draw.judge)
+    assert "scale: 1 to 10 here, 1 to 10, lower is better there" in run().stderr
+    for _ in range(6):
+        if label_all() == 0:
+            break
+        last = run("--lower-is-better")
+    assert last.exit_code == 0, last.output
+    assert "mockllm/bad is the best" in last.output
+    told = json.loads(CliRunner().invoke(cli, ["audit", "verdict", "a.sqlite", "--json", "-"]).output)
+    means = {model["model"]: model for model in told["models"]}
+    for name, level in (("mockllm/good", 8), ("mockllm/bad", 4)):
+        assert means[name]["low"] < level < means[name]["high"]
+    read = evalbudget.read("logs").recorded.declared
+    assert read is not None
+    assert read.lower_is_better == (True,)
 
 
 def test_an_audit_in_a_database_with_no_password_in_its_address(postgresql: Server, folder: Path) -> None:

@@ -147,6 +147,45 @@ def test_a_policy_audits_by_run_and_the_store_is_in_the_output_folder() -> None:
         assert {str(draw.judge) for draw in store.draws.all()} == {"nan"}
 
 
+def errors(folder: Path) -> None:
+    """A task whose score is 1 where the answer is wrong."""
+    metrics = [{"metric": "acc", "aggregation": "mean", "higher_is_better": False}]
+    written = write_task(folder, n=200, metric_list=metrics) / "numbers.yaml"
+    written.write_text(written.read_text() + "process_results: !function own.process\n")
+    (folder / "own.py").write_text(
+        "def process(doc, results):\n    return {'acc': float(results[0] != str(doc['number']))}\n"
+    )
+
+
+@pytest.mark.parametrize("flags", [(), ("--lower_is_better",)])
+def test_the_lowest_is_the_best_where_the_task_says_so(tmp_path: Path, flags: tuple[str, ...]) -> None:
+    errors(tmp_path / "tasks")
+    last = run(*flags)
+    assert last.exit_code == 3, last.output
+    for _ in range(9):
+        with AuditStore.open("a.sqlite") as store:
+            wanted = set(weigh(store).wanted)
+            for task in store.draws.tasks():
+                if task.draw in wanted:
+                    store.labels.add(task.draw, float(task.response != task.item), "ann")
+        if not wanted:
+            break
+        last = run(*flags)
+    assert "Good is the best" in last.output or "good is the best" in last.output
+    with AuditStore.open("a.sqlite") as store:
+        assert str(store.design.scale) == "0 or 1, lower is better"
+        good, bad = weigh(store).models
+        assert (good.value or 0.0) < (bad.value or 0.0)
+        assert (good.low or 0.0) <= (good.value or 0.0) <= (good.high or 0.0)
+
+
+def test_a_direction_that_the_task_contradicts_is_refused() -> None:
+    refused = run("--lower_is_better")
+    assert refused.exit_code == 2
+    assert "--lower-is-better contradicts it: leave it out" in refused.stderr
+    assert not Racer.asked
+
+
 def test_a_document_that_fails_twice_is_labelled_as_it_is() -> None:
     done = run("--sampler_option", "items=6", models=arms(breaks="3"))
     assert done.exit_code == 3, done.output

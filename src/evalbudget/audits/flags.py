@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from evalbudget.flags import PRICES, RISK, SAMPLER_OPTION, SAMPLER_SEED, Flag
+from evalbudget.flags import LOWER_IS_BETTER, PRICES, RISK, SAMPLER_OPTION, SAMPLER_SEED, Flag
 
 BUDGET = Flag(
     "budget",
@@ -46,6 +46,6 @@ LABELS_PER_BATCH = Flag(
 MAX_LABELS = Flag("max_labels", "Never ask for more labels than this.", "N", int)
 
 FLAGS = (
-    *(JUDGE, LABELS_FROM, SAMPLER, SCORE_RANGE, MARGIN, BUDGET, PRICES, RISK),
+    *(JUDGE, LABELS_FROM, SAMPLER, SCORE_RANGE, LOWER_IS_BETTER, MARGIN, BUDGET, PRICES, RISK),
     *(LABEL_PRICE_OR_MONEY, LABELS_PER_BATCH, MAX_LABELS, SAMPLER_SEED, SAMPLER_OPTION),
 )

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from evalbudget.flags import JSON, MISSING, PRICES, RISK, SAMPLER_SEED, Flag
-from evalbudget.races.flags import BATCH, BUDGET, LOWER_IS_BETTER, SCORE, SCORE_RANGE
+from evalbudget.flags import JSON, LOWER_IS_BETTER, MISSING, PRICES, RISK, SAMPLER_SEED, Flag
+from evalbudget.races.flags import BATCH, BUDGET, SCORE, SCORE_RANGE
 
 BASELINE = Flag(
     "baseline", "What the candidate is compared with: a log, or a table that --save-baseline wrote.", "PATH"
@@ -20,6 +20,7 @@ THESE_ITEMS = Flag(
     "The verdict is about these items as scored once each, not about items and answers like them.",
     switch=True,
 )
+_LOWER = replace(LOWER_IS_BETTER, help="Lower scores are better, where the log does not say so itself.")
 REPEATS = Flag(
     "repeats",
     "Answers of each item.  [default: 1; more if a baseline with several shows that 1 cannot decide]",
@@ -55,7 +56,7 @@ FLAGS = (
         PRICES,
         RISK,
     ),
-    *(SCORE, SCORE_RANGE, LOWER_IS_BETTER, MISSING, BATCH),
+    *(SCORE, SCORE_RANGE, _LOWER, MISSING, BATCH),
     replace(SAMPLER_SEED, help="Seed of the order of items.  [default: every gate has an order of its own]"),
     *OUTPUT,
 )

@@ -1,8 +1,15 @@
 """What a user can say of a race."""
 
-from dataclasses import replace
-
-from evalbudget.flags import JSON, MISSING, PRICES, RISK, SAMPLER_OPTION, SAMPLER_SEED, Flag
+from evalbudget.flags import (
+    JSON,
+    LOWER_IS_BETTER,
+    MISSING,
+    PRICES,
+    RISK,
+    SAMPLER_OPTION,
+    SAMPLER_SEED,
+    Flag,
+)
 
 ARM = Flag("arms", "Who races; give it several times.", "NAME=...", repeated=True, spelled="arm")
 BUDGET = Flag(
@@ -26,9 +33,6 @@ SAMPLER = Flag(
 )
 SCORE = Flag("score", "Score that decides.  [default: the task's first]", "NAME")
 SCORE_RANGE = Flag("score_range", "Smallest and largest possible score.  [default: 0..1]", "LOW..HIGH")
-LOWER_IS_BETTER = Flag(
-    "lower_is_better", "Lower scores are better, where the log does not say so itself.", switch=True
-)
 BATCH = Flag("batch", "Items a model is given at a time.", "N", int)
 MARGIN = Flag("margin", "With --sampler lucb: models this close to the best count as equivalent.", "E", float)
 HISTORY = Flag(
@@ -47,7 +51,7 @@ ALL_ARMS = Flag("all_arms", "With --store: how many arms race, over all processe
 FLAGS = (
     *(ARM, BUDGET, PRICES, RISK, UNTIL_PROVED, UNTIL, SAMPLER, SCORE, SCORE_RANGE),
     *(
-        replace(LOWER_IS_BETTER, help="Lower scores are better; otherwise higher ones are."),
+        LOWER_IS_BETTER,
         MISSING,
         BATCH,
         MARGIN,

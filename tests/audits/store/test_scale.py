@@ -39,3 +39,10 @@ def test_scores_snap_to_their_level() -> None:
     assert Scale(0, 1).check(0.123) == 0.123
     assert Scale(1, 10, 1).to_unit(10) == 1.0
     assert Scale(1, 10, 1).from_unit(scale.to_unit(0.5)) == 5.5
+
+
+def test_one_is_the_best_whichever_way_is_better() -> None:
+    up, down = Scale(1, 10), Scale(1, 10, lower_is_better=True)
+    assert (up.to_unit(10), down.to_unit(10), down.to_unit(1)) == (1.0, 0.0, 1.0)
+    assert [down.from_unit(down.to_unit(score)) for score in (1, 4, 10)] == pytest.approx([1, 4, 10])
+    assert str(down) == "1 to 10, lower is better"

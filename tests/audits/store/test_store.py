@@ -302,7 +302,7 @@ def test_revision_changes_with_every_draw_and_label(store: AuditStore) -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "fingerprint"), [(AuditEProcess, "22a570beebb45231"), (HumanOnly, "f45180af80e17bcc")]
+    ("policy", "fingerprint"), [(AuditEProcess, "0e18e982d29465b1"), (HumanOnly, "24293debce647697")]
 )
 def test_the_fingerprint_covers_every_setting_and_its_name(
     policy: type[AuditPolicy], fingerprint: str

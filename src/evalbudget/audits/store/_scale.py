@@ -21,6 +21,8 @@ class Scale:
         low: smallest score.
         high: largest score.
         step: distance of neighbouring scores; None for any number from low to high.
+        lower_is_better: the best system is the one with the lowest mean. Policies always take 1 for the best,
+            so scores are turned round here, on the way to them and back, and nowhere else.
 
     Raises:
         InvalidInputError: bounds that are no range, or a step that does not lead from low to high.
@@ -29,6 +31,7 @@ class Scale:
     low: float = 0.0
     high: float = 1.0
     step: float | None = None
+    lower_is_better: bool = False
 
     def __post_init__(self) -> None:
         for name in ("low", "high", "step"):  # 1 and 1.0 are one scale, with one fingerprint
@@ -68,6 +71,10 @@ class Scale:
             ) from None
 
     def __str__(self) -> str:
+        return f"{self._scores}{', lower is better' * self.lower_is_better}"
+
+    @property
+    def _scores(self) -> str:
         if self.step is None:
             return f"{self.low:g} to {self.high:g}"
         if self.step == 1 and self.low.is_integer():
@@ -102,11 +109,13 @@ class Scale:
         return level
 
     def to_unit(self, score: float) -> float:
-        """A score rescaled to [0, 1]."""
-        return min(1.0, max(0.0, (score - self.low) / (self.high - self.low)))
+        """A score rescaled to [0, 1], 1 the best."""
+        value = min(1.0, max(0.0, (score - self.low) / (self.high - self.low)))
+        return 1.0 - value if self.lower_is_better else value
 
     def from_unit(self, value: float) -> float:
-        """A number in [0, 1] on this scale."""
+        """A number in [0, 1], 1 the best, on this scale."""
+        value = 1.0 - value if self.lower_is_better else value
         return self.low + value * (self.high - self.low)
 
     def _level(self, i: int, n: int) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from evalbudget.audits.flags import FLAGS
@@ -70,6 +70,7 @@ class AuditSettings:
         score_range: str | None = None,
         items: Any = None,
         labels_from: str | None = None,
+        lower_is_better: bool | None = None,
         **options: Any,
     ) -> AuditSettings:
         """Settings as typed, None where not given.
@@ -102,7 +103,7 @@ class AuditSettings:
                     f"--sampler {policy.name} does not learn that; give it in scores of the judge (20)"
                 )
             given = {"judge_price": price / _SCORES, **given}
-        scale = Scale.parse(score_range or DEFAULT_RANGE)
+        scale = replace(Scale.parse(score_range or DEFAULT_RANGE), lower_is_better=bool(lower_is_better))
         settings = cls(
             *(Address.parse(store), tuple(models), judge, scale, items, labels_from, policy, given),
             in_dollars=in_dollars,

@@ -107,7 +107,8 @@ def weigh(store: AuditStore) -> Standing:
 def _model(name: str, found: ModelEstimate, scale: Scale) -> ModelStanding:
     if not found.judged:  # of complete batches
         return ModelStanding(name, None, None, None, found.active, 0)
-    value, low, high = (scale.from_unit(x) for x in (found.value, found.low, found.high))
+    ends = (found.high, found.low) if scale.lower_is_better else (found.low, found.high)
+    value, low, high = (scale.from_unit(x) for x in (found.value, *ends))
     return ModelStanding(name, value, low, high, found.active, found.labels)
 
 

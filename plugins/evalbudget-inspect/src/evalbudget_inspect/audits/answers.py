@@ -16,6 +16,7 @@ from evalbudget.prices import Tariff
 from evalbudget_inspect.audits.kept_answers import is_answered
 from evalbudget_inspect.audits.money import is_cut_off, is_unpaid
 from evalbudget_inspect.host.bill import counted
+from evalbudget_inspect.host.how_bought import JUDGE
 from evalbudget_inspect.host.log_files import check_log, is_summary
 from evalbudget_inspect.host.private import is_cancellation_message
 from evalbudget_inspect.host.requests import request_of
@@ -25,8 +26,6 @@ from evalbudget_inspect.repeats.task import driving_score
 
 TAG = "evalbudget_audit"
 """Key in a log's metadata: id of the store whose items it answers."""
-JUDGE = "evalbudget_judge"
-"""Key in a log's metadata: the scorer that was its judge."""
 ATTEMPT = "attempt"
 """What a label's metadata tells: the attempt of the store that it came of."""
 USAGE = "usage"

@@ -14,13 +14,14 @@ from inspect_ai.scorer import Scorer
 
 from evalbudget.audits.store import AuditDesign, AuditRun, AuditSettings, AuditStore, begin_bill
 from evalbudget.errors import InvalidInputError
-from evalbudget_inspect.audits.answers import JUDGE, TAG
+from evalbudget_inspect.audits.answers import TAG
 from evalbudget_inspect.audits.kept_answers import keep_answers
 from evalbudget_inspect.audits.labels_by_scorer import without_scorer
 from evalbudget_inspect.audits.money import AuditMoney
 from evalbudget_inspect.audits.scale_watch import ScaleWatch
 from evalbudget_inspect.audits.which_judge import find_judge, judge_identity, models_of_roles
 from evalbudget_inspect.host.chosen_samples import number_samples
+from evalbudget_inspect.host.how_bought import JUDGE, LOWER_IS_BETTER
 from evalbudget_inspect.host.listening import listen
 from evalbudget_inspect.host.models_asked import models_of_scorers
 from evalbudget_inspect.host.private import ModelName
@@ -174,7 +175,8 @@ def _batch(loaded: Task, settings: AuditSettings) -> Task:
     if plan.money is not None:
         plan.money.over(loaded, plan.watch, kept)
     loaded.epochs = 1
-    loaded.metadata = {**(loaded.metadata or {}), TAG: tag, **({JUDGE: judge} if judge else {})}
+    about = {JUDGE: judge, LOWER_IS_BETTER: settings.scale.lower_is_better} if judge else {}
+    loaded.metadata = {**(loaded.metadata or {}), TAG: tag, **about}
     if loaded.fail_on_error is None:
         loaded.fail_on_error = False
     return loaded

@@ -11,7 +11,7 @@ from evalbudget.audits.flags import FLAGS
 from evalbudget.cli.flags import options_of
 from evalbudget.errors import InvalidInputError
 from evalbudget.exit_codes import codes_for_help
-from evalbudget.flags import DRY_RUN, sampler_options
+from evalbudget.flags import DRY_RUN, LOWER_IS_BETTER, sampler_options
 from evalbudget.races.flags import FLAGS as RACES
 from evalbudget_inspect.cli.shared import PASSED_ON, refuse_misplaced
 from evalbudget_inspect.repeats.flags import FLAGS as REPEATS
@@ -63,11 +63,12 @@ def audit(store: str, args: tuple[str, ...], dry_run: bool, **given: Any) -> Non
         FLAGS,
         ((*REPEATS, *RACES), "has no meaning in an audit; drop it"),
     )
+    given[LOWER_IS_BETTER.name] = given[LOWER_IS_BETTER.name] or None
     again = ["evalbudget", "inspect", "audit", store]
     for flag in FLAGS:
         values = given[flag.name] if flag.repeated else (given[flag.name],)
         for value in values:
-            again += [] if value is None else [flag.option, str(value)]
+            again += [] if value is None else [flag.option, *([] if flag.switch else [str(value)])]
     options = sampler_options(given.pop("sampler_options"), FLAGS)
     typed = {name: value for name, value in given.items() if value is not None}
     sys.exit(run_audit(args, store, {**typed, **options}, [*again, *args], dry_run=dry_run))

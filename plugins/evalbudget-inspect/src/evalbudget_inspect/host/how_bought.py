@@ -18,6 +18,11 @@ BUDGET, RACE = "budget", "race"
 
 ALLOCATION, FIXED_REPEATS = "allocation", "fixed_repeats"
 
+JUDGE = "evalbudget_judge"
+"""Key in a log's metadata: the scorer that was the judge of its audit."""
+LOWER_IS_BETTER = "evalbudget_lower_is_better"
+"""Key in a log's metadata: the audit is for the lowest scores of that judge."""
+
 ITEMS = "items"
 """Ids of the task's samples, where our source holds them back and the host does not know them."""
 

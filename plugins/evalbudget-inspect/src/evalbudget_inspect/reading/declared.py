@@ -11,7 +11,7 @@ from inspect_ai.log import EvalLog
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.repeats.estimates import Strata
-from evalbudget_inspect.host.how_bought import RACE, entries_of, step_of
+from evalbudget_inspect.host.how_bought import JUDGE, LOWER_IS_BETTER, RACE, entries_of, step_of
 from evalbudget_inspect.host.readings import ALL_ITEMS, STRATUM, STRATUM_ITEMS
 from evalbudget_inspect.host.reducers import other_than_mean
 from evalbudget_inspect.host.score_values import Seen
@@ -54,9 +54,11 @@ def limits_of(header: EvalLog) -> dict[str, Range]:
 
 
 def lower_of(parts: Sequence[Part]) -> set[str]:
-    """The series whose lowest mean a race or a gate of ours was for."""
+    """The series whose lowest mean a race, a gate or an audit of ours was for."""
     told = [step_of(part.log.header, RACE) or {} for part in parts]
-    return {str(each["score"]) for each in told if each.get("lower_is_better")}
+    races = {str(each["score"]) for each in told if each.get("lower_is_better")}
+    audited = [part.log.header.eval.metadata or {} for part in parts]
+    return races | {str(each[JUDGE]) for each in audited if JUDGE in each and each.get(LOWER_IS_BETTER)}
 
 
 def reducers_of(parts: Sequence[Part], series: Sequence[str]) -> dict[str, str]:

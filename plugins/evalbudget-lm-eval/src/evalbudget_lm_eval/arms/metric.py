@@ -15,13 +15,12 @@ def lower_is_better(task: Any, score: str) -> bool | None:
     return None if higher is None else not higher
 
 
-def check_direction(tasks: Sequence[tuple[str, Any, str]], *, lower: bool, by_flag: bool = True) -> None:
+def check_direction(tasks: Sequence[tuple[str, Any, str]], *, lower: bool) -> None:
     """Refuse to take scores for the best that a task says are the worst.
 
     Args:
         tasks: name, the host's object and the host's ``metric,filter`` of each.
         lower: the lowest is the best.
-        by_flag: the user can say so.
 
     Raises:
         InvalidInputError: a task says that it is not.
@@ -35,7 +34,7 @@ def check_direction(tasks: Sequence[tuple[str, Any, str]], *, lower: bool, by_fl
         remedy = f"choose another score{others and f' ({others})'}, or of several tasks one"
         if lower and True not in told:
             remedy = f"--lower-is-better contradicts it: leave it out, or {remedy}"
-        elif by_flag and not lower and False not in told and None in told:
+        elif not lower and False not in told and None in told:
             remedy = f"give --lower-is-better if that is so of all, or {remedy}"
         raise InvalidInputError(
             f"task {name!r} says that {ways[0]} {score.partition(',')[0]} is better, and here the {ways[1]} "
@@ -43,9 +42,7 @@ def check_direction(tasks: Sequence[tuple[str, Any, str]], *, lower: bool, by_fl
         )
 
 
-def choose_metric(
-    name: str, task: Any, wanted: str | None, flag: str = "--score", *, highest: bool = False
-) -> str:
+def choose_metric(name: str, task: Any, wanted: str | None, flag: str = "--score") -> str:
     """The metric to compare by, as the host's ``metric,filter``.
 
     Where none is wanted, one of which lower is better is taken only if there is no other.
@@ -55,11 +52,10 @@ def choose_metric(
         task: the host's object.
         wanted: ``metric`` or ``metric,filter``; None if there is but one.
         flag: by which the user says so.
-        highest: only one of which the highest is the best will do.
 
     Raises:
         InvalidInputError: there is none to compare by; or several, and none was chosen; or the one chosen is
-            no mean of one number per document, or lower is better and the highest should be.
+            no mean of one number per document.
         UnknownNameError: the task has no such metric.
     """
     filters = filters_of(task)
@@ -67,7 +63,7 @@ def choose_metric(
     usable.sort(key=lambda metric: applies_to_some(task, metric))  # those of every document first
     upward = [metric for metric in usable if not lower_is_better(task, metric)]
     choices = [f"{metric},{each}" for metric in upward or usable for each in filters]
-    if wanted is None and len(choices) > 1 and (upward or not highest):
+    if wanted is None and len(choices) > 1:
         raise InvalidInputError(
             f"task {name!r} has {len(choices)} scores to compare by: {', '.join(choices)}; choose one, for "
             f"example {flag} {choices[0]}"
@@ -80,8 +76,6 @@ def choose_metric(
             f"task {name!r} has {len(filters)} filters of {metric!r}; choose one: "
             f"{', '.join(f'{flag} {metric},{each}' for each in filters)}"
         )
-    if highest:
-        check_direction([(name, task, metric)], lower=False, by_flag=False)
     return f"{metric},{chosen}"
 
 

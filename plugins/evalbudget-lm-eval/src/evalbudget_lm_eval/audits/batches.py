@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ from evalbudget.shown import shown_logger
 from evalbudget.store import Address
 from evalbudget_lm_eval.arms.arm import Arm, check_known
 from evalbudget_lm_eval.arms.loaded_models import Stable
-from evalbudget_lm_eval.arms.metric import choose_metric
+from evalbudget_lm_eval.arms.metric import check_direction, choose_metric, lower_is_better
 from evalbudget_lm_eval.arms.one_task import documents_of, one_task, settings_of
 from evalbudget_lm_eval.arms.paid_arms import check_prices
 from evalbudget_lm_eval.audits.answers import refuse_unreadable
@@ -101,8 +101,11 @@ class _Audited:
         refuse_unreadable(name, task)
         metric, judge = None, None
         if settings.policy.asks_judge:
-            metric = choose_metric(name, task, settings.judge, "--judge", highest=True)
+            metric = choose_metric(name, task, settings.judge, "--judge")
             judge = _judge_identity(name, task, metric)
+            lower = settings.scale.lower_is_better or bool(lower_is_better(task, metric))
+            check_direction([(name, task, metric)], lower=lower)
+            settings = replace(settings, scale=replace(settings.scale, lower_is_better=lower))
         documents = documents_of(name, task, order.host)[: settings.items]
         design = settings.design([str(document) for document in documents], judge)
         return cls(name, task, metric, judge, documents, design)

@@ -13,10 +13,10 @@ from rich.console import Console
 from evalbudget.cli import check_target, say, write_json
 from evalbudget.cli.flags import options_of
 from evalbudget.exit_codes import codes_for_help
-from evalbudget.flags import DRY_RUN, SAMPLER_OPTION, refuse_elsewhere
+from evalbudget.flags import DRY_RUN, LOWER_IS_BETTER, SAMPLER_OPTION, refuse_elsewhere
 from evalbudget.flags import sampler_options as read_options
 from evalbudget.races.flags import FLAGS as OF_RACES
-from evalbudget.races.flags import LOWER_IS_BETTER, SCORE
+from evalbudget.races.flags import SCORE
 from evalbudget_lm_eval.arms.flags import ARM, DEVICES, KEEP
 from evalbudget_lm_eval.arms.spelled_command import SpelledCommand
 from evalbudget_lm_eval.host.flag_spelling import refuse_misspelled_flags, spelled
