@@ -31,7 +31,7 @@ from evalbudget.races import RaceConfig
 from evalbudget_inspect import race
 from evalbudget_inspect.host.refusals import take_refusals
 from evalbudget_inspect.host.rewrite import tasks_among
-from evalbudget_inspect.races.command import _refuse_other_direction
+from evalbudget_inspect.races.direction import refuse_other_direction
 
 BUDGET, ITEMS = 45, 18  # of three models: 83% of the grid
 SPENT = 36  # of runs in this process
@@ -295,6 +295,26 @@ def test_answers_to_other_questions_are_not_pooled(unfinished: str, tmp_path: Pa
     assert "that earlier attempts answered ask something else now" in reason
 
 
+@pytest.mark.parametrize("lower", [False, True])
+def test_a_race_in_python_says_that_the_direction_differs(
+    lower: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def started(folder: str, *, lower_is_better: bool) -> None:
+        raced = race(quiz(6), budget=12, sampler="uniform", lower_is_better=lower_is_better)
+        eval_set(raced, log_dir=f"{tmp_path / folder}", model=list(three()), retry_attempts=0, **QUIET)
+
+    started("one", lower_is_better=not lower)
+    with pytest.raises(Exception, match="is not associated with a task"):
+        started("one", lower_is_better=lower)
+    before, now = ("highest", "lowest") if lower else ("lowest", "highest")
+    assert f"one has a race for the {before} score, and this one is for the {now}: give it " in caplog.text
+    assert f"lower_is_better={not lower} to go on with it" in caplog.text
+    caplog.clear()
+    started("two", lower_is_better=lower)
+    started("two", lower_is_better=lower)
+    assert "race for the" not in caplog.text
+
+
 def test_a_race_for_the_lowest_score_goes_on_as_one(tmp_path: Path) -> None:
     file, folder = tmp_path / "quiz.py", tmp_path / "logs"
     file.write_text(TASK_FILE)
@@ -311,9 +331,9 @@ def test_a_race_for_the_lowest_score_goes_on_as_one(tmp_path: Path) -> None:
     highest = {"sampler": "ucb-e", "budget": BUDGET}
     here = tasks_among([f"{file}"])
     for tasks, score in ((["other.py"], None), (here, "match")):  # nothing to go on with
-        _refuse_other_direction(f"{folder}", tasks, RaceConfig.of(score=score, **highest))
+        refuse_other_direction(f"{folder}", tasks, RaceConfig.of(score=score, **highest))
     with pytest.raises(InvalidInputError, match="--lower-is-better to go on with it"):
-        _refuse_other_direction(f"{folder}", here, RaceConfig.of(**highest))
+        refuse_other_direction(f"{folder}", here, RaceConfig.of(**highest))
     (folder / "2026-01-01T00-00-00+00-00_quiz_cut.eval").unlink()
     assert CliRunner(env=UNWATCHED).invoke(cli, command).exit_code == 0
     logs = _read(folder)

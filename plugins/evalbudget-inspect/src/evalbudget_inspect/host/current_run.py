@@ -147,12 +147,17 @@ def _leave() -> None:
         _at_the_end.pop()()
 
 
-_before_sets: list[Callable[[str], None]] = []
+_before_sets: list[Callable[[str, Sequence[Task]], None]] = []
 
 
-def before_eval_sets(prepare: Callable[[str], None]) -> None:
-    """Have the log folder of every eval-set prepared before the host reads it."""
-    _before_sets.append(prepare)
+def before_eval_sets(prepare: Callable[[str, Sequence[Task]], None]) -> None:
+    """Have the log folder of every eval-set prepared before the host reads it, once by whoever asks.
+
+    Args:
+        prepare: given the folder, and the tasks that are no names.
+    """
+    if prepare not in _before_sets:
+        _before_sets.append(prepare)
 
 
 _earlier_logs: dict[str, EarlierLog] = {}
@@ -250,8 +255,9 @@ class RunHooks(Hooks):
 
     async def on_eval_set_start(self, data: EvalSetStart) -> None:
         """Let logs be put in order before the host looks for those that it goes on from."""
+        tasks = all_held_by_caller(Task)
         for prepare in _before_sets:
-            await anyio.to_thread.run_sync(prepare, data.log_dir)
+            await anyio.to_thread.run_sync(prepare, data.log_dir, tasks)
 
     async def on_run_start(self, data: RunStart) -> None:
         """Let races know how many tasks to wait for."""

@@ -29,7 +29,7 @@ def listen() -> None:
         RunHooks
     )
     before_runs(go_on)
-    before_eval_sets(join_logs)
+    before_eval_sets(lambda folder, tasks: join_logs(folder))
     folder = _folder_of_eval_set()
     if folder is not None:
         join_logs(folder)

@@ -8,7 +8,6 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from inspect_ai.log import list_eval_logs, read_eval_log
 from rich.console import Console
 
 from evalbudget.cli import say, write_json
@@ -16,14 +15,13 @@ from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.exit_codes import most_urgent
 from evalbudget.races import Leaderboard, RaceConfig, RaceProgress
 from evalbudget_inspect.host.entries import entry_of_arm
-from evalbudget_inspect.host.how_bought import RACE, step_of
 from evalbudget_inspect.host.private import host_cli as host
 from evalbudget_inspect.host.rewrite import host_arguments, parse, tasks_among
 from evalbudget_inspect.host.run_host import run_ours
 from evalbudget_inspect.races.all_races import report_to, take_boards
+from evalbudget_inspect.races.direction import refuse_other_direction
 from evalbudget_inspect.races.dry_run import foreseen
 from evalbudget_inspect.races.registry_entry import check_arms
-from evalbudget_inspect.repeats.registry_entry import split_arguments
 
 ENTRY = "evalbudget_inspect/race"
 
@@ -74,7 +72,7 @@ def run_race(
         if dry_run:
             return _foresee(RaceConfig.of(**given), specs, arms, parsed)
     if name == "eval-set" and parsed.get("log_dir"):
-        _refuse_other_direction(str(parsed["log_dir"]), tasks_among(parsed["tasks"]), config)
+        refuse_other_direction(str(parsed["log_dir"]), tasks_among(parsed["tasks"]), config)
     shows_itself = not (chose_display(args) or parsed.get("detach"))
     if shows_itself:  # the host's display counts what it planned, and in a race it plans nothing
         extra = [*extra, "--display", "none"]
@@ -99,30 +97,6 @@ def run_race(
         write_boards(json_path, boards)
     # an arm that was lost stands on the board; the log of its task ends with an error
     return most_urgent([board.exit_code for board in boards] if len(boards) == len(codes) else codes)
-
-
-def _refuse_other_direction(log_dir: str, tasks: Sequence[str], config: RaceConfig) -> None:
-    """Refuse to go on with a race for the highest score as one for the lowest, or the other way round.
-
-    The host refuses it too, as any command that is not the same, and does not say what differs. What cannot
-    be read is left to it.
-    """
-    for info in list_eval_logs(log_dir):
-        try:
-            header = read_eval_log(info, header_only=True)
-        except Exception:  # whatever the host's zip and JSON readers raise
-            continue
-        told = step_of(header, RACE)
-        given = {} if told is None else split_arguments(header.eval.task_args, ("task", "score"))[0]
-        if told is None or given.get("task") not in tasks or given.get("score") != config.score:
-            continue
-        if told["lower_is_better"] != config.lower_is_better:
-            before, now = ("lowest", "highest") if told["lower_is_better"] else ("highest", "lowest")
-            raise InvalidInputError(
-                f"{log_dir} has a race for the {before} score, and this one is for the {now}: "
-                f"{'leave out' if config.lower_is_better else 'give'} --lower-is-better to go on with it, or "
-                "begin another race in another --log-dir"
-            )
 
 
 def _foresee(config: RaceConfig, specs: Sequence[str], arms: Sequence[str], parsed: Mapping[str, Any]) -> int:

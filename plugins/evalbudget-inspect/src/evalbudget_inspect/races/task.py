@@ -16,6 +16,7 @@ from evalbudget.comparisons import GateConfig
 from evalbudget.errors import InvalidInputError
 from evalbudget.races import RaceConfig
 from evalbudget_inspect.host.chosen_samples import emptied, number_samples
+from evalbudget_inspect.host.current_run import before_eval_sets
 from evalbudget_inspect.host.dict_scores import by_row
 from evalbudget_inspect.host.how_bought import RACE
 from evalbudget_inspect.host.listening import listen
@@ -25,6 +26,7 @@ from evalbudget_inspect.host.scoring import require_key, scorer_names, with_metr
 from evalbudget_inspect.host.spread import refuse_worker
 from evalbudget_inspect.host.viewer import lead_with_estimate
 from evalbudget_inspect.races.arm import Group
+from evalbudget_inspect.races.direction import say_other_direction
 from evalbudget_inspect.races.metrics import race_estimates
 from evalbudget_inspect.races.sample_source import RaceSource
 from evalbudget_inspect.repeats.task import check_task, driving_score, setup_of, solvers_of
@@ -240,6 +242,7 @@ def one_arm(
         arguments: whatever else tells this race from others with the same names.
     """
     listen()
+    before_eval_sets(say_other_direction)
     _check_worker(config)
     scorers = check_task(task, "raced")
     names = scorer_names(scorers)
