@@ -75,7 +75,7 @@ def test_verdicts(new: Any, verdict: Verdict | None, code: int, begins: str) -> 
     assert as_markdown(found).startswith(f"### {'✅❌❔'[[0, 1, 3].index(code)]} {begins[:9]}")
 
 
-def test_settings_that_differ_are_named_and_not_refused() -> None:
+def test_settings_that_differ_are_named_and_not_refused(tmp_path: Path) -> None:
     def with_settings(model: str, **settings: str) -> RecordedScores:
         items = [f"q{i}" for i in range(ONES.size)]
         return recorded(
@@ -92,6 +92,15 @@ def test_settings_that_differ_are_named_and_not_refused() -> None:
     given = with_settings("n", effort="low", shots="0", temperature="1")
     assert told(zero, given) == "Settings differ: temperature=default (baseline); temperature=1 (candidate)."
     assert told(zero, zero) == told(zero, with_settings("m")) == ""
+    kept = tmp_path / "kept.csv"
+    prompted = with_settings("m", shots="0", system='Say "yes",\nor =no')
+    kept.write_text(as_csv(Baseline.of(prompted, name="m")))
+    assert kept.read_text().count("shots") == 1
+    again = read_baseline(kept)
+    assert again.settings == prompted.declared.settings[0]
+    note = " ".join(gate(again, five, margin=0.1).notes)
+    assert note.startswith("Settings differ: shots=0, system=Say ")
+    assert note.endswith("(baseline); shots=5, system=default, effort=low (candidate).")
 
 
 def test_names_are_shown_in_markdown_and_not_obeyed() -> None:

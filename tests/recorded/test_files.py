@@ -117,10 +117,11 @@ def test_an_archive_is_known_by_its_content(small: RecordedScores, tmp_path: Pat
     assert opened.models == small.models
 
 
-def test_archives_tables_and_baselines_keep_that_a_direction_should_have_been_declared(
+def test_tables_keep_settings_and_archives_too_that_a_direction_should_have_been_declared(
     small: RecordedScores, tmp_path: Path
 ) -> None:
-    declared = Declared.of(small.models, small.items, small.raters, direction_missing=True)
+    settings = {model: {"shots": f"{n}"} for n, model in enumerate(small.models)}
+    declared = Declared.of(small.models, small.items, small.raters, settings=settings, direction_missing=True)
     unsaid = replace(small, declared=declared)
     unsaid.save(tmp_path / "scores.npz")
     Scores(unsaid).readings().to_csv(tmp_path / "scores.csv", index=False)
@@ -130,6 +131,9 @@ def test_archives_tables_and_baselines_keep_that_a_direction_should_have_been_de
         opened = open_scores(tmp_path / name)
         assert opened is not None
         assert direction_note(opened).startswith("No direction is declared for")
+        if name != "scores.npz":
+            assert opened.declared is not None
+            assert opened.declared.settings == declared.settings[: len(opened.models)]
 
 
 def test_a_truncated_archive_is_broken_not_foreign(small: RecordedScores, tmp_path: Path) -> None:

@@ -113,6 +113,11 @@ def test_tasks_of_a_table_are_read_one_by_one(tmp_path: Path) -> None:
         ("score_high", (2, 3), "Column score_high was not read: line 2: score_high of rater"),
         ("better", ("a", "b"), "Columns that were not read: better."),
         ("cluster", ("eu", ""), "Column cluster was not read: some items have none."),
+        (
+            "settings",
+            ("hot", "hot"),
+            "Column settings was not read: line 2: settings is 'hot', which is no",
+        ),
     ],
 )
 @pytest.mark.parametrize("suffix", ["csv", "json"])

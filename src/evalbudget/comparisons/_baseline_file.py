@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from io import StringIO
 
 from evalbudget._spreadsheets import name_as_cell
@@ -21,6 +22,7 @@ _COLUMNS = (
     "better",
     "cluster",
     "not_applicable",
+    "settings",
 )
 
 
@@ -28,7 +30,7 @@ def as_csv(baseline: Baseline, cluster: str | None = None) -> str:
     """One row per item, in the order of their names; ``evalbudget`` reads it as any other table of scores.
 
     An item of which answers are missing has a row without a score, too, and so has one that no score applies
-    to.
+    to. The first row has the settings.
 
     Args:
         baseline: to write.
@@ -41,8 +43,10 @@ def as_csv(baseline: Baseline, cluster: str | None = None) -> str:
     columns = [name for name in columns if name != "cluster" or baseline.sampled]
     columns = [name for name in columns if name != "not_applicable" or baseline.outside]
     way = {True: "lower", False: "higher", None: UNKNOWN if baseline.direction_note else ""}
+    columns = [name for name in columns if name != "settings" or baseline.settings]
     better = way[baseline.lower_is_better]
     columns = [name for name in columns if name != "better" or better]
+    settings = json.dumps(dict(baseline.settings), ensure_ascii=False)
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow([name_as_cell(cluster or name) if name == "category" else name for name in columns])
     for item in sorted((*baseline.items, *baseline.outside), key=lambda item: (len(item), item)):
@@ -58,9 +62,10 @@ def as_csv(baseline: Baseline, cluster: str | None = None) -> str:
             "cluster": baseline.sampled.get(item, ""),
             "better": better,
             "not_applicable": "true" if item in baseline.outside else "",
+            "settings": settings,
         }
-        known = {name: name_as_cell(text) for name, text in known.items()}
+        known, settings = {name: name_as_cell(text) for name, text in known.items()}, ""
         rows.writerow([known[name] for name in columns])
         if item in baseline.scores and baseline.missing.get(item, 0.0) > 0.0:
-            rows.writerow([(known | {"score": ""})[name] for name in columns])
+            rows.writerow([(known | {"score": "", "settings": ""})[name] for name in columns])
     return text.getvalue()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -42,6 +43,11 @@ def readings(recorded: RecordedScores) -> dict[str, Values]:
     def taken(table: NDArray[np.floating] | None) -> Values:
         return np.full(n, np.nan) if table is None else np.asarray(table[rows], dtype=np.float64)
 
+    settings = np.full(n, None, dtype=object)
+    for number, row in zip(*np.unique(model, return_index=True), strict=True):
+        settings[row] = (
+            json.dumps(dict(told.settings[number]), ensure_ascii=False) if told.settings[number] else None
+        )
     clusters = _named(told.clusters or (None,) * len(recorded.items), item)
     if told.clustered:
         clusters = [each if told.clustered[r] else None for each, r in zip(clusters, rater, strict=True)]
@@ -65,6 +71,7 @@ def readings(recorded: RecordedScores) -> dict[str, Values]:
         "score_high": ranges[rater, 1],
         "digest": _named([digest or None for digest in told.digests], item),
         "cluster": clusters,
+        "settings": settings,
         "epoch": repeat if recorded.epochs is None else recorded.epochs[rows],
         "phase": taken(recorded.phases),
         "allocation": _named(kinds, model),

@@ -177,6 +177,25 @@ def names_by_settings(models: Sequence[str], settings: Sequence[Settings]) -> li
     return _unshortened(names, models, settings)
 
 
+def settings_in(text: str, where: str) -> Settings:
+    """Settings as JSON, as tables have them.
+
+    Args:
+        text: an object of texts.
+        where: it stands, for messages.
+
+    Raises:
+        InvalidInputError: it is something else.
+    """
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    if not (isinstance(found, dict) and all(isinstance(value, str) for value in found.values())):
+        raise InvalidInputError(f"{where}: settings is {text[:40]!r}, which is no JSON object of texts")
+    return found
+
+
 def differing_settings(first: Settings, second: Settings) -> tuple[list[str], list[str]]:
     """What two evaluations say of each setting that differs; nothing where one of them tells none."""
     differ = _differ([first, second]) if first and second else []

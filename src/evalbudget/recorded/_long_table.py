@@ -23,7 +23,7 @@ from evalbudget.recorded._columns import (
     TEXTS,
     TRUTHS,
 )
-from evalbudget.recorded._declared import UNKNOWN, Declared, columns_not_read
+from evalbudget.recorded._declared import UNKNOWN, Declared, Settings, columns_not_read, settings_in
 from evalbudget.recorded._how_bought import HowBought
 from evalbudget.recorded._places import Places
 from evalbudget.recorded._scores import RecordedScores
@@ -198,6 +198,9 @@ class LongTable:
         for name in ("digest", "cluster"):
             with unless_of_others(name, notes):
                 of_items[name] = self._of_items(name, texts)
+        settings: dict[str, Settings] = {}
+        with unless_of_others("settings", notes):
+            settings = self._settings(models, texts)
         clusters, alone = of_items.get("cluster"), self._unclustered(texts)
         if clusters is not None and not all(clusters.values()):
             clusters = None
@@ -207,6 +210,7 @@ class LongTable:
             models,
             items,
             raters,
+            settings=settings,
             complete=[name for name, whole in zip(models, complete.tolist(), strict=True) if whole == 1.0],
             lower_is_better={
                 name: bool(way) for name, way in zip(raters, better.tolist(), strict=True) if way == way
@@ -220,6 +224,16 @@ class LongTable:
             direction_missing=UNKNOWN in ways,
         )
         return None if found == Declared.of(models, items, raters) else found
+
+    def _settings(self, models: Sequence[str], texts: Mapping[str, Sequence[str]]) -> dict[str, Settings]:
+        """Of each model that has some, what it was evaluated with."""
+        told = texts.get("settings", [""] * len(texts["item"]))
+        owners = texts.get("model", [models[0]] * len(told))
+        return {
+            model: settings_in(text, self.where(row))
+            for row, (model, text) in enumerate(zip(owners, told, strict=True))
+            if text
+        }
 
     def _not_asked(self, places: Places, complete: NDArray[np.bool_]) -> list[str]:
         """Which models were not asked everything, as the table says itself."""
