@@ -12,6 +12,8 @@ import tests.host_lm_eval.worlds  # noqa: F401  (registers the model)
 from tests.host_lm_eval.worlds import write_task
 
 from evalbudget.errors import BudgetError, InvalidInputError
+from evalbudget_lm_eval.arms.arm import Arm
+from evalbudget_lm_eval.arms.host_flags import read_flags
 from evalbudget_lm_eval.host.config_file import with_flags_of_file, without_keys
 from evalbudget_lm_eval.host.private import EvaluatorConfig
 from evalbudget_lm_eval.repeats.flags import FLAGS
@@ -63,6 +65,25 @@ def test_the_file_names_the_model_and_the_folder_as_if_they_were_typed(config: P
         assert len(log.read_text().splitlines()) == 30  # another model's answers are not this one's
     assert len([*Path("out/evalbudget-journals").glob("*.jsonl")]) == 2
     assert not Path("evalbudget-journals").exists()
+
+
+@pytest.mark.parametrize("ours", ["budget: 30", "num_fewshot: 0"])
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [("batchsize: 4", "Did you mean 'batch_size'"), ("sampler_sed: 1", "Did you mean 'sampler_seed'")],
+)
+def test_a_key_that_nobody_knows_is_refused(config: Path, ours: str, key: str, meant: str) -> None:
+    text = config.read_text().partition("budget:")[0]
+    config.write_text(f"{text}{ours}\n{key}\n")
+    with pytest.raises(InvalidInputError, match=f"has the key '{key.partition(':')[0]}', .*{meant}"):
+        run_host(["run", "--config", str(config)])
+    assert not Path("out").exists()
+
+
+def test_a_key_that_nobody_knows_is_refused_of_several_models(config: Path) -> None:
+    config.write_text("tasks: [numbers]\ninclude_path: tasks\nfewshot: 3\n")
+    with pytest.raises(InvalidInputError, match=r"has the key 'fewshot', .*Did you mean 'num_fewshot'"):
+        read_flags(["--config", str(config)], [Arm("a", "evalbudget-test-coin", {})])
 
 
 def test_flags_of_ours_that_ask_for_nothing_are_no_flags_of_the_host(config: Path) -> None:

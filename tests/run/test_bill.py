@@ -351,6 +351,12 @@ class TestFile:
         with pytest.raises(JournalError, match=told):
             Bill.on_file(path, CAP, TOKENS)
 
+    def test_what_was_spent_on_a_folder_or_on_nothing_is_refused(self, tmp_path: Path) -> None:
+        with pytest.raises(JournalError, match=r"is no bill of evalbudget .*; name the bill in it"):
+            spent_on(tmp_path)
+        with pytest.raises(JournalError, match=r"is no bill of evalbudget .*; give a bill that can be read"):
+            spent_on(tmp_path / "gone.bill")
+
     def test_a_second_process_is_refused(self, path: Path) -> None:
         first = Bill.on_file(path, CAP, TOKENS)
 

@@ -23,7 +23,7 @@ from typing import Any, Protocol
 
 from evalbudget._version import __version__
 from evalbudget.budget import Budget, Unit, shown_amount
-from evalbudget.errors import BudgetError, JournalError
+from evalbudget.errors import BudgetError, JournalError, reason
 from evalbudget.prices import Tariff, Usage
 from evalbudget.run._json_lines import LinesFile, read_line, whole_lines
 
@@ -470,9 +470,14 @@ def spent_on(path: Path) -> tuple[Unit, dict[str, float]]:
         Its unit, and costs by sample; those of no sample have an empty name.
 
     Raises:
-        JournalError: the file is no bill, or is damaged.
+        JournalError: the file is no bill, is damaged, or cannot be read.
     """
-    return spent_in(path.read_bytes(), path)
+    try:
+        data = path.read_bytes()
+    except OSError as ex:
+        remedy = "name the bill in it, or move it away" if path.is_dir() else "give a bill that can be read"
+        raise JournalError(f"{path} is no bill of evalbudget ({reason(ex)}); {remedy}") from ex
+    return spent_in(data, path)
 
 
 def spent_in(data: bytes, where: Path | str) -> tuple[Unit, dict[str, float]]:

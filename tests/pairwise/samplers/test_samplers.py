@@ -166,3 +166,9 @@ def test_bad_input_is_refused(make: Any, told: str) -> None:
 def test_unknown_orders_are_refused() -> None:
     with pytest.raises(UnknownNameError, match="both"):
         Duel(design(3), orders="bth")
+
+
+def test_models_may_have_lines_in_their_names() -> None:
+    names = ["a", "b\nc", "a\nb", "c"]
+    design = duels(["x", "y"], names, "judge")
+    assert len(set(design.models)) == 12

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -60,6 +61,8 @@ def duels(items: Sequence[str], models: Sequence[str], judge: str) -> Design:
         raise InvalidInputError(
             f"{len(models)} model: a preference is between two; give the answers of another one"
         )
+    if any("\n" in model for model in models):
+        models = [json.dumps(model, ensure_ascii=False) for model in models]
     named = tuple(f"{first}\n{second}" for first, second in permutations(models, 2))
     return Design(tuple(items), named, (judge,))
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import fields
 from typing import Any
 
 from lm_eval.utils import simple_parse_args_string
 
-from evalbudget.errors import InvalidInputError
+from evalbudget.errors import InvalidInputError, did_you_mean
 from evalbudget.flags import Flag
 from evalbudget.secrets import refuse_secrets
 from evalbudget_lm_eval.host.flag_spelling import is_one_of, spelled
@@ -19,13 +20,40 @@ WRITTEN = ("model_args", "gen_kwargs", "metadata")
 """Flags that the host writes into its results."""
 
 
-def refuse_keys_of_file(parsed: argparse.Namespace) -> None:
-    """Refuse a file of flags with a key in it.
+def refuse_keys_of_file(parsed: argparse.Namespace, own: Iterable[Flag] = ()) -> None:
+    """Refuse a file of flags with somebody's key in it, or with a flag that nobody knows.
+
+    Args:
+        parsed: the host's flags, which name it.
+        own: flags of ours that may stand in it.
 
     Raises:
         InvalidInputError: there is one.
     """
-    refuse_secrets(_in_file(parsed), f"--config {parsed.config}")
+    found = _in_file(parsed)
+    refuse_secrets(found, f"--config {parsed.config}")
+    _refuse_unknown_keys(parsed.config, found, own)
+
+
+def _refuse_unknown_keys(path: object, found: Iterable[Any], own: Iterable[Flag]) -> None:
+    """Refuse keys of the file of flags that nobody knows, at which the host raises whatever its class does.
+
+    Args:
+        path: of the file.
+        found: its keys.
+        own: ours.
+
+    Raises:
+        InvalidInputError: there is one; says what is meant.
+    """
+    ours = (spelled(flag).removeprefix("--") for flag in own)
+    known = [*(field.name for field in fields(EvaluatorConfig)), *ours]
+    for key in found:
+        if key not in known:
+            told = did_you_mean(str(key), known)
+            raise InvalidInputError(
+                f"--config {path} has the key {key!r}, which is no flag of lm-eval run.{told}"
+            )
 
 
 def typed_or_in_file(parsed: argparse.Namespace, name: str) -> Any:
@@ -57,10 +85,12 @@ def with_flags_of_file(arguments: Sequence[str], flags: Iterable[Flag]) -> tuple
     finder = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     finder.add_argument("--config", "-C")
     found: dict[str, Any] = {}
+    path = None
     with suppress(OSError, TypeError, ValueError, argparse.ArgumentError):  # which the host tells
         path = finder.parse_known_args(arguments)[0].config
         found = {} if path is None else EvaluatorConfig.load_yaml_config(path)
     given, keys = [], set()
+    _refuse_unknown_keys(path, found, flags)
     for flag in flags:
         name = spelled(flag)
         if (key := name.removeprefix("--")) in found:

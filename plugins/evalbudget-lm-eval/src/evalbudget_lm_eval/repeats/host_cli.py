@@ -102,7 +102,7 @@ def execute(arguments: Sequence[str], answers: Answers | None = None) -> int:
     check_typed(config)
     if parsed.model not in (None, *model_registry.keys()):
         raise UnknownNameError("model", parsed.model, model_registry.keys())
-    refuse_keys_of_file(parsed)
+    refuse_keys_of_file(parsed, FLAGS)
     for name in WRITTEN:
         refuse_secrets(getattr(parsed, name, None), f"--{name}")
     told: list[Summary] = []
