@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from inspect_ai import Task, eval_retry, eval_set
+from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.log import (
     EvalLog,
     ProvenanceData,
@@ -304,7 +305,7 @@ def test_a_race_in_python_says_that_the_direction_differs(
         eval_set(raced, log_dir=f"{tmp_path / folder}", model=list(three()), retry_attempts=0, **QUIET)
 
     started("one", lower_is_better=not lower)
-    with pytest.raises(Exception, match="is not associated with a task"):
+    with pytest.raises(PrerequisiteError, match="is not associated with a task"):
         started("one", lower_is_better=lower)
     before, now = ("highest", "lowest") if lower else ("lowest", "highest")
     assert f"one has a race for the {before} score, and this one is for the {now}: give it " in caplog.text

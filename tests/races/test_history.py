@@ -29,3 +29,11 @@ def test_recorded_scores_and_a_folder_of_logs(tmp_path: Path, monkeypatch: pytes
         None,
         "history ignored: no logs in logs",
     )
+
+
+def test_a_folder_of_logs_without_any_score_is_no_history(tmp_path: Path) -> None:
+    nothing = RecordedScores(np.full((1, 30, 1, 1), np.nan), ("a",), ITEMS, ("match",), may_be_empty=True)
+    config = RaceConfig(sampler="race", budget="50%", history=str(tmp_path))
+    factors, said = history_factors(config, ITEMS, ["match"], open_folder=lambda path: nothing)
+    assert factors is None
+    assert said == f"history ignored: {tmp_path} holds no score: every answer is missing"

@@ -53,6 +53,8 @@ def history_factors(
         )
         if isinstance(found, str):
             return None, f"history ignored: {found}"
+        if not found.counts.any():
+            return None, f"history ignored: {path} holds no score: every answer is missing"
         shared = len(set(items) & set(found.items))
         if shared < len(items) / 2:  # not worth the training
             return None, f"history ignored: {path} has {shared} of the {len(items)} items, fewer than half"
