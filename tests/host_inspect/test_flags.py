@@ -33,7 +33,7 @@ def test_python_takes_what_flags_say() -> None:
 
 def test_the_help_of_eval_shows_repeats_and_judges_alone() -> None:
     shown = {param.name for param in inspect_command.commands["eval"].params}
-    assert shown == {*names_of(REPEATS), "share", "dry_run", "sampler_options", "args"}
+    assert shown == {*names_of(REPEATS), "dry_run", "sampler_options", "args"}
     assert len(REPEATS) <= 20
     shown_help = CliRunner().invoke(inspect_command, ["eval", "--help"], terminal_width=80).output
     ours = shown_help.partition("Options:")[2].partition("Examples:")[0]

@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from itertools import islice
@@ -64,16 +65,20 @@ def test_two_processes_one_killed_and_run_again(
     server: Server, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     write_task(tmp_path / "tasks", n=8)
-    server.answer, server.latency = answer, 0.4
+    both = threading.Event()
+    server.answer, server.latency = lambda asked: answer(asked) if both.wait(300) else "", 0.4
     running = [started(server, tmp_path) for _ in range(2)]
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 240
     while time.monotonic() < deadline and least_heard(tmp_path) < 2:
+        if len(records(tmp_path)) == 2:  # whoever is the first to start does not buy everything
+            both.set()
         time.sleep(0.02)
+    both.set()
     running[1].send_signal(signal.SIGKILL)
     running[1].communicate()
     server.latency = 0.01
     running[1] = started(server, tmp_path)
-    told = [process.communicate(timeout=120)[0] for process in running]
+    told = [process.communicate(timeout=240)[0] for process in running]
     assert [process.returncode for process in running] == [0, 0], told
     assert BUDGET - 1 <= len(server.served) <= BUDGET  # but for the call that was cut off
 
@@ -108,9 +113,14 @@ def test_two_processes_one_killed_and_run_again(
         answers_in(part)
 
 
+def records(folder: Path) -> list[Path]:
+    """Of the processes that have begun."""
+    return list((folder / "out").glob("*/*.jsonl"))
+
+
 def least_heard(folder: Path) -> int:
     """Answers that the slower of two processes has."""
-    heard = [path.read_text().count('"said"') for path in (folder / "out").glob("*/*.jsonl")]
+    heard = [path.read_text().count('"said"') for path in records(folder)]
     return min(heard) if len(heard) == 2 else 0
 
 
