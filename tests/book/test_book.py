@@ -315,8 +315,8 @@ def _break_the_next_turn(
 
     def write(copy: Copy, connection: Any) -> None:
         monkeypatch.setattr(Copy, "write", real)
-        real(copy, connection)
         if committed:
+            real(copy, connection)
             connection.connection.commit()
         raise error("the database went away")
 

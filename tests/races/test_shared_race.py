@@ -221,8 +221,8 @@ def test_a_store_that_goes_in_the_middle_of_a_turn(
 
         def write(copy: Copy, connection: Any) -> None:
             monkeypatch.setattr(Copy, "write", real)
-            real(copy, connection)
             if committed:
+                real(copy, connection)
                 connection.connection.commit()
             raise StoreDownError("gone")
 

@@ -15,6 +15,7 @@ from sqlalchemy import Connection
 from evalbudget.book._calls import Called, beside_in, calls_in, known_calls
 from evalbudget.book._opening import opened, terms_of
 from evalbudget.book._planner import Planner
+from evalbudget.book._sql import Asked
 from evalbudget.book._statements import BESIDE, CUT_OFF, LOST
 from evalbudget.book._tables import ALONE, LAYOUT
 from evalbudget.book._turn import Claim, Turn
@@ -406,7 +407,7 @@ class Book:
     def calls(self) -> tuple[Called, ...]:
         """The same, with who made them; what was never sent is left out. Others may write meanwhile."""
         with self._reading() as connection:
-            self._turns.copy.look(connection)
+            self._turns.copy.look(Asked(connection))
             self._turns.spent = float(self._turns.about["spent"])
             return calls_in(self._turns.copy, connection)
 

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from evalbudget.book._known import Known, is_adopted
 from evalbudget.book._notes import packed, unpacked
-from evalbudget.book._sql import change, rows
+from evalbudget.book._sql import Asked, Change, Query, conclude
 from evalbudget.book._statements import (
     ALL_WITHDRAWN,
     BEGIN_PASS,
@@ -20,6 +20,7 @@ from evalbudget.book._statements import (
     FORGET_NOTE,
     HOW_IT_STANDS,
     KEEP,
+    KEPT,
     MISSED_PASSES,
     MISSED_ROUNDS,
     NUMBERS,
@@ -37,8 +38,6 @@ from evalbudget.store import Address
 
 _COUNTS = ("rounds", "passes", "withdrawn", "calls", "changes")
 _WHOLE = ("cell", "state", "tries", "lost", "call", "attempt", "passed")
-_KEPT = ("state", "tries", "lost", "value", "cost", "call", "attempt", "passed")
-"""Of a cell, in the book and here."""
 
 
 def check_numbers(row: Any, *, whole: Sequence[str] = (), real: Sequence[str] = ()) -> None:
@@ -70,39 +69,43 @@ class Copy:
         self.known = Known(sampler)
         self.about: dict[str, Any] = {**dict.fromkeys(NUMBERS, 0), "stopped": None}
         self._before = dict(self.about)
-        self._cells: dict[int, dict[str, Any]] = {}  # rows to be written at the end of the turn
+        self._changes: list[Change] = []  # to be made at the end of the turn
+        self._cells: dict[int, dict[str, Any]] = {}  # rows to be written then
         self._calls: list[dict[str, Any]] = []
-        self._settled: list[dict[str, Any]] = []
+        self._settled: dict[int, dict[str, Any]] = {}
 
-    def look(self, connection: Connection) -> None:
+    def asks(self) -> Sequence[Query]:
+        """What :meth:`look` will ask, as far as that is known before."""
+        return Query(HOW_IT_STANDS), Query(CHANGED, {"after": self.about["changes"]})
+
+    def look(self, asked: Asked) -> None:
         """Take in what others did.
 
         Raises:
             StoreError: what stands there cannot be.
         """
-        about = next(iter(rows(connection, HOW_IT_STANDS)), None)
+        rows = asked.rows
+        about = next(iter(rows(HOW_IT_STANDS)), None)
         try:
             if about is None:
                 raise ValueError("its numbers are gone")
             check_numbers(about, whole=_COUNTS, real=("cap", "spent", "held"))
             known = self.known
             if about.rounds > known.n_rounds:
-                for row in rows(connection, MISSED_ROUNDS, {"after": known.n_rounds}):
+                for row in rows(MISSED_ROUNDS, {"after": known.n_rounds}):
                     planned = Planned(*unpacked(row.planned, ()))
                     note = None if row.note is None else unpacked(row.note, self._sampler.note_kinds)
                     known.begin(planned if note is None else planned._replace(note=note))
                     if known.n_rounds == about.rounds and row.note is None and not is_adopted(planned):
                         raise ValueError("the note of its last round is gone")
             if about.passes > known.n_passes:
-                for row in rows(connection, MISSED_PASSES, {"after": known.n_passes}):
+                for row in rows(MISSED_PASSES, {"after": known.n_passes}):
                     known.begin_pass(unpacked(row.cells, ()))
             if about.withdrawn > len(known.why_withdrawn):
-                for row in rows(connection, ALL_WITHDRAWN):
+                for row in rows(ALL_WITHDRAWN):
                     known.withdraw(row.model, row.asked, row.why)
             if about.changes > self.about["changes"]:
-                for row in rows(connection, CHANGED, {"after": self.about["changes"]}):
-                    check_numbers(row, whole=_WHOLE, real=("cost",))
-                    self._set(row.cell, {name: getattr(row, name) for name in _KEPT})
+                self._take_in(rows(CHANGED, {"after": self.about["changes"]}))
             there = known.n_rounds, known.n_passes, len(known.why_withdrawn)
             if (about.rounds, about.passes, about.withdrawn) != there:
                 raise ValueError("rounds or passes of it are gone")
@@ -115,14 +118,26 @@ class Copy:
         """What is raised where something stands there that cannot be."""
         return StoreError(f"{self._where} is damaged: {why}; restore a copy, or begin a new one")
 
-    def _set(self, cell: int, row: dict[str, Any]) -> None:
-        state, tries, value = row["state"], row["tries"], row["value"]
-        fits = 0 <= cell < len(self.known) and state in range(4) and 0 <= row["lost"] <= tries
-        if not fits or tries < (state in (TAKEN, CAME)) or row["attempt"] < 0 < tries:
+    def _take_in(self, rows: Sequence[Any]) -> None:
+        """Cells that others changed."""
+        if not rows:
+            return
+        columns = dict(zip(rows[0]._fields, zip(*rows, strict=True), strict=True))
+        are_whole = all(set(map(type, columns[name])) == {int} for name in _WHOLE)
+        if not (are_whole and set(map(type, columns["cost"])) == {float}):
+            for row in rows:
+                check_numbers(row, whole=_WHOLE, real=("cost",))
+        for row in rows:
+            self._check(row)
+        self.known.set_all(columns.pop("cell"), columns)
+
+    def _check(self, row: Any) -> None:
+        cell, state, tries, value = row.cell, row.state, row.tries, row.value
+        fits = 0 <= cell < len(self.known) and state in range(4) and 0 <= row.lost <= tries
+        if not fits or tries < (state in (TAKEN, CAME)) or row.attempt < 0 < tries:
             raise ValueError(f"cell {cell} is in state {state} after {tries} tries")
-        if (state == CAME) != (value is not None and math.isfinite(value)):
-            raise ValueError(f"cell {cell} is in state {state} with the score {value}")
-        self.known.set(cell, row)
+        if (state == CAME) != (value is not None and math.isfinite(value)) or not math.isfinite(row.cost):
+            raise ValueError(f"cell {cell} is in state {state} with the score {value} for {row.cost}")
 
     def request(self, call: int, cell: int) -> Request:
         """What a call asks."""
@@ -136,10 +151,10 @@ class Copy:
 
     # what this turn does
 
-    def begin(self, connection: Connection, planned: Planned, texts: Mapping[str, str | None]) -> None:
+    def begin(self, planned: Planned, texts: Mapping[str, str | None]) -> None:
         """A round was planned; ``texts`` are what is kept of it."""
-        change(connection, FORGET_NOTE, {"before": self.about["rounds"] - 1})
-        change(connection, BEGIN_ROUND, {"round": self.about["rounds"], **texts})
+        self._changes.append((FORGET_NOTE, [{"before": self.about["rounds"] - 1}]))
+        self._changes.append((BEGIN_ROUND, [{"round": self.about["rounds"], **texts}]))
         self.about["rounds"] += 1
         self.known.begin(planned)
 
@@ -173,40 +188,42 @@ class Copy:
 
     def settle(self, call: int, cost: float, error: str | None) -> None:
         """What a call cost."""
-        self._settled.append({"which": call, "paid": cost, "why": error})
+        self._settled[call] = {"which": call, "paid": cost, "why": error}
 
-    def begin_pass(self, connection: Connection, ask: IntArray) -> None:
+    def begin_pass(self, ask: IntArray) -> None:
         """Cells that are handed out next."""
-        change(connection, BEGIN_PASS, {"pass": self.about["passes"], "cells": packed(ask, ())})
+        self._changes.append((BEGIN_PASS, [{"pass": self.about["passes"], "cells": packed(ask, ())}]))
         self.about["passes"] += 1
         self.known.begin_pass(ask)
 
-    def withdraw(self, connection: Connection, model: int, why: str) -> None:
+    def withdraw(self, model: int, why: str) -> None:
         """A model is asked nothing more."""
         asked = self.known.cells().asked
-        change(connection, WITHDRAW, {"model": model, "asked": asked, "why": why})
+        self._changes.append((WITHDRAW, [{"model": model, "asked": asked, "why": why}]))
         self.about["withdrawn"] += 1
         self.known.withdraw(model, asked, why)
 
     def change(self, cell: int, worker: int, **new: Any) -> None:
         """Change a cell, here and at the end of the turn in the book."""
         self.about["changes"] += 1
-        row = {name: new[name] if name in new else self.known.of(name, cell) for name in _KEPT}
+        row = {name: new[name] if name in new else self.known.of(name, cell) for name in KEPT}
         if row["state"] != CAME:
             row["value"] = None
         self.known.set(cell, row)
         self._cells[cell] = {**row, "cell": cell, "worker": worker, "changed": self.about["changes"]}
 
     def write(self, connection: Connection) -> None:
-        """All of it, at once."""
+        """All of it, at once, as the last of the turn."""
         if not self.known.under_way:
             self.about["held"] = 0.0  # what rounding left
+        changes, self._changes = self._changes, []
         if self._calls:
-            change(connection, CALL, self._calls)
+            changes.append((CALL, self._calls))
         if self._settled:
-            change(connection, SETTLE, self._settled)
+            changes.append((SETTLE, list(self._settled.values())))
         if self._cells:
-            change(connection, UPSERT[connection.dialect.name], list(self._cells.values()))
+            changes.append((UPSERT, list(self._cells.values())))
         if self.about != self._before:
-            change(connection, KEEP, {f"new_{name}": value for name, value in self.about.items()})
-        self._calls, self._settled, self._cells = [], [], {}
+            changes.append((KEEP, [{f"new_{name}": value for name, value in self.about.items()}]))
+        self._calls, self._settled, self._cells = [], {}, {}
+        conclude(connection, changes)

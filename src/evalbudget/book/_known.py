@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,6 +36,14 @@ _OURS = ("propensity", "call", "attempt", "passed")
 
 ADOPTED = "chosen by somebody else"
 """The note of a round that the sampler did not plan."""
+
+
+class _Tried(NamedTuple):
+    """What is counted of a cell, by column."""
+
+    state: int
+    tries: int
+    lost: int
 
 
 def is_adopted(planned: Planned) -> bool:
@@ -160,18 +168,32 @@ class Known:
         self.n_passes += 1
         self._waiting.begin(ask.tolist(), self.n_passes)
 
-    def set(self, number: int, row: dict[str, Any]) -> None:
+    def set(self, number: int, row: Mapping[str, Any]) -> None:
         """What is known of a cell now; of what happened in between only the end."""
-        was = {name: self.of(name, number) for name in ("state", "tries", "lost")}
+        was = _Tried(self.of("state", number), self.of("tries", number), self.of("lost", number))
         for name, value in row.items():
             self._of[name][number] = np.nan if value is None else value
+        self._became(number, was, _Tried(row["state"], row["tries"], row["lost"]), row["attempt"])
+
+    def set_all(self, numbers: Sequence[int], columns: Mapping[str, Sequence[Any]]) -> None:
+        """The same of several cells, each of them once."""
+        at = np.array(numbers, dtype=np.int64)
+        was = map(_Tried, *(self._of[name][at].tolist() for name in _Tried._fields))
+        for name, column in columns.items():
+            self._of[name][at] = np.array(column, dtype=self._of[name].dtype)
+        now = map(_Tried, *(columns[name] for name in _Tried._fields))
+        for each in zip(numbers, was, now, columns["attempt"], strict=True):
+            self._became(*each)
+
+    def _became(self, number: int, was: _Tried, now: _Tried, attempt: int) -> None:
+        """What is counted of a cell, and whether it waits."""
         where = self.of("model", number), self.of("item", number)
-        self._attempts[where] = max(self._attempts[where], row["attempt"] + 1)
-        flew, flies = was["state"] == TAKEN, row["state"] == TAKEN
-        self.settled += (row["tries"] - flies) - (was["tries"] - flew)
+        self._attempts[where] = max(self._attempts[where], attempt + 1)
+        flew, flies = was.state == TAKEN, now.state == TAKEN
+        self.settled += (now.tries - flies) - (was.tries - flew)
         self.under_way += int(flies) - int(flew)
-        failed = _failed(row) - _failed(was)
-        self._waiting.changed(number, row["state"], failed=failed, read=row["state"] == CAME != was["state"])
+        failed = _failed(now) - _failed(was)
+        self._waiting.changed(number, now.state, failed=failed, read=now.state == CAME != was.state)
 
     def next_attempt(self, number: int) -> int:
         """Number of the next call of a cell's model and item, from 0; lost and failed ones had theirs."""
@@ -208,5 +230,5 @@ class Known:
         return self.first() is not None
 
 
-def _failed(row: dict[str, Any]) -> int:
-    return int(row["tries"] - row["lost"] - (row["state"] in (TAKEN, CAME)))
+def _failed(tried: _Tried) -> int:
+    return int(tried.tries - tried.lost - (tried.state in (TAKEN, CAME)))

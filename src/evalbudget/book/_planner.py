@@ -120,7 +120,7 @@ class Planner:
 
         def act(turn: Turn) -> list[Claim]:
             first = len(turns.known)
-            turns.copy.begin(turn.connection, adopted, texts)
+            turns.copy.begin(adopted, texts)
             calls = enumerate(zip(most, attempts, strict=True), first)
             return [turn.call(cell, cost, attempt) for cell, (cost, attempt) in calls]
 
@@ -174,7 +174,7 @@ class Planner:
 
         def begin(turn: Turn) -> None:
             if turns.about["rounds"] == rounds:  # nobody else has
-                turns.copy.begin(turn.connection, planned, texts)
+                turns.copy.begin(planned, texts)
 
         turns.take(begin)
         turns.adopted = adopted
@@ -191,7 +191,7 @@ class Planner:
             if turns.about["passes"] == passes:  # nobody else has
                 for cell in close.tolist():
                     turns.copy.change(cell, turns.workers.me, state=CLOSED)
-                turns.copy.begin_pass(turn.connection, ask)
+                turns.copy.begin_pass(ask)
 
         turns.take(begin)
         return True

@@ -1,20 +1,84 @@
-"""A book's statements on their way to the driver: past SQLAlchemy for SQLite, in a fraction of the time."""
+"""A book's statements on their way to the driver: past SQLAlchemy, in a fraction of the time."""
 
 from __future__ import annotations
 
-import sqlite3
 from collections import namedtuple
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection
+from sqlalchemy import ARRAY, URL, Connection, Table, bindparam, func
 from sqlalchemy.dialects import sqlite
-from sqlalchemy.exc import OperationalError
 from sqlalchemy.sql import ClauseElement
 
-Given = Mapping[str, Any] | Sequence[Mapping[str, Any]]
-"""What a statement is about; several for one that is carried out for each of them."""
+from evalbudget.store._driver import execute, execute_each, in_one_go, is_file
+
+_DIALECTS = {
+    "sqlite": sqlite.dialect(paramstyle="named"),
+    "postgresql": URL.create("postgresql+psycopg").get_dialect()(),
+}
+_ALL = "all_"
+"""Before the name of a column that is given as an array."""
+
+
+class Query(NamedTuple):
+    """What is asked.
+
+    Attributes:
+        statement: of SQLAlchemy.
+        given: its parameters.
+    """
+
+    statement: Any
+    given: Mapping[str, Any] = {}
+
+
+class Each(NamedTuple):
+    """What is done with each of several rows.
+
+    Attributes:
+        one: with a row; for SQLite, which has it at hand.
+        all: with the rows of :func:`given_rows`; for a server, which is told once.
+    """
+
+    one: Any
+    all: Any
+
+
+Change = tuple[Any, Sequence[Mapping[str, Any]]]
+"""A statement, and the parameters of each time that it is carried out; of :class:`Each`, the rows."""
+
+
+def given_rows(table: Table, names: Mapping[str, str]) -> Any:
+    """Rows that are given as arrays; by name, the column of the table that each is like."""
+    arrays = [bindparam(f"{_ALL}{name}", type_=ARRAY(table.c[like].type)) for name, like in names.items()]
+    return func.unnest(*arrays).table_valued(*names, name="given").render_derived(name="given")
+
+
+class Asked:
+    """Queries of one transaction; a server is sent some of them at its beginning.
+
+    Args:
+        connection: that has it.
+        ahead: what will be asked, of a server. What it answers is there after the block of
+            :func:`~evalbudget.store._driver.in_one_go` that this is within.
+    """
+
+    def __init__(self, connection: Connection, ahead: Sequence[Query] = ()) -> None:
+        self._connection = connection
+        self._sent: dict[Any, tuple[Mapping[str, Any], Any]] = {}
+        self._found: dict[Any, list[Any]] = {}
+        for query in ahead:
+            self._sent[query.statement] = query.given, execute(connection, *_sent(connection, *query))
+
+    def rows(self, statement: Any, given: Mapping[str, Any] | None = None) -> list[Any]:
+        """What a query finds, as :func:`rows`."""
+        sent, cursor = self._sent.get(statement, (None, None))
+        if sent != (given or {}):
+            return rows(self._connection, statement, given)
+        if statement not in self._found:
+            self._found[statement] = _rows(self._connection, statement, cursor)
+        return self._found[statement]
 
 
 def rows(connection: Connection, statement: Any, given: Mapping[str, Any] | None = None) -> list[Any]:
@@ -23,42 +87,68 @@ def rows(connection: Connection, statement: Any, given: Mapping[str, Any] | None
     Raises:
         DBAPIError: as SQLAlchemy does.
     """
-    if connection.dialect.name != "sqlite":
-        return list(connection.execute(statement, given or {}).all())
-    text, row = _compiled(statement)
-    try:
-        return list(map(row._make, _driver(connection).execute(text, given or {})))
-    except sqlite3.Error as ex:
-        raise OperationalError(text, None, ex) from ex
+    cursor = execute(connection, *_sent(connection, statement, given or {}))
+    return _rows(connection, statement, cursor)
 
 
-def change(connection: Connection, statement: Any, given: Given) -> None:
+def change(connection: Connection, statement: Any, given: Mapping[str, Any]) -> None:
     """Have a statement carried out.
 
     Raises:
         DBAPIError: as SQLAlchemy does.
     """
-    if connection.dialect.name != "sqlite":
-        connection.execute(statement, given)
+    execute(connection, *_sent(connection, statement, given))
+
+
+def conclude(connection: Connection, changes: Sequence[Change]) -> None:
+    """The last of a transaction; a server is sent all of it and the end at once.
+
+    Raises:
+        DBAPIError: as SQLAlchemy does.
+    """
+    if is_file(connection):
+        for statement, given in changes:
+            one = statement.one if isinstance(statement, Each) else statement
+            execute_each(connection, _compiled(one, "sqlite").text, given)
         return
-    text, _ = _compiled(statement)
-    many = [given] if isinstance(given, Mapping) else given
-    try:
-        _driver(connection).executemany(text, many)
-    except sqlite3.Error as ex:
-        raise OperationalError(text, None, ex) from ex
+    with in_one_go(connection):
+        for statement, given in changes:
+            if isinstance(statement, Each):
+                arrays = {f"{_ALL}{name}": _array([row[name] for row in given]) for name in given[0]}
+                change(connection, statement.all, arrays)
+            else:
+                for each in given:
+                    change(connection, statement, each)
+        execute(connection, "COMMIT")  # SQLAlchemy finds nothing left to do
 
 
-def _driver(connection: Connection) -> sqlite3.Connection:
-    driver: Any = connection.connection.driver_connection
-    assert isinstance(driver, sqlite3.Connection)
-    return driver
+def _sent(connection: Connection, statement: Any, given: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    text, _, fixed = _compiled(statement, connection.dialect.name)
+    return text, {**fixed, **given} if fixed else given
+
+
+def _array(column: list[Any]) -> list[Any]:
+    """Of one kind, as the driver wants them."""
+    if {int, float} <= set(map(type, column)):
+        return [None if value is None else float(value) for value in column]
+    return column
+
+
+def _rows(connection: Connection, statement: Any, cursor: Any) -> list[Any]:
+    make = _compiled(statement, connection.dialect.name).row._make
+    return list(map(make, cursor.fetchall()))
+
+
+class _Compiled(NamedTuple):
+    text: str
+    row: Any
+    fixed: Mapping[str, Any]
 
 
 @cache
-def _compiled(statement: ClauseElement) -> tuple[str, Any]:
-    """As SQLite's driver takes it, and what a row of it is."""
-    compiled = statement.compile(dialect=sqlite.dialect(paramstyle="named"))
-    assert not any(value is not None for value in compiled.params.values())  # which would be lost
+def _compiled(statement: ClauseElement, dialect: str) -> _Compiled:
+    """As the driver takes it, what a row of it is, and the parameters that are always the same."""
+    compiled = statement.compile(dialect=_DIALECTS[dialect])
+    fixed = {name: value for name, value in compiled.params.items() if value is not None}
     names = [column.keyname for column in getattr(compiled, "_result_columns", ())]
-    return str(compiled), namedtuple("Row", names, rename=True)
+    return _Compiled(str(compiled), namedtuple("Row", names, rename=True), fixed)

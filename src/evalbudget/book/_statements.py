@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import bindparam, func, insert, null, select, update
+from sqlalchemy import Table, bindparam, func, insert, null, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
+from evalbudget.book._sql import Each, given_rows
 from evalbudget.book._tables import ABOUT, CALLS, CELLS, NO_CELL, PASSES, ROUNDS, WITHDRAWN, WORKERS
 from evalbudget.cells import TAKEN
 
@@ -20,14 +21,20 @@ TOO_LATE = "came back when another had its cell: paid, and not read"
 """Why a reply of a worker that was taken for dead is no score."""
 
 HOW_IT_STANDS = select(ABOUT)
-BEGIN_ROUND, BEGIN_PASS, WITHDRAW, CALL = (insert(table) for table in (ROUNDS, PASSES, WITHDRAWN, CALLS))
+BEGIN_ROUND, BEGIN_PASS, WITHDRAW = (insert(table) for table in (ROUNDS, PASSES, WITHDRAWN))
 FORGET_NOTE = update(ROUNDS).where(ROUNDS.c.round == bindparam("before")).values(note=null())
 MISSED_ROUNDS = select(ROUNDS).where(ROUNDS.c.round >= bindparam("after")).order_by(ROUNDS.c.round)
 MISSED_PASSES = (
     select(PASSES.c.cells).where(PASSES.c["pass"] >= bindparam("after")).order_by(PASSES.c["pass"])
 )
 ALL_WITHDRAWN = select(WITHDRAWN).order_by(WITHDRAWN.c.asked)
-CHANGED = select(CELLS).where(CELLS.c.changed > bindparam("after")).order_by(CELLS.c.changed)
+KEPT = ("state", "tries", "lost", "value", "cost", "call", "attempt", "passed")
+"""Of a cell, in the book and in every copy of it."""
+CHANGED = (
+    select(CELLS.c.cell, *(CELLS.c[name] for name in KEPT))
+    .where(CELLS.c.changed > bindparam("after"))
+    .order_by(CELLS.c.changed)
+)
 TAKEN_BY = (
     select(CELLS.c.cell, CELLS.c.call, CALLS.c.attempt, CALLS.c.most)
     .join_from(CELLS, CALLS, CELLS.c.call == CALLS.c.call)
@@ -56,22 +63,31 @@ BESIDE = select(func.coalesce(func.sum(CALLS.c.cost), 0.0)).where(
 IS_TOLD = select(CALLS.c.cost).where(
     CALLS.c.call == bindparam("which"), CALLS.c.cost.is_not(None), CALLS.c.error.is_distinct_from(LOST)
 )
-SETTLE = (
+_PAID = given_rows(CALLS, {"which": "call", "paid": "cost", "why": "error"})
+SETTLE = Each(
     update(CALLS)
     .where(CALLS.c.call == bindparam("which"))
-    .values(cost=bindparam("paid"), error=bindparam("why"))
+    .values(cost=bindparam("paid"), error=bindparam("why")),
+    update(CALLS).where(CALLS.c.call == _PAID.c.which).values(cost=_PAID.c.paid, error=_PAID.c.why),
 )
 NUMBERS = ("cap", "spent", "held", "rounds", "passes", "withdrawn", "calls", "changes", "stopped")
 KEEP = update(ABOUT).values({name: bindparam(f"new_{name}") for name in NUMBERS})
 
 
-_COLUMNS = [column.name for column in CELLS.columns]
+def _inserts(table: Table, insert_into: Any) -> tuple[Any, Any]:
+    """Of one row, and of several."""
+    names = [column.name for column in table.columns]
+    given = given_rows(table, dict(zip(names, names, strict=True)))
+    return insert_into(table), insert_into(table).from_select(names, select(*given.c))
 
 
-def _upsert(insert_into: Any) -> Any:
-    rows = insert_into(CELLS)
-    changed = {name: rows.excluded[name] for name in _COLUMNS if name != "cell"}
-    return rows.on_conflict_do_update(index_elements=["cell"], set_=changed)
+def _replacing(into: Any) -> Any:
+    """Where a cell stands there already, what is new of it."""
+    changed = {column.name: into.excluded[column.name] for column in CELLS.columns if column.name != "cell"}
+    return into.on_conflict_do_update(index_elements=["cell"], set_=changed)
 
 
-UPSERT = {"sqlite": _upsert(sqlite.insert), "postgresql": _upsert(postgresql.insert)}
+CALL = Each(*_inserts(CALLS, insert))
+UPSERT = Each(
+    _replacing(_inserts(CELLS, sqlite.insert)[0]), _replacing(_inserts(CELLS, postgresql.insert)[1])
+)

@@ -96,7 +96,7 @@ class Turn:
     def withdraw(self, model: int, why: str) -> None:
         """Ask a model nothing more."""
         if model not in self._known.why_withdrawn:
-            self._copy.withdraw(self.connection, model, self.storable(why))
+            self._copy.withdraw(model, self.storable(why))
 
     def pay(self, cost: float, why: str) -> None:
         """Pay for what is of no cell."""

@@ -15,6 +15,7 @@ from sqlalchemy import Connection
 from evalbudget.book._adopted import Adopted
 from evalbudget.book._copy import Copy
 from evalbudget.book._known import Known
+from evalbudget.book._sql import Asked
 from evalbudget.book._statements import IS_TOLD
 from evalbudget.book._turn import Claim, Turn
 from evalbudget.book._workers import Workers
@@ -24,6 +25,7 @@ from evalbudget.errors import SamplerError, StoreDownError
 from evalbudget.sampler import Sampler
 from evalbudget.shown import shown_logger
 from evalbudget.store import Address, Database
+from evalbudget.store._driver import is_file
 
 T = TypeVar("T")
 
@@ -90,6 +92,7 @@ class Turns:
         """Held while what is known changes, and for no longer."""
         self._thread: int | None = None  # that takes a turn
         self._now: Turn
+        self._asked: Asked
         self._later: deque[tuple[int, Callable[[Turn], object]]] = deque()
         self._numbers = count(workers.told + 1)
 
@@ -197,7 +200,7 @@ class Turns:
                 try:
                     if anew:
                         self.look_anew()
-                    with self.db.write() as connection:
+                    with self.db.write(first=self._ask) as connection:
                         entered, self.is_stale = True, True  # until all of it is written
                         with self.state:
                             found, told = self._whole(connection, act, anew=anew)
@@ -214,13 +217,18 @@ class Turns:
                     return found
             return act(self._now)
 
+    def _ask(self, connection: Connection) -> None:
+        """What is known to be asked in any turn."""
+        ahead = () if is_file(connection) else (*self.copy.asks(), *self.workers.asks())
+        self._asked = Asked(connection, ahead)
+
     def _whole(
         self, connection: Connection, act: Callable[[Turn], T], *, anew: bool
     ) -> tuple[T, tuple[int, int]]:
         """What came of it; and how much was told in it."""
         self._thread = get_ident()
         try:
-            self.copy.look(connection)
+            self.copy.look(self._asked)
             self._now = turn = Turn(self.copy, connection, self.workers.me, self.db.storable)
             try:
                 for part in self.parts:
@@ -245,7 +253,7 @@ class Turns:
             try:
                 with self.db.read() as connection:
                     entered = True
-                    fresh.look(connection)
+                    fresh.look(Asked(connection))
                 break
             except StoreDownError:
                 if not entered:  # one that goes in the middle may be back soon
@@ -255,7 +263,7 @@ class Turns:
 
     def _bury(self, turn: Turn) -> None:
         """Workers that are gone."""
-        for worker in self.workers.gone(turn.connection):
+        for worker in self.workers.gone(turn.connection, self._asked):
             for part in self.parts:
                 part.bury(turn, worker)
             lost = turn.bury(worker)
@@ -265,7 +273,7 @@ class Turns:
 
     def _hand_over(self, turn: Turn) -> None:
         """What was told or left since the last turn."""
-        done = self.workers.told_in(turn.connection) if self._later else 0
+        done = self.workers.told_in(self._asked) if self._later else 0
         for number, act in self._later:
             if number > done:
                 act(turn)

@@ -6,14 +6,14 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, exists, func, insert, or_, select, update
+from sqlalchemy import Connection, Float, bindparam, cast, exists, extract, func, insert, or_, select, update
 
-from evalbudget.book._sql import change, rows
+from evalbudget.book._sql import Asked, Query, change
 from evalbudget.book._tables import CELLS, LAYOUT, WORKERS
 from evalbudget.cells import TAKEN
 from evalbudget.errors import StoreError
@@ -37,6 +37,7 @@ _LIVING = select(WORKERS.c.worker, WORKERS.c.name, WORKERS.c.known_as, WORKERS.c
 )
 """Whoever has not signed off; one that was taken for dead may have gone on, and have cells again."""
 _ME = select(WORKERS.c.until, WORKERS.c.name, WORKERS.c.told).where(WORKERS.c.worker == bindparam("me"))
+_NOW = select(cast(extract("epoch", func.clock_timestamp()), Float).label("now"))
 _TELL = update(WORKERS).where(WORKERS.c.worker == bindparam("me")).values(told=bindparam("so_far"))
 
 
@@ -86,14 +87,19 @@ class Workers:
             else:
                 self.me = int(before.worker)
                 connection.execute(_GOES_ON, {"me": self.me, "process": name, "then": until})
-            self.told = self.told_in(connection)
+            self.told = self.told_in(Asked(connection))
         self._over = threading.Event()
         self._heart: threading.Thread | None = None
         if where.path != MEMORY and lease > 0.0:
             self._heart = threading.Thread(target=self._beat, name="evalbudget lease", daemon=True)
             self._heart.start()
 
-    def gone(self, connection: Connection) -> list[int]:
+    def asks(self) -> Sequence[Query]:
+        """What :meth:`gone` and :meth:`told_in` will ask, as far as that is known before."""
+        me = [Query(_ME, {"me": self.me})]
+        return [*me, Query(_NOW), Query(_LIVING)] if time.monotonic() >= self._look_again else me
+
+    def gone(self, connection: Connection, asked: Asked) -> list[int]:
         """Workers that are gone and have not signed off; looked up now and then, none in between.
 
         Raises:
@@ -101,7 +107,7 @@ class Workers:
         """
         me = None
         if self._known_as is not None and self._heart is not None:
-            me = self._row(connection)
+            me = self._row(asked)
             if me.name != self._name:
                 raise StoreError(
                     f"{self._where}: another process goes by the name {self._known_as} now; this one ends, "
@@ -110,15 +116,15 @@ class Workers:
         if time.monotonic() < self._look_again:
             return []
         self._look_again = time.monotonic() + min(1.0, self._lease / 6.0)
-        now = self._db.now(connection)
-        me = me or self._row(connection)
+        now = self._clock() if self._where.url is None else float(asked.rows(_NOW)[0].now)
+        me = me or self._row(asked)
         if not me.until:  # it was taken for dead, and is not
             connection.execute(_SIGN, {"me": self.me, "then": now + self._lease})
         if self._watched[0] != self._db.connections:  # while the server was away nobody could give a sign
             self._watched = self._db.connections, now
         limit = now if now - self._watched[1] > self._lease else 0.0
         # whoever has a name may go on, and know of answers that are not told yet
-        others = [row for row in connection.execute(_LIVING).all() if row.worker != self.me]
+        others = [row for row in asked.rows(_LIVING) if row.worker != self.me]
         return [
             row.worker
             for row in others
@@ -139,13 +145,13 @@ class Workers:
             process, until = self._before.name, self._before.until
             connection.execute(_GOES_ON, {"me": self.me, "process": process, "then": until})
 
-    def _row(self, connection: Connection) -> Any:
-        (row,) = rows(connection, _ME, {"me": self.me})
+    def _row(self, asked: Asked) -> Any:
+        (row,) = asked.rows(_ME, {"me": self.me})
         return row
 
-    def told_in(self, connection: Connection) -> int:
+    def told_in(self, asked: Asked) -> int:
         """The number of what this worker told last."""
-        told = self._row(connection).told
+        told = self._row(asked).told
         if not isinstance(told, int):
             raise StoreError(f"{self._where} is damaged: a worker told {told!r}; begin a new one")
         return told

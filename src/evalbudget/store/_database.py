@@ -21,6 +21,7 @@ from evalbudget.errors import InvalidInputError, StoreDownError, reason
 from evalbudget.secrets import mode_in, without_known
 from evalbudget.shown import shown_logger
 from evalbudget.store._address import Address
+from evalbudget.store._driver import execute, in_one_go
 from evalbudget.store._layout import Layout
 
 _MEMORY = Path(":memory:")
@@ -36,7 +37,8 @@ _OUTAGES = (
     "recovery mode",
 )
 _SCHEMA_EXISTS = "42P06"
-_LEVEL = {True: "READ COMMITTED", False: "REPEATABLE READ"}
+_LEVEL = {True: "AUTOCOMMIT", False: "REPEATABLE READ"}
+"""Whether one writes: then the transaction begins with what is sent first."""
 
 # a machine that is switched off must not hold its claim for hours
 _ALIVE = "set_config('tcp_keepalives_idle', '30', false), set_config('tcp_keepalives_interval', '10', false)"
@@ -194,17 +196,21 @@ class Database:
         return db
 
     @contextmanager
-    def write(self, *, waits: bool = True) -> Iterator[Connection]:
+    def write(
+        self, *, waits: bool = True, first: Callable[[Connection], object] | None = None
+    ) -> Iterator[Connection]:
         """All or nothing, one writer at a time; on disk when it ends.
 
         Args:
             waits: for whoever writes now; a server needs none of that to change a row that nobody else does.
+            first: asks what has to be known; what it sends past SQLAlchemy goes to a server together with the
+                request to be the one who writes.
 
         Raises:
             StoreDownError: the database is gone, or went away meanwhile.
             StoreError: it cannot be written.
         """
-        with self._transaction(writes=True, waits=waits) as connection:
+        with self._transaction(writes=True, waits=waits, first=first) as connection:
             yield connection
 
     @contextmanager
@@ -243,18 +249,25 @@ class Database:
     # bookkeeping
 
     @contextmanager
-    def _transaction(self, *, writes: bool, enters: bool = True, waits: bool = True) -> Iterator[Connection]:
+    def _transaction(
+        self,
+        *,
+        writes: bool,
+        enters: bool = True,
+        waits: bool = True,
+        first: Callable[[Connection], object] | None = None,
+    ) -> Iterator[Connection]:
         with self._lock, self._our_errors():
             if self._connection is not None and self._is_within:
+                if first is not None:
+                    first(self._connection)
                 yield self._connection  # to somebody who is in the middle
                 return
-            connection = self._begun(writes=writes, enters=enters, waits=waits)
+            connection = self._begun(writes=writes, enters=enters, waits=waits, first=first)
             try:
                 yield connection
             except BaseException:
-                if not connection.invalidated:
-                    connection.rollback()
-                    self._end("ROLLBACK")
+                self._take_back(connection)
                 raise
             try:
                 connection.commit()
@@ -262,6 +275,16 @@ class Database:
             except BaseException:
                 self._drop()  # what is left of the transaction would keep others out
                 raise
+
+    def _take_back(self, connection: Connection) -> None:
+        """Nothing of the transaction was; one that cannot be told so, since it was cut off, is let go."""
+        try:
+            if not connection.invalidated:
+                connection.rollback()
+                self._end("ROLLBACK")
+        except BaseException:
+            self._drop()
+            raise
 
     @property
     def _is_within(self) -> bool:
@@ -275,23 +298,38 @@ class Database:
         if self._file is not None and self._file.in_transaction:
             _carry_out(self._file, how)
 
-    def _begun(self, *, writes: bool, enters: bool, waits: bool = True) -> Connection:
+    def _begun(
+        self,
+        *,
+        writes: bool,
+        enters: bool,
+        waits: bool = True,
+        first: Callable[[Connection], object] | None = None,
+    ) -> Connection:
         """A transaction; waits for a database that cannot be reached, since nothing was begun."""
         pause = 0.0
         while True:
             try:
-                connection = self._begin_once(writes=writes, enters=enters, waits=waits)
+                connection = self._begin_once(writes=writes)
+                if self._file is not None:
+                    if first is not None:
+                        first(connection)
+                elif enters:
+                    self._enter(connection, writes=writes, waits=waits, first=first)
             except DBAPIError as ex:
                 self._drop()
                 if self.address.url is None or not _is_gone(ex) or self._is_patience_over(ex):
                     raise
                 time.sleep(pause)
                 pause = min(1.0, 2.0 * pause + 0.05)
+            except BaseException:  # what has begun would keep others out
+                self._drop()
+                raise
             else:
                 self._gone_since = None
                 return connection
 
-    def _begin_once(self, *, writes: bool, enters: bool, waits: bool) -> Connection:
+    def _begin_once(self, *, writes: bool) -> Connection:
         if self._connection is None:
             self._connection = self._engine.connect()
             driver = self._connection.connection.driver_connection
@@ -307,8 +345,6 @@ class Database:
         # all queries of a snapshot must be of one moment
         connection = self._connection.execution_options(isolation_level=_LEVEL[writes])
         connection.begin()
-        if enters:
-            self._enter(connection, alone=writes and waits)
         return connection
 
     def _is_patience_over(self, ex: DBAPIError) -> bool:
@@ -330,17 +366,30 @@ class Database:
             self._connection.close()
             self._connection, self._file, self._is_quick = None, None, False
 
-    def _enter(self, connection: Connection, *, alone: bool) -> None:
-        """Take the store's schema for this transaction; where alone, wait until nobody else writes."""
+    def _enter(
+        self,
+        connection: Connection,
+        *,
+        writes: bool,
+        waits: bool,
+        first: Callable[[Connection], object] | None,
+    ) -> None:
+        """Take a server's schema for this transaction, then ask what has to be known first.
+
+        To write, that waits until nobody else does.
+        """
         lock = (
             f", set_config('lock_timeout', '{_PATIENCE:g}s', true), "
             f"set_config('idle_in_transaction_session_timeout', '{2 * _PATIENCE:g}s', true), "
-            "pg_advisory_xact_lock(hashtextextended('evalbudget ' || :name, 0))"
+            "pg_advisory_xact_lock(hashtextextended('evalbudget ' || %(name)s, 0))"
         )
-        connection.execute(
-            text(f"SELECT set_config('search_path', :name, true){lock if alone else ''}"),
-            {"name": self.address.name},
-        )
+        enter = f"SELECT set_config('search_path', %(name)s, true){lock if writes and waits else ''}"
+        with in_one_go(connection):
+            if writes:
+                execute(connection, "BEGIN ISOLATION LEVEL READ COMMITTED")
+            execute(connection, enter, {"name": self.address.name})
+            if first is not None:
+                first(connection)
 
     def _fill(self, connection: Connection, meta: Mapping[str, str]) -> None:
         self.layout.make(connection)
