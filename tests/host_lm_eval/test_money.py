@@ -175,8 +175,8 @@ def test_an_answer_that_no_money_was_left_to_judge_is_judged_and_not_asked_again
     for budget in (".2", ".3", ".45"):
         block = run(folder, server, f"${budget}", **options)["evalbudget"]
         assert server.bill <= block["spent"] + 1e-9 <= float(budget) + 1e-9
-    assert block["readings"] > 0.8 * server.calls("m")  # the last ones wait for a larger budget
-    assert block["wasted"] < 0.1 * block["spent"]
+    assert block["readings"] > 0.7 * server.calls("m")  # the others wait for a larger budget
+    assert block["wasted"] < 0.2 * block["spent"]
     calls = Counter((r.request.cell.item, r.request.id) for r in bought_in("j.jsonl").readings)
     assert set(calls.values()) == {1}
 
