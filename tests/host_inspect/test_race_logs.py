@@ -17,6 +17,7 @@ from tests.host_inspect.worlds import scoring
 
 from evalbudget.cli.main import cli
 from evalbudget.errors import InvalidInputError
+from evalbudget.hooks import plugins
 from evalbudget.repeats import describe_mean
 from evalbudget.repeats.estimates import ItemReadings
 from evalbudget.sampler import Allocation
@@ -90,8 +91,11 @@ def test_a_model_that_a_race_lost_is_among_the_models(tmp_path: Path) -> None:
     assert (lost.status, lost.estimate, lost.read) == ("lost", None, 0)
     assert found.failed[found.models.index("simulated/broken")].sum() > 0
     (alone,) = (f for f in tmp_path.glob("*.eval") if read_eval_log(str(f)).eval.model == lost.model)
-    with pytest.raises(InvalidInputError, match="answers of simulated/broken ended in an error"):
-        read(alone)
+    by_itself = read(alone)
+    assert (by_itself.models, by_itself.counts.sum()) == (("simulated/broken",), 0)
+    assert by_itself.failed.sum() > 0
+    with pytest.raises(InvalidInputError, match=r"holds no score: all .* answers of simulated/broken are"):
+        plugins().open_scores(alone)
 
 
 @pytest.mark.parametrize("metrics", [{"x": [mean()], "y": [mean()]}, [mean()]], ids=["by key", "plain"])
