@@ -36,6 +36,7 @@ from evalbudget import Allocation
 from evalbudget.backtest import RecordedScores, side_by_side
 from evalbudget.comparisons import compare
 from evalbudget.errors import InvalidInputError
+from evalbudget.recorded._direction import notes_of
 from evalbudget.report import report
 from evalbudget_inspect import budgeted
 from evalbudget_inspect.reading.open_logs import open_scores
@@ -168,6 +169,17 @@ def test_versions_of_a_task_are_named_apart(tmp_path: Path) -> None:
     found = read(tmp_path)
     assert means(found) == {"mockllm/model (version=1)": 1.0, "mockllm/model (version=2)": 0.0}
     assert found.task is None
+
+    for version in (3, 4):
+        other = get_model("mockllm/other" if version == 4 else "mockllm/model")
+        logged(
+            quiz(3, lambda state: True, version=version), tmp_path / "two", model=other, temperature=version
+        )
+    found = read(tmp_path / "two")
+    assert sorted(found.models) == ["mockllm/model (version=3)", "mockllm/other (version=4)"]
+    with pytest.raises(InvalidInputError, match=r"is of version [34] of the task and .*across-"):
+        compare(found)
+    assert any("temperature=3.0 (mockllm/model (version=3))" in note for note in notes_of(found))
 
 
 # what stands under an id

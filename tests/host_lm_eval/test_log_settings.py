@@ -8,7 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.host_lm_eval.log_worlds import averages, declared, notes, read, sample, write_log
+from tests.host_lm_eval.log_worlds import DATE, averages, declared, notes, read, sample, write_log
+
+from evalbudget.comparisons import compare
+from evalbudget.errors import InvalidInputError
+from evalbudget.recorded._direction import notes_of
 
 LATER = "2026-01-03T03-04-05.000000"
 
@@ -255,3 +259,22 @@ def test_answers_that_failed_and_were_asked_again_are_told(tmp_path: Path) -> No
         "4 of 8 answers of org/m failed and were asked again: if wrong ones fail more often, scores are too "
         "high: 0.438 in place of 0.75, were each of them worth 0."
     )
+
+
+@pytest.mark.parametrize("tasks", [["toy"], ["one", "two"]])
+def test_models_on_other_versions_of_a_task_are_named_and_not_compared(
+    tasks: list[str], tmp_path: Path
+) -> None:
+    for model, version, date in (("org/a", 1.0, DATE), ("org/b", 2.0, LATER)):
+        for task in tasks:
+            own = {"version": version if task == tasks[-1] else 1.0, "shots": int(version)}
+            write_log(tmp_path / model / task, model=model, task=task, date=date, **own)
+    found = read(tmp_path, of_tasks=tasks)
+    of = "" if len(tasks) == 1 else " of two"
+    assert found.models == (f"org/a (version{of}=1.0)", f"org/b (version{of}=2.0)")
+    with pytest.raises(InvalidInputError, match=f"org/a is of version 1.0{of} of the task and org/b of"):
+        compare(found)
+    assert (
+        compare(found, across_tasks=True).notes[0].startswith(f"Versions of the task differ: 1.0{of} (org/a)")
+    )
+    assert any(note.startswith("Settings differ: num_fewshot=1 (org/a (") for note in notes_of(found))

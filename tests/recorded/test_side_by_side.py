@@ -9,8 +9,12 @@ import pytest
 
 from evalbudget.backtest import Declared, RecordedScores, TaskName, digest_of, names_by_settings, side_by_side
 from evalbudget.comparisons import Baseline, compare, gate
+from evalbudget.doctor import Kind, diagnose
+from evalbudget.doctor.checks._sources import SourcesCheck
 from evalbudget.errors import InvalidInputError
-from evalbudget.recorded._direction import is_lower_better, with_lower_better
+from evalbudget.recorded._differences import settings_note
+from evalbudget.recorded._direction import is_lower_better, notes_of, with_lower_better
+from evalbudget.report import page, report
 
 
 def one(model: str, scores: list[float], **declared: object) -> RecordedScores:
@@ -76,10 +80,56 @@ def test_what_is_left_is_compared_and_the_flag_is_named(edited: int) -> None:
     assert "give --across-tasks" in found.notes[-1]
 
 
-def test_versions_of_a_task_are_one_where_the_questions_are_known() -> None:
+def test_versions_of_a_task_are_named_and_never_compared_in_silence() -> None:
     asked = {f"q{i}": digest_of(f"{i}") for i in range(2)}
     versions = [replace(one(m, [1, 0], digests=asked), task=TaskName("t", v)) for m, v in ("m1", "n2")]
-    assert side_by_side({"a": versions[0], "b": versions[1]}).models == ("m", "n")
+    logs = dict(zip("ab", versions, strict=True))
+    both = side_by_side(logs)
+    assert both.models == ("m (version=1)", "n (version=2)")
+    assert notes_of(both)[0].startswith("Versions of the task differ: 1 (m); 2 (n). Their items may differ")
+    with pytest.raises(InvalidInputError, match=r"m is of version 1 of the task and n of version 2: .*--acr"):
+        compare(both)
+    assert notes_of(side_by_side(logs, across_tasks=True)) == ()
+    assert (
+        compare(logs, across_tasks=True).rows[0].items == compare(both, across_tasks=True).rows[0].items == 2
+    )
+    (finding,) = [one for one in diagnose(both, [SourcesCheck]).findings if one.kind is Kind.PROBLEM]
+    assert finding.title == "models were scored on different versions of the task"
+    assert str(report(both).table()).count("Versions of the task differ") == 1
+    alone = [replace(each, models=("m",)) for each in versions]  # one model: named apart, and compared
+    assert compare(side_by_side(dict(zip("ab", alone, strict=True)))).rows[0].second == "m (version=2)"
+
+
+def test_settings_that_differ_between_models_are_said() -> None:
+    def note(**settings: dict[str, str]) -> str:
+        return settings_note(list(settings), list(settings.values()))
+
+    assert note(a={"shots": "0"}, b={"shots": "5"}) == "Settings differ: shots=0 (a); shots=5 (b)."
+    assert note(a={"shots": "0"}, b={"shots": "0"}) == note(a={"shots": "0"}, b={}) == ""
+    assert note(a={"pretrained": "a", "model.revision": "1"}, b={"pretrained": "b", "model_sha": "2"}) == ""
+    three = note(a={"t": "0"}, b={"t": "1", "s": "x"}, c={"t": "1"})
+    assert three == "Settings differ: t=0 (a), t=1 (b, c); s=default (a, c), s=x (b)."
+    many = note(**{f"m{i}": {f"k{j}": str(i) for j in range(9)} for i in range(9)})
+    assert many.startswith("Settings differ: k0=0 (m0), k0=1 (m1), k0=2 (m2) and 6 more; k1=0")
+    assert many.endswith("; k4=0 (m0), k4=1 (m1), k4=2 (m2) and 6 more and 4 more.")
+    named = {f"m (t={t})": {"t": t} for t in "01"}
+    assert settings_note(list(named), list(named.values())) == ""  # the names tell it
+    one_model = settings_note(["m", "m"], [{"revision": "1"}, {"revision": "2"}], ["old", "new"])
+    assert one_model == "Settings differ: revision=1 (old); revision=2 (new)."
+
+
+def test_settings_that_differ_are_said_wherever_models_are_compared() -> None:
+    logs = {m: one(m, [1, 0, 1], settings={m: {"shots": n}}) for m, n in ("a0", "b5")}
+    told = "Settings differ: shots=0 (a); shots=5 (b)."
+    assert told in compare(logs).notes
+    found = report(logs)
+    assert told in found["sources"].to_dict()["notes"]
+    assert "Settings differ: shots=0" in str(found.table())
+    assert told in page(found)
+
+
+def test_versions_are_refused_where_the_questions_are_not_known() -> None:
+    asked = {f"q{i}": digest_of(f"{i}") for i in range(2)}
     unknown = [replace(one(m, [1, 0]), task=TaskName("t", v)) for m, v in ("m1", "n2")]
     with pytest.raises(InvalidInputError, match=r"different versions of the task.*--across-tasks"):
         side_by_side({"a": unknown[0], "b": unknown[1]})

@@ -11,11 +11,10 @@ import numpy as np
 from evalbudget.backtest import RecordedScores
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.missing import Missing
-from evalbudget.recorded._declared import differing_settings
+from evalbudget.recorded._differences import settings_note
 from evalbudget.recorded._direction import direction_note
 from evalbudget.recorded._questions import ACROSS_TASKS, match_questions
 from evalbudget.recorded._task_name import TaskName
-from evalbudget.report._numbers import names
 from evalbudget.report._study import Study
 from evalbudget.statistics._bounds import FloatArray, IntArray
 
@@ -175,8 +174,8 @@ class Baseline:
 
     def settings_note(self, candidate: Baseline) -> str:
         """What the candidate was evaluated with otherwise; empty where the logs tell no difference."""
-        own, theirs = differing_settings(self.settings, candidate.settings)
-        return f"Settings differ: {names(own)} (baseline); {names(theirs)} (candidate)." if own else ""
+        settings = (self.settings, candidate.settings)
+        return settings_note((self.name, candidate.name), settings, ("baseline", "candidate"))
 
     @property
     def items(self) -> list[str]:

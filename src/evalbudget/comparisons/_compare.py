@@ -27,6 +27,7 @@ from evalbudget.comparisons._guaranteed import guaranteed_interval, require_rang
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.estimate import ConfidenceInterval
 from evalbudget.missing import Missing
+from evalbudget.recorded._differences import require_one_version
 from evalbudget.recorded._direction import notes_of
 from evalbudget.recorded._side_by_side import side_by_side
 from evalbudget.report._numbers import NOTHING
@@ -117,6 +118,8 @@ def compare(
         for a, b in combinations(range(len(recorded.models)), 2)
         if against is None or against in (recorded.models[a], recorded.models[b])
     ]
+    if recorded.declared is not None and recorded.race is None and not across_tasks:
+        require_one_version(recorded.models, recorded.declared.settings, pairs)
     asked = [
         (metric, study, pair, own)
         for (metric, study), own in zip(studies, codes, strict=True)

@@ -160,7 +160,8 @@ def _hashed(value: object) -> str:
 def names_by_settings(models: Sequence[str], settings: Sequence[Settings]) -> list[str]:
     """Names under which evaluations stand apart: the model, and what differs among those of one model.
 
-    Two with the same model and the same settings have the same name: they are repeats.
+    Two with the same model and the same settings have the same name: they are repeats. Versions of the task
+    that differ among those of all models are told, too.
 
     Args:
         models: the model of each evaluation.
@@ -169,11 +170,16 @@ def names_by_settings(models: Sequence[str], settings: Sequence[Settings]) -> li
     groups: dict[str, list[int]] = {}
     for number, model in enumerate(models):
         groups.setdefault(model, []).append(number)
+    versions = [key for key in differing([own for own in settings if own]) if is_version(key)]
     names = list(models)
     for model, group in groups.items():
-        differ = _differ([settings[number] for number in group])
-        for number in group if differ else ():
-            names[number] = f"{model} ({', '.join(_told(settings[number], differ))})"
+        differ = differing([settings[number] for number in group])
+        others = [key for key in versions if key not in differ]
+        for number in group:
+            own = settings[number]
+            told = [text for text in told_settings(own, [k for k in others if k in own]) if text not in model]
+            told += told_settings(own, differ)
+            names[number] = f"{model} ({', '.join(told)})" if told else model
     return _unshortened(names, models, settings)
 
 
@@ -196,18 +202,19 @@ def settings_in(text: str, where: str) -> Settings:
     return found
 
 
-def differing_settings(first: Settings, second: Settings) -> tuple[list[str], list[str]]:
-    """What two evaluations say of each setting that differs; nothing where one of them tells none."""
-    differ = _differ([first, second]) if first and second else []
-    return _told(first, differ), _told(second, differ)
+def is_version(key: str) -> bool:
+    """Whether a setting is the version of the task, or of one of several tasks."""
+    return key == "version" or key.startswith("version of ")
 
 
-def _differ(settings: Sequence[Settings]) -> list[str]:
+def differing(settings: Sequence[Settings]) -> list[str]:
+    """Names of the settings that are not the same in all."""
     keys = dict.fromkeys(key for own in settings for key in own)
     return [key for key in keys if len({own.get(key) for own in settings}) > 1]
 
 
-def _told(own: Settings, keys: Sequence[str]) -> list[str]:
+def told_settings(own: Settings, keys: Sequence[str]) -> list[str]:
+    """Some settings as people read them."""
     return [_short(f"{key}={own.get(key, 'default')}") for key in keys]
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.recorded._declared import Declared
+from evalbudget.recorded._differences import settings_note, versions_note
 from evalbudget.recorded._scores import RecordedScores
 
 
@@ -42,9 +43,13 @@ def direction_note(recorded: RecordedScores) -> str:
 
 
 def notes_of(recorded: RecordedScores) -> tuple[str, ...]:
-    """What a source says beside the scores, and does not say though it should."""
-    note, declared = direction_note(recorded), recorded.declared
-    return (*([note] if note else ()), *(declared.notes if declared is not None else ()))
+    """What a source says beside the scores, in what models differ, and what it should say and does not."""
+    declared = recorded.declared
+    if declared is None:
+        return ()
+    models, settings = recorded.models, declared.settings
+    found = (direction_note(recorded), versions_note(models, settings), settings_note(models, settings))
+    return (*filter(None, found), *declared.notes)
 
 
 def is_lower_better(recorded: RecordedScores) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import PurePath
 
 from evalbudget.errors import InvalidInputError
-from evalbudget.recorded._declared import Declared, names_by_settings
+from evalbudget.recorded._declared import Declared, Settings, is_version, names_by_settings
 from evalbudget.recorded._merge import merge
 from evalbudget.recorded._questions import ACROSS_TASKS, match_questions
 from evalbudget.recorded._scores import RecordedScores
@@ -33,7 +33,8 @@ def side_by_side(recordings: Mapping[str, RecordedScores], *, across_tasks: bool
     if not recordings:
         raise InvalidInputError("there is nothing to report on; give a file or folder of scores")
     if len(recordings) == 1:
-        return next(iter(recordings.values()))
+        (one,) = recordings.values()
+        return _of_one_version(one) if across_tasks else one
     labels = _labels(list(recordings))
     if not across_tasks:
         _check_tasks(recordings)
@@ -45,7 +46,17 @@ def side_by_side(recordings: Mapping[str, RecordedScores], *, across_tasks: bool
     models = _models(parts, labels)
     for path, part, own, names in zip(recordings, parts, models, matched.names, strict=True):
         named.append((path, replace(part, models=own, items=tuple(names[item] for item in part.items))))
-    return merge(named, matched.notes)
+    whole = merge(named, matched.notes)
+    return _of_one_version(whole) if across_tasks else whole
+
+
+def _of_one_version(recorded: RecordedScores) -> RecordedScores:
+    """The same whose models are of one version of the task, as a person says."""
+    told = recorded.declared
+    if told is None:
+        return recorded
+    settings = tuple({k: v for k, v in own.items() if not is_version(k)} for own in told.settings)
+    return replace(recorded, declared=replace(told, settings=settings))
 
 
 def _declared(recorded: RecordedScores) -> Declared:
@@ -54,9 +65,13 @@ def _declared(recorded: RecordedScores) -> Declared:
 
 
 def _declaring(recorded: RecordedScores) -> RecordedScores:
-    if recorded.declared is not None:
-        return recorded
-    return replace(recorded, declared=Declared.of(recorded.models, recorded.items, recorded.raters))
+    """The same with settings that tell the version of the task, where it is known."""
+    told = recorded.declared or Declared.of(recorded.models, recorded.items, recorded.raters)
+    version: Settings = {}
+    if recorded.task is not None and recorded.task.version is not None:
+        version = {"version": recorded.task.version}
+    settings = tuple(own if any(map(is_version, own)) else {**version, **own} for own in told.settings)
+    return replace(recorded, declared=replace(told, settings=settings))
 
 
 def _models(parts: list[RecordedScores], labels: list[str]) -> list[tuple[str, ...]]:

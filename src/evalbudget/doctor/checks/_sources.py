@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from evalbudget.doctor._case import Case
 from evalbudget.doctor._check import Check, Finding, Kind
+from evalbudget.recorded._differences import versions_note
 from evalbudget.recorded._missing import missing_answers, missing_shares, score_range
 from evalbudget.report._sources import Sources as SourcesOfReport
 
@@ -20,8 +21,18 @@ class SourcesCheck(Check):
         found = SourcesOfReport.of(case.study)
         if found is None:
             return
+        versions = _versions_note(case)
+        if versions:
+            yield Finding(
+                self.name,
+                Kind.PROBLEM,
+                "models were scored on different versions of the task",
+                versions,
+                "Evaluate all models on one version. If only the number differs, say so: --across-tasks.",
+            )
         for note in found.notes:
-            yield Finding(self.name, Kind.BEWARE, "said by the source", note)
+            if note != versions:
+                yield Finding(self.name, Kind.BEWARE, "said by the source", note)
         if found.assumed:
             yield Finding(
                 self.name,
@@ -31,6 +42,11 @@ class SourcesCheck(Check):
                 "Where that is wrong, say so: --lower-is-better; evalbudget compare --score-range, "
                 "--missing.",
             )
+
+
+def _versions_note(case: Case) -> str:
+    declared = case.recorded.declared
+    return "" if declared is None else versions_note(case.recorded.models, declared.settings)
 
 
 class MissingScores(Check):

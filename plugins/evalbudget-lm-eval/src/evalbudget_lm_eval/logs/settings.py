@@ -93,19 +93,21 @@ def _named(logs: Sequence[Log], told: Sequence[_Told]) -> tuple[list[str], dict[
     models: dict[str, list[int]] = {}
     for number, log in enumerate(logs):
         models.setdefault(log.file.model, []).append(number)
-    names = [""] * len(logs)
-    settings: dict[str, dict[str, str]] = {}
+    evaluated: dict[tuple[str, str], dict[str, str]] = {}
     for model, group in models.items():
         runs = _of_runs([logs[number] for number in group], [told[number] for number in group])
-        called = dict(zip(runs, names_by_settings([model] * len(runs), list(runs.values())), strict=True))
-        settings |= {called[run]: own for run, own in runs.items()}
-        for number in group:
-            names[number] = called[logs[number].file.run]
-    return names, settings
+        evaluated |= {(model, run): own for run, own in runs.items()}
+    found = names_by_settings([model for model, _ in evaluated], list(evaluated.values()))
+    called = dict(zip(evaluated, found, strict=True))
+    names = [called[log.file.model, log.file.run] for log in logs]
+    return names, {called[which]: own for which, own in evaluated.items()}
 
 
 def _of_runs(logs: Sequence[Log], told: Sequence[_Told]) -> dict[str, dict[str, str]]:
-    """Settings of each run of one model, whatever is not known filled in."""
+    """Settings of each run of one model, whatever is not known filled in.
+
+    Of several tasks each has its own version, which other models may have another one of.
+    """
     arguments = _filled([one.arguments for one in told])
     options = _filled([one.options for one in told])
     several = len({log.file.task for log in logs}) > 1
@@ -121,11 +123,11 @@ def _of_runs(logs: Sequence[Log], told: Sequence[_Told]) -> dict[str, dict[str, 
         for (task, _), value in values.items():
             of_task.setdefault((key, task), set()).add(value)
     for key, values in by_key.items():
-        alike = not several or len(set(values.values())) == 1
+        alike = not several or (len(set(values.values())) == 1 and key != "version")
         for (task, run), value in values.items():
             if alike:
                 runs[run][key] = value
-            elif len(of_task[key, task]) > 1:
+            elif len(of_task[key, task]) > 1 or key == "version":
                 runs[run][f"{key} of {task}"] = value
     for key in dict.fromkeys(key for own in runs.values() for key in own):
         known = {own[key] for own in runs.values() if key in own}
