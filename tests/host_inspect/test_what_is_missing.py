@@ -364,3 +364,17 @@ def test_reading_many_logs_takes_time_in_proportion(tmp_path: Path, whole: EvalL
 
     few, many = took(5), took(50)
     assert many < 20 * few
+
+
+def test_a_log_without_scores_leaves_the_others_their_report(tmp_path: Path) -> None:
+    logged(quiz(6, failing()), tmp_path)
+    logged(quiz(6, failing()), tmp_path, model=get_model("mockllm/unscored"), score=False)
+    logged(quiz(6, failing(*range(6))), tmp_path, model=get_model("mockllm/down"), fail_on_error=False)
+    found = report(read(tmp_path))
+    assert found.models == ("mockllm/model",)
+    told = " ".join(str(found.table()).split())
+    for name in ("unscored", "down"):
+        assert f"mockllm/{name} has no score: all 6 of its answers are missing." in told
+    assert "mockllm/unscored has no score since its log is not scored; score it: inspect score LOG." in told
+    assert "6 of 6 answers of mockllm/down ended in an error: missing." in told
+    assert told.count("its log is not scored") == 1

@@ -12,6 +12,8 @@ from tests.report.worlds import nothing_missing, recorded
 
 from evalbudget.backtest import RecordedScores
 from evalbudget.comparisons import Outcome, Verdicts, compare
+from evalbudget.doctor import diagnose
+from evalbudget.doctor.checks._items_in_common import ItemsInCommon
 from evalbudget.frames import Scores
 from evalbudget.missing import Missing
 from evalbudget.recorded._declared import Declared
@@ -381,3 +383,43 @@ def test_categories_count_the_declared_clusters_and_say_so() -> None:
     found = categories(replace(scores, declared=declared))
     assert "clusters of items (document; sampled, independent)" in found.label
     assert hard(found).standard_error > 1.3 * hard(categories(scores)).standard_error
+
+
+def test_a_model_without_any_score_is_named_and_may_have_any_rank() -> None:
+    scores = np.stack([np.arange(60) % 5 < 1, np.arange(60) % 5 < 4, np.full(60, np.nan)]).astype(float)
+    told = "m2 has no score: all 60 of its answers are missing"
+    found = board(of(scores))
+    ranks = [(row.model, row.best_rank, row.worst_rank) for row in found.rows]
+    assert ranks == [("m1", 1, 2), ("m0", 2, 3)]
+    assert found.notes[-1] == f"{told}. It may be better or worse than any other."
+    left_out = board(of(scores), Missing.DROP)
+    assert [row.worst_rank for row in left_out.rows] == [1, 2]
+    assert left_out.notes[-1] == f"{told}, and left out (--missing drop)."
+    assert [row.model for row in board(of(scores), Missing.ZERO).rows] == ["m1", "m0", "m2"]
+    assert report(of(scores)).models == ("m0", "m1")
+    not_asked = board(nothing_missing(of(scores)))
+    assert not_asked.rows[0].worst_rank == 1
+    assert not_asked.notes[-1] == "m2 has no score by r, and is left out."
+
+
+def test_items_that_no_score_applies_to_are_outside_of_the_mean() -> None:
+    scores = np.where(np.arange(60) < 40, np.arange(60) % 2, np.nan)[None].repeat(2, axis=0)
+    outside = np.isnan(scores)[:, :, None]
+    both = replace(of(scores), outside=outside, purchases=(HowBought(cost=60.0),) * 2)
+    found = report(nothing_missing(both))
+    assert "over all items like these 40; it does not apply to 20 others." in found["leaderboard"].label
+    assert [row["failed"] for row in found["spent"].to_dict()["models"]] == [0, 0]
+    assert not {f.title for f in diagnose(both, [ItemsInCommon]).findings}
+    one = replace(both, scores=np.where(np.arange(2)[:, None] == 0, scores, 1.0)[:, :, None, None])
+    assert "over all items like these 60." in report(one)["leaderboard"].label  # the other has a score there
+
+
+def test_models_that_other_scorers_scored_are_not_on_other_items() -> None:
+    scores = np.full((2, 40, 2, 1), np.nan)
+    scores[0, :, 0], scores[1, :, 1] = 1.0, 0.0
+    apart = nothing_missing(recorded(scores, one_measure=False, raters=("match", "includes")))
+    titles = {(f.title, f.score) for f in diagnose(apart, [ItemsInCommon]).findings}
+    assert titles == {("models were scored by different scorers", by) for by in ("match", "includes")}
+    text = diagnose(apart, [ItemsInCommon]).findings[0].text
+    assert text.startswith("m0: scored by match; m1 by includes.")
+    assert "match: m1 has no score by match, and is left out." in report(apart)["metrics"].to_dict()["notes"]

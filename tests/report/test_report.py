@@ -447,10 +447,9 @@ def test_bad_names_and_missing_scores() -> None:
     with pytest.raises(InvalidInputError, match="level 95"):
         report(recorded(x), level=95)
     x[1] = np.nan
-    with pytest.raises(
-        InvalidInferenceError, match=r"model 'm1' has no score by .*leave that model out .*--model"
-    ):
-        report(recorded(x))
+    with pytest.raises(InvalidInferenceError, match=r"'m1' has no score: all 40 .*leave that model out"):
+        report(recorded(x), against="m1")
+    assert [row.model for row in section(report(recorded(x)), Leaderboard).rows] == ["m2", "m0"]
     y = panel()
     y[1, :, 0] = np.nan
     notes = section(report(recorded(y)), Leaderboard).notes

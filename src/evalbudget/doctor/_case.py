@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -24,11 +25,13 @@ class Case:
         recorded: the scores.
         level: of all intervals.
         seed: of everything that is drawn.
+        elsewhere: models that are not among these since other raters scored them, with who did.
     """
 
     recorded: RecordedScores
     level: float = 0.95
     seed: int = 0
+    elsewhere: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @cached_property
     def study(self) -> Study:

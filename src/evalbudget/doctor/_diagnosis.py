@@ -16,6 +16,7 @@ from evalbudget.doctor._case import Case
 from evalbudget.doctor._check import Check, Finding, Kind
 from evalbudget.errors import EvalbudgetError
 from evalbudget.estimate import check_level
+from evalbudget.recorded._missing import missing_answers
 from evalbudget.repeats._wording import WIDTH, count, wrapped
 from evalbudget.replay._rows import defined
 
@@ -120,7 +121,7 @@ def diagnose(
     for name, part in parts:
         if not np.isfinite(part.scores).any():
             continue
-        case = Case(part, level, seed)
+        case = _case(part, recorded, level, seed)
         if case.is_panel:
             case.study.require_one_scale("--rater NAME")
         for check in checks:
@@ -140,3 +141,16 @@ def diagnose(
         tuple(found),
         tuple(silent.items()),
     )
+
+
+def _case(part: RecordedScores, whole: RecordedScores, level: float, seed: int) -> Case:
+    """Scores of one metric, without models that only other scorers scored."""
+    here = np.asarray(part.counts.any(axis=(1, 2)) | (missing_answers(part) > 0))
+    by = np.asarray(whole.counts.any(axis=1))
+    elsewhere = {
+        name: [whole.raters[number] for number in np.flatnonzero(by[m])]
+        for m, name in enumerate(whole.models)
+        if not here[m] and by[m].any()
+    }
+    kept = [m for m, name in enumerate(part.models) if name not in elsewhere]
+    return Case(part.part(models=np.array(kept)) if elsewhere else part, level, seed, elsewhere)

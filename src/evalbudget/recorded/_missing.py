@@ -35,6 +35,14 @@ def missing_shares(recorded: RecordedScores) -> FloatArray:
     return np.asarray(share)
 
 
+def not_applicable(recorded: RecordedScores) -> NDArray[np.bool_]:
+    """Items that no score applies to, as their source says and no model contradicts, shape (items,)."""
+    if recorded.outside is None:
+        return np.zeros(len(recorded.items), dtype=bool)
+    nobody = np.isnan(missing_shares(recorded)).all(axis=0)
+    return np.asarray(recorded.outside.any(axis=(0, 2)) & nobody)
+
+
 def missing_answers(recorded: RecordedScores) -> IntArray:
     """How many answers of each model are missing, shape (models,)."""
     return np.asarray(missing_by_item(recorded).sum(axis=1))

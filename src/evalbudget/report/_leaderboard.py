@@ -94,12 +94,13 @@ class Leaderboard(Section):
     Attributes:
         rows: one per model.
         level: of the intervals.
-        items: of the benchmark, those never scored included.
+        items: of the benchmark, those never scored included, without those that no score applies to.
         raters: behind the means.
         notes: what to beware of.
         lower_is_better: the lowest mean is the best.
         proved: the differences rule out some rank of some model.
         claim: what is random, and when it may be read.
+        outside: how many items no score applies to.
     """
 
     name: ClassVar[str] = "leaderboard"
@@ -112,6 +113,7 @@ class Leaderboard(Section):
     lower_is_better: bool = False
     proved: bool = False
     claim: str = CLAIM
+    outside: int = 0
 
     @classmethod
     def of(cls, study: Study) -> Self | None:
@@ -125,11 +127,14 @@ class Leaderboard(Section):
         for m in study.order:
             estimate = study.means[m]
             rank = 1 + sum(value > way * estimate.value for value in values)
-            rows.append(standing(study, m, estimate, rank, ranks[m]))
+            best, worst = ranks[m]
+            rows.append(standing(study, m, estimate, rank, (best, worst + study.unranked)))
             notes += _notes(study, m, rows[-1])
-        notes += [study.missing_note] if study.missing_note else []
+        notes += [*([study.missing_note] if study.missing_note else []), *study.unscored]
+        outside = 0 if study.outside is None else int(study.outside.sum())
         return cls(
-            *(tuple(rows), study.level, len(study.recorded.items), study.raters, tuple(notes)),
+            *(tuple(rows), study.level, len(study.recorded.items) - outside, study.raters, tuple(notes)),
+            outside=outside,
             lower_is_better=study.lower_is_better,
             claim=study.claim,
             proved=any(best > 1 or worst < len(rows) for best, worst in ranks),
@@ -139,7 +144,9 @@ class Leaderboard(Section):
     def label(self) -> str:
         """Exactly what the intervals claim."""
         who = f", by these {len(self.raters)} judges, each weighing the same" if len(self.raters) > 1 else ""
-        text = f"Mean score over all items like these {self.items:,}{who}. {self.claim} "
+        text = f"Mean score over all items like these {self.items:,}{who}"
+        text += f"; it does not apply to {self.outside:,} others. " if self.outside else ". "
+        text += f"{self.claim} "
         first = f"the {'lowest' if self.lower_is_better else 'highest'} mean is first"
         if len(self.rows) == 1:
             better = " Lower is better." if self.lower_is_better else ""

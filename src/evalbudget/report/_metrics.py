@@ -41,11 +41,10 @@ class Metrics(Section):
         boards, notes = [], []
         for number_, metric in enumerate(recorded.raters):
             part = recorded.part(raters=np.array([number_]))
-            scored = np.flatnonzero(part.counts.any(axis=(1, 2)))
-            if not scored.size:
+            if not part.counts.any():
                 continue
-            part = part.part(scored)
-            board = Leaderboard.of(Study.of(part, level=study.level, missing=study.missing))
+            whole = Study.of(part, level=study.level, missing=study.missing)
+            board = Leaderboard.of(whole.of_the_scored())
             if board is None:
                 continue
             boards.append((metric, board.rows))

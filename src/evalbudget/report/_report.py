@@ -164,7 +164,7 @@ def report(
 
         one = rescale_raters(one)
     if one.one_measure or len(one.raters) == 1:
-        study = Study.of(one, level=level, against=against, missing=counted)
+        study = Study.of(one, level=level, against=against, missing=counted).of_the_scored()
     else:  # each metric has a study of its own
         study = Study(one, level, against, missing=counted)
     if study.is_panel and one.one_measure and not rescale:
@@ -173,7 +173,7 @@ def report(
         from evalbudget.hooks._plugins import plugins
 
         sections = list(plugins().reports.values())
-    return Report(_found(sections, study), level, one.models, one.raters, len(one.items))
+    return Report(_found(sections, study), level, study.models, one.raters, len(one.items))
 
 
 def of_race(recorded: RecordedScores) -> Report | None:

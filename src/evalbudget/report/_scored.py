@@ -190,11 +190,11 @@ class Scored:
         scores = self.scores(model)
         if not scores.value.size:
             lost = int(missing_answers(self.recorded)[model])
-            missing = f": all {lost:,} of its answers are missing" if lost else ""
+            by = f" by {' or '.join(map(repr, self.raters[:3]))}"
+            why = f": all {lost:,} of its answers are missing" if lost else by
             raise InvalidInferenceError(
-                f"model {self.models[model]!r} has no score by "
-                f"{' or '.join(map(repr, self.raters[:3]))}{missing}; leave that model out (report, compare "
-                "and plan: --model)"
+                f"model {self.models[model]!r} has no score{why}; leave that model out (report, compare and "
+                "plan: --model)"
             )
         if purchase.allocation is Allocation.ADAPTIVE and not self.fixed_scores(model).value.size:
             raise InvalidInferenceError(

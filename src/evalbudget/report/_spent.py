@@ -155,6 +155,8 @@ def _model(study: Study, m: int) -> SpentOnModel:
     # some hosts pay by the score, others by the answer, whatever scores it
     brought = [int(there.sum()), int(there.any(axis=1).sum())]
     failed = None if paid is None else next((round(paid) - n for n in brought if n <= paid), None)
+    if failed and study.outside is not None:  # paid for, and not to have a score
+        failed = max(failed - int(study.outside.sum()) * row.most, 0)
     usd = study.purchase(m).usd
     costs = study.recorded.costs
     if usd is None and costs is not None and not _shared(study):

@@ -16,14 +16,20 @@ from evalbudget.judges.estimates import judge_corrected_generations
 from evalbudget.judges.estimates._panel_mean import panel_mean_of
 from evalbudget.missing import Missing, as_missing
 from evalbudget.recorded._direction import is_lower_better
-from evalbudget.recorded._missing import missing_answers, missing_by_item, missing_shares, score_range
+from evalbudget.recorded._missing import (
+    missing_answers,
+    missing_by_item,
+    missing_shares,
+    not_applicable,
+    score_range,
+)
 from evalbudget.repeats._groups import describe_group
 from evalbudget.repeats._mean_rows import BenchmarkMean, mean_rows, with_ends
 from evalbudget.repeats.estimates import mean_over_fixed_items
 from evalbudget.repeats.estimates._benchmark_mean import mean_of_item_means
 from evalbudget.report._both import Both
 from evalbudget.report._missing import check_range, counted_as, missing_words, without_missing
-from evalbudget.report._numbers import CLAIM
+from evalbudget.report._numbers import CLAIM, names
 from evalbudget.report._pairs import pairs_by_item
 from evalbudget.report._scored import Scored, readings_of
 from evalbudget.statistics._bounds import Bounds, FloatArray, IntArray, check_level
@@ -63,11 +69,17 @@ class Study(Scored):
         lost: how many answers are missing, shape (models, items); None where nobody counted.
         seen: smallest and largest score of what this is a part of, where both are of one range; None for its
             own.
+        outside: items that no score applies to, shape (items,); None where nobody looked.
+        unscored: models without any score, which are not among these.
+        unranked: how many of them may be better or worse than any other, since their answers are missing.
     """
 
     missing: Missing = Missing.WORST
     lost: IntArray | None = None
     seen: tuple[float, float] | None = None
+    outside: NDArray[np.bool_] | None = None
+    unscored: tuple[str, ...] = ()
+    unranked: int = 0
 
     @classmethod
     def of(
@@ -104,7 +116,37 @@ class Study(Scored):
             bounds,
             counted,
             missing_by_item(recorded),
+            outside=not_applicable(recorded),
         )
+
+    def of_the_scored(self) -> Study:
+        """Of the models that have a score; what the others lack is said.
+
+        Raises:
+            InvalidInferenceError: one of the others is the model that all are compared with.
+        """
+        has = self.recorded.counts.any(axis=(1, 2))
+        if has.all():
+            return self
+        others = np.flatnonzero(~has).tolist()
+        if self.against in [self.models[m] for m in others]:
+            self.mean(self.models.index(self.against))
+        lost = [self.lost_of(m) for m in others]
+        return replace(
+            self,
+            recorded=self.recorded.part(models=np.flatnonzero(has)),
+            lost=None if self.lost is None else self.lost[has],
+            unscored=tuple(self._unscored_words(m) for m in others),
+            unranked=sum(n > 0 for n in lost) if self.missing is Missing.WORST else 0,
+        )
+
+    def _unscored_words(self, model: int) -> str:
+        name, n = self.models[model], self.lost_of(model)
+        if not n:
+            return f"{name} has no score by {names(self.raters, 3)}, and is left out."
+        told = f"{name} has no score: all {n:,} of its answers are missing"
+        dropped = self.missing is Missing.DROP
+        return told + (self.counted_as if dropped else ". It may be better or worse than any other.")
 
     @cached_property
     def order(self) -> tuple[int, ...]:
@@ -122,6 +164,8 @@ class Study(Scored):
         found = super().only(items)
         if not found.recorded.counts.any():
             found = replace(found, seen=self.scale)
+        if self.outside is not None:
+            found = replace(found, outside=self.outside[items])
         return found if self.lost is None else replace(found, lost=self.lost[:, items])
 
     def blocks(self, clusters: IntArray | None) -> tuple[Block, ...]:

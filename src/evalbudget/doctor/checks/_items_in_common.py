@@ -8,9 +8,11 @@ import numpy as np
 
 from evalbudget.doctor._case import Case
 from evalbudget.doctor._check import Check, Finding, Kind
+from evalbudget.recorded._missing import not_applicable
 
 _NEARLY, _MOSTLY = 0.99, 0.9
 _FEW = 20
+_NAMED = 3
 
 
 class ItemsInCommon(Check):
@@ -20,7 +22,8 @@ class ItemsInCommon(Check):
 
     def examine(self, case: Case) -> Iterable[Finding]:
         """Failures here and there are no finding; models that miss many items are."""
-        scored = case.recorded.counts.sum(axis=2) > 0
+        yield from self._of_scorers(case)
+        scored = (case.recorded.counts.sum(axis=2) > 0)[:, ~not_applicable(case.recorded)]
         n_items = scored.shape[1]
         if n_items < _FEW:
             yield Finding(
@@ -49,4 +52,20 @@ class ItemsInCommon(Check):
             f"items.{adaptive}",
             "Compare models on the items they share: evalbudget compare does. Then score what is missing.",
             {"common": common, "items": n_items, "fewest": int(case.read[fewest])},
+        )
+
+    def _of_scorers(self, case: Case) -> Iterable[Finding]:
+        """Models that other scorers scored: what differs is the scorer, whatever the items are."""
+        if not case.elsewhere:
+            return
+        own = ", ".join(case.recorded.raters)
+        told = [f"{model} by {', '.join(raters)}" for model, raters in case.elsewhere.items()]
+        more = f"; {len(told) - _NAMED:,} more likewise" if len(told) > _NAMED else ""
+        yield Finding(
+            self.name,
+            Kind.PROBLEM,
+            "models were scored by different scorers",
+            f"{', '.join(case.recorded.models[:_NAMED])}: scored by {own}; {'; '.join(told[:_NAMED])}{more}. "
+            "What two scorers say of two models is not comparable.",
+            "Score all logs by the same scorer; of inspect's: inspect score LOG --scorer NAME.",
         )

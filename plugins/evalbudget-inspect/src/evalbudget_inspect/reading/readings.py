@@ -75,7 +75,9 @@ def read_readings(
             for reading, cell in _lacking(part, expected):
                 _add(columns, part, name, cell, reading)
                 columns.costs.append(math.nan)
-    notes = list(_notes(asked, errors, unscored))
+    scored_at_all = {part.model for part in parts if _is_scored(part)}
+    bare = [model for model in unscored if model not in scored_at_all]
+    notes = list(_notes(asked, errors, unscored, bare))
     ranges = ranges_of(parts, series.numbers) if again else {}
     for model, n in again.items():
         worst = _at_worst(columns, model, made_good, ranges)
@@ -165,7 +167,15 @@ def _add(columns: LogColumns, part: Part, log: str, cell: Cell, reading: Reading
     columns.phases.append(phase_of(reading.entry))
 
 
-def _notes(asked: Counter[str], errors: Counter[str], unscored: Counter[str]) -> Iterator[str]:
+def _is_scored(part: Part) -> bool:
+    return any(sample.scores or sample.error is not None for sample in part.log.samples)
+
+
+def _notes(
+    asked: Counter[str], errors: Counter[str], unscored: Counter[str], bare: Sequence[str]
+) -> Iterator[str]:
+    for model in bare:
+        yield f"{model} has no score since its log is not scored; score it: inspect score LOG."
     told = (
         (errors, "ended in an error: missing."),
         (unscored, "came back without a score: missing."),
