@@ -397,6 +397,7 @@ def test_a_model_without_any_score_is_named_and_may_have_any_rank() -> None:
     assert left_out.notes[-1] == f"{told}, and left out (--missing drop)."
     assert [row.model for row in board(of(scores), Missing.ZERO).rows] == ["m1", "m0", "m2"]
     assert report(of(scores)).models == ("m0", "m1")
+    assert not diagnose(of(scores), [ItemsInCommon]).findings
     not_asked = board(nothing_missing(of(scores)))
     assert not_asked.rows[0].worst_rank == 1
     assert not_asked.notes[-1] == "m2 has no score by r, and is left out."

@@ -21,7 +21,7 @@ class ItemsInCommon(Check):
     name = "items in common"
 
     def examine(self, case: Case) -> Iterable[Finding]:
-        """Failures here and there are no finding; models that miss many items are."""
+        """Failures here and there are no finding; models that miss many items are, if not all they have."""
         yield from self._of_scorers(case)
         scored = (case.recorded.counts.sum(axis=2) > 0)[:, ~not_applicable(case.recorded)]
         n_items = scored.shape[1]
@@ -36,9 +36,10 @@ class ItemsInCommon(Check):
                 "Add items. Repeats do not help here.",
                 {"items": n_items},
             )
-        if len(scored) < 2:
+        known = np.flatnonzero(case.read)
+        if len(known) < 2:
             return
-        common, fewest = int(scored.all(axis=0).sum()), int(np.argmin(case.read))
+        common, fewest = int(scored[known].all(axis=0).sum()), int(known[np.argmin(case.read[known])])
         if common >= _NEARLY * n_items:
             return
         adaptive = "" if case.is_plain else " Where a sampler chose who is asked, that is meant."
