@@ -378,3 +378,42 @@ def test_a_log_without_scores_leaves_the_others_their_report(tmp_path: Path) -> 
     assert "mockllm/unscored has no score since its log is not scored; score it: inspect score LOG." in told
     assert "6 of 6 answers of mockllm/down ended in an error: missing." in told
     assert told.count("its log is not scored") == 1
+
+
+@pytest.mark.parametrize(("there", "status"), [(0, "error"), (20, "cancelled")])
+def test_what_a_dead_run_never_asked_is_not_missing_beside_a_whole_one(
+    there: int, status: str, tmp_path: Path
+) -> None:
+    whole = logged(quiz(40, failing()), tmp_path)
+    samples = list(read_eval_log(whole.location).samples or [])[:there]
+    header = whole.eval.model_copy(update={"task_id": "dead", "created": "2020-01-01T00:00:00+00:00"})
+    for sample in samples:
+        sample.uuid = f"dead {sample.id}"
+    dead = rewritten(whole, tmp_path / "dead.eval", eval=header, status=status, samples=samples, results=None)
+    found = read(tmp_path)
+    assert missing(found) == 0
+    assert found.counts.sum() == 40 + there
+    assert f"after {there} of 40 samples" in notes(found)
+    assert f"The {40 - there} items that it never asked are in another log" in notes(found)
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    dead.rename(alone / "dead.eval")
+    if there:  # a run that has none beside it lacks what it never asked
+        assert missing(read(alone)) == 40 - there
+
+
+def test_what_a_dead_run_asked_in_vain_is_missing_beside_a_whole_one(tmp_path: Path) -> None:
+    logged(quiz(40, failing(*range(25))), tmp_path, fail_on_error=0.5, continue_on_fail=False, max_samples=1)
+    logged(quiz(40, failing()), tmp_path)
+    found = read(tmp_path)
+    in_vain = missing(found)
+    assert 20 <= in_vain <= 25
+    assert f"The {40 - in_vain} items that it never asked" in notes(found)
+
+
+def test_a_dead_run_of_other_settings_lacks_what_it_never_asked(tmp_path: Path) -> None:
+    whole = logged(quiz(40, failing()), tmp_path)
+    config = whole.eval.model_generate_config.model_copy(update={"temperature": 0.5})
+    header = whole.eval.model_copy(update={"task_id": "dead", "model_generate_config": config})
+    rewritten(whole, tmp_path / "dead.eval", eval=header, status="error", samples=[], results=None)
+    assert missing(read(tmp_path)) == 40

@@ -29,6 +29,7 @@ from evalbudget.estimate import ConfidenceInterval
 from evalbudget.missing import Missing
 from evalbudget.recorded._differences import require_one_version
 from evalbudget.recorded._direction import notes_of
+from evalbudget.recorded._percent import require_one_unit
 from evalbudget.recorded._side_by_side import side_by_side
 from evalbudget.report._numbers import NOTHING
 from evalbudget.report._study import Study
@@ -76,7 +77,8 @@ def compare(
         InvalidInputError: a margin of 0 or less, fewer than two models, no item in common, no clusters, a
             score out of range, no known range where one is needed.
         UnknownNameError: no such model, score or value of ``missing``.
-        InvalidInferenceError: a model without a score, or one whose scores were all bought because of others.
+        InvalidInferenceError: a model without a score, or one whose scores were all bought because of others;
+            percent beside fractions.
     """
     check_level(level)
     if margin is not None and not (math.isfinite(margin) and margin > 0.0):
@@ -99,6 +101,7 @@ def compare(
         )
     raters = _chosen("score", scores, recorded.raters)
     recorded = recorded.part(models=np.array(chosen), raters=np.array(raters))
+    require_one_unit(recorded)
     if cluster is not None:  # what it names was sampled, and is not given as the tasks of a group are
         recorded = replace(recorded, by_category=False)
     codes = [_clusters(part, cluster) for _, part in _measures(recorded)]

@@ -16,6 +16,7 @@ from evalbudget.comparisons._gate import OF_BASELINE, Gate
 from evalbudget.comparisons._gate_sampler import GateSampler
 from evalbudget.missing import Missing, as_missing
 from evalbudget.races import RacePurchase
+from evalbudget.recorded._percent import check_one_unit
 from evalbudget.run import Bill
 
 
@@ -59,6 +60,7 @@ def gate(
         InvalidInputError: fewer than two items in common, several models, a margin or a score out of range,
             another task, another direction.
         UnknownNameError: no such score or value of ``missing``.
+        InvalidInferenceError: percent beside fractions.
     """
     missing = as_missing(missing)
     wanted = score or (None if baseline.score in (UNNAMED, PANEL) else baseline.score)
@@ -70,6 +72,9 @@ def gate(
     other, notes = other.by_question_of(baseline, trust_ids=across_tasks)
     scored = missing is Missing.DROP
     baseline.shared(list(other.scores) if scored else other.items, notes, scored=scored)
+    alike = baseline.name == other.name
+    kept, new = f"{baseline.name} (baseline)", f"{other.name} (candidate)"
+    check_one_unit({each: np.array([*own.scores.values()]) for each, own in ((kept, baseline), (new, other))})
     baseline, other = baseline.within(score_range), other.within(score_range)
     if cluster is None and baseline.cluster is not None:
         baseline, cluster = replace(baseline, clusters=baseline.sampled), baseline.cluster
@@ -97,12 +102,11 @@ def gate(
         span=high - low,
         unordered=True,
     )
-    alike = baseline.name == other.name
     directed = {baseline.lower_is_better, other.lower_is_better} != {None}
     unsaid = "" if directed else other.direction_note or baseline.direction_note
     return Gate(
-        f"{baseline.name} (baseline)" if alike else baseline.name,
-        f"{other.name} (candidate)" if alike else other.name,
+        kept if alike else baseline.name,
+        new if alike else other.name,
         baseline.score,
         margin,
         evidence,

@@ -17,6 +17,7 @@ from evalbudget.doctor._check import Check, Finding, Kind
 from evalbudget.errors import EvalbudgetError
 from evalbudget.estimate import check_level
 from evalbudget.recorded._missing import missing_answers
+from evalbudget.recorded._percent import require_one_unit
 from evalbudget.repeats._wording import WIDTH, count, wrapped
 from evalbudget.replay._rows import defined
 
@@ -108,9 +109,10 @@ def diagnose(
 
     Raises:
         InvalidInputError: the level is none.
-        InvalidInferenceError: judges on different scales.
+        InvalidInferenceError: judges on different scales, or percent beside fractions.
     """
     check_level(level)
+    require_one_unit(recorded)
     parts = [("", recorded)]
     if not recorded.one_measure and len(recorded.raters) > 1:
         parts = [

@@ -15,6 +15,7 @@ from evalbudget.errors import EvalbudgetError, InvalidInputError, UnknownNameErr
 from evalbudget.estimate import check_level
 from evalbudget.missing import Missing, as_missing
 from evalbudget.recorded._missing import require_scores
+from evalbudget.recorded._percent import require_one_unit
 from evalbudget.recorded._side_by_side import side_by_side
 from evalbudget.replay._rows import defined
 from evalbudget.report._agreement import JudgeAgreement
@@ -145,7 +146,8 @@ def report(
     Raises:
         UnknownNameError: no such model, rater or value of ``missing``; suggests the nearest.
         InvalidInputError: recordings that do not go together, or a level that is none.
-        InvalidInferenceError: judges on different scales, or no reading that may count.
+        InvalidInferenceError: judges on different scales, percent beside fractions, or no reading that may
+            count.
     """
     check_level(level)
     counted = as_missing(missing)
@@ -153,6 +155,7 @@ def report(
     if models or rater is not None:
         one = _only(one, models, rater)
     require_scores(one, "the source")
+    require_one_unit(one)
     if sections is None and one.race is not None:
         sections = (Race, Sources)
     elif sections is None and len(one.raters) > 1 and not one.one_measure:

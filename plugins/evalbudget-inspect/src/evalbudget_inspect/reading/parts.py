@@ -61,7 +61,7 @@ def parts_of(logs: Sequence[Log], run_of: Mapping[str, str]) -> tuple[list[Part]
     digests = [digests_of(log.samples) for log in logs]
     asked = [(log.name, own) for log, own in zip(logs, digests, strict=True)]
     matched = match_questions(asked, remedy=ONE_BY_ONE)
-    plans = plans_of(logs, runs)
+    plans = plans_of(logs, runs, models)
     notes += few(matched.notes, "logs hold other questions under the same ids")
     notes += few([note for plan in plans for note in plan.notes], "logs are not whole")
     notes += few(_limits(logs), "logs are of a part of their dataset")

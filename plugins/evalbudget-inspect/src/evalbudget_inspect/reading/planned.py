@@ -38,36 +38,54 @@ class Planned:
     notes: tuple[str, ...] = ()
 
 
-def plans_of(logs: Sequence[Log], runs: Sequence[str]) -> list[Planned]:
+def plans_of(logs: Sequence[Log], runs: Sequence[str], models: Sequence[str]) -> list[Planned]:
     """What became of each log's plan; a log that a retry went on with leaves that to the retry's.
+
+    What a run that was cut short never asked is not missing where another run of the model asked it: no
+    attempt was made whose end could depend on its score.
 
     Args:
         logs: oldest first.
         runs: of each, the name of its run, which may be of several processes.
+        models: of each, the name of the model and of what its settings differ in.
     """
     last = {log.header.eval.task_id: number for number, log in enumerate(logs)}
     last_of_run = {run: number for number, run in enumerate(runs)}
     there: dict[str, set[Cell]] = {}
     asked: dict[str, set[str]] = {}
-    for log, run in zip(logs, runs, strict=True):
+    of_model: dict[str, dict[str, set[str]]] = {}
+    for log, run, model in zip(logs, runs, models, strict=True):
         cells = {(str(sample.id), sample.epoch) for sample in log.all if not is_begun(sample)}
         there.setdefault(log.header.eval.task_id, set()).update(cells)
-        asked.setdefault(run, set()).update(id_ for id_, _ in cells)
+        ids = {id_ for id_, _ in cells}
+        asked.setdefault(run, set()).update(ids)
+        of_model.setdefault(model, {}).setdefault(run, set()).update(ids)
         if is_race(log.header) or any(ALL_ITEMS in (s.metadata.get(SHARE) or ()) for s in log.all):
             asked[run].update(to_be_asked(log.header))  # by a sampler, who knows which items are left out
-    return [
-        _planned(log, there[log.header.eval.task_id], asked[run] if last_of_run[run] == number else None)
-        if last[log.header.eval.task_id] == number
-        else Planned()
-        for number, (log, run) in enumerate(zip(logs, runs, strict=True))
-    ]
+    plans = []
+    for number, (log, run, model) in enumerate(zip(logs, runs, models, strict=True)):
+        if last[log.header.eval.task_id] != number:
+            plans.append(Planned())
+            continue
+        own = asked[run] if last_of_run[run] == number else None
+        others = set[str]().union(*(ids for other, ids in of_model[model].items() if other != run))
+        plans.append(_planned(log, there[log.header.eval.task_id], own, others))
+    return plans
 
 
-def _planned(log: Log, there: set[Cell], asked: set[str] | None) -> Planned:
+def _planned(log: Log, there: set[Cell], asked: set[str] | None, elsewhere: set[str]) -> Planned:
+    """What became of a log's plan.
+
+    Args:
+        log: of the plan.
+        there: what it and what it went on with have.
+        asked: ids that its run asked; None where a later log of the run speaks for it.
+        elsewhere: ids that other runs of the same model and settings asked.
+    """
     header = log.header
     all_items = to_be_asked(header)
     unasked = () if asked is None else tuple((id_, 1) for id_ in all_items if id_ not in asked)
-    of_unasked = f" {len(unasked):,} of its {several(len(all_items), 'item')} have no answer: missing."
+    of_unasked = _never_asked(len(unasked), len(unasked), len(all_items))
     ids = [] if header.eval.dataset.sample_ids is None else list(header.eval.dataset.sample_ids)
     epochs = range(1, (header.eval.config.epochs or 1) + 1)
     chosen = step_of(header, BUDGET) is not None or is_race(header)  # by a sampler, as it went
@@ -76,8 +94,9 @@ def _planned(log: Log, there: set[Cell], asked: set[str] | None) -> Planned:
     name = f"{log.name} ({header.eval.model})"
     drained = header.results is not None and header.results.logged_samples is not None
     if header.status != "success" or (drained and len(there) < total):
-        note = _cut_short(log, name, there, total) + (of_unasked if unasked else "")
-        return Planned(unasked, bool(all_items), (note,))
+        absent = tuple(cell for cell in unasked if cell[0] not in elsewhere)
+        note = _cut_short(log, name, there, total) + _never_asked(len(unasked), len(absent), len(all_items))
+        return Planned(absent, bool(all_items), (note,))
     if chosen:
         return Planned(unasked, notes=(f"{name}:{of_unasked}",) if unasked else ())
     if stops_early(header):
@@ -101,6 +120,17 @@ def _planned(log: Log, there: set[Cell], asked: set[str] | None) -> Planned:
     if strange:
         notes.append(f"{name} has {several(strange, 'sample')} that its header does not list; they count.")
     return Planned(lacking, True, tuple(notes))
+
+
+def _never_asked(unasked: int, missing: int, items: int) -> str:
+    """Sentences on the items of a run that it has no answer to, of which other runs asked some."""
+    beside = unasked - missing
+    told = f" {missing:,} of its {several(items, 'item')} have no answer: missing." if missing else ""
+    if beside:
+        what = f"The {several(beside, 'item')} that it never asked" if not missing else f"{beside:,} others"
+        verb = "is" if beside == 1 else "are"
+        told += f" {what} {verb} in another log of the same model and settings: not missing."
+    return told
 
 
 def _cut_short(log: Log, name: str, there: set[Cell], total: int) -> str:
