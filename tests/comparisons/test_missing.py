@@ -34,6 +34,7 @@ from evalbudget.missing import Missing
 from evalbudget.races.estimates import possible_winners
 from evalbudget.recorded._declared import Declared
 from evalbudget.report import report
+from evalbudget.report._study import Study
 from evalbudget.statistics._bounds import FloatArray
 
 TABLES = Path(__file__).parent / "tables"
@@ -520,3 +521,17 @@ def test_an_item_that_failed_once_and_did_not_apply_once_is_one_that_failed(tmp_
     for kept in (log, table):
         found = gate(kept, recorded([np.ones(60)], "n", raters=("r",)), margin=0.1)
         assert (found.n_items, found.missing) == (60, (20, 0))
+
+
+def test_the_interval_is_the_hull_of_the_worst_cases() -> None:
+    """Not of what is there alone: that is an interval of something else."""
+    right = np.tile([1.0, 1, 1, 1, 0], 12)
+    answered = np.arange(60) < 26
+    (found,), (lowest,), (highest,) = (
+        compare(recorded([np.where(answered, 1.0, value), right])).rows for value in (np.nan, 0.0, 1.0)
+    )
+    assert (found.low, found.high) == pytest.approx((lowest.low, highest.high))
+    (alone,) = compare(recorded([np.ones(26), right[:26]])).rows
+    assert alone.high > found.high
+    bounds = Study.of(recorded([np.where(answered, 1.0, np.nan), right])).pair_bounds
+    assert (bounds.low[0, 1], bounds.high[0, 1]) == pytest.approx((lowest.low, highest.high))

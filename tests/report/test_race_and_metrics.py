@@ -9,9 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.cli.commands import typed
+from tests.comparisons.test_compare import recorded
 
 from evalbudget import Allocation
 from evalbudget.backtest import Declared, HowBought, RecordedScores
+from evalbudget.comparisons import compare
 from evalbudget.doctor import diagnose
 from evalbudget.errors import InvalidInferenceError, InvalidInputError
 from evalbudget.frames import Scores
@@ -154,6 +156,24 @@ def test_metrics_of_clustered_items_say_so() -> None:
     sections = report(replace(two, declared=declared)).sections
     (metrics,) = (section for section in sections if isinstance(section, Metrics))
     assert "clusters of items (document; sampled, independent)" in metrics.tables()[0].note
+
+
+def test_what_is_random_is_said_of_the_metric_whose_items_are_clustered() -> None:
+    found = recorded(np.random.default_rng(4).integers(2, size=(2, 12, 2, 1)), one_measure=False)
+    labels = {item: str(i // 3) for i, item in enumerate(found.items)}
+    about = Declared.of(
+        *(found.models, found.items, found.raters), clusters=labels, cluster="doc", unclustered=["r0"]
+    )
+    found = replace(found, declared=about)
+    told = str(report(found)["metrics"])
+    assert "r0: Random: items (sampled, independent)" in " ".join(told.split())
+    assert "r1: Random: clusters of items (doc; sampled, independent)" in " ".join(told.split())
+    both = compare(found)
+    assert "Random: clusters of items (doc), of r0 items, (sampled, independent) and repeats" in both.label
+    assert "in 4 clusters" in str(both.table())
+    one = compare(found, scores=["r0"])
+    assert "Random: items (sampled" in one.label
+    assert one.cluster is None
 
 
 def test_metrics_say_what_is_missing_and_which_way_is_better(tmp_path: Path) -> None:

@@ -105,8 +105,10 @@ def compare(
     if cluster is not None:  # what it names was sampled, and is not given as the tasks of a group are
         recorded = replace(recorded, by_category=False)
     codes = [_clusters(part, cluster) for _, part in _measures(recorded)]
-    if cluster is None and recorded.declared is not None:
+    alone: list[str] = []
+    if cluster is None and recorded.declared is not None and recorded.declared.cluster is not None:
         cluster = recorded.declared.cluster
+        alone = [name for name, part in _measures(recorded) if Study(part).clusters is None]
     studies = [
         (name, Study.of(part, level=level, missing=missing, bounds=score_range))
         for name, part in _measures(recorded)
@@ -165,6 +167,7 @@ def compare(
         lower_is_better=tuple(name for name, study in studies if study.lower_is_better),
         notes=(*notes, *notes_of(recorded)),
         comparable=comparable,
+        unclustered=tuple(alone),
     )
 
 
@@ -263,10 +266,8 @@ def compared_pair(
     if any(both.missing) and found.n:
         at_worst, at_best = interval("lowest", "highest"), interval("highest", "lowest")
         known = not math.isnan(at_worst.low) and not math.isnan(at_best.high)
-        bounds = ConfidenceInterval(
-            float(np.fmin(middle.low, at_worst.low)) if known else math.nan,
-            float(np.fmax(middle.high, at_best.high)) if known else math.nan,
-        )
+        ends = (at_worst.low, at_best.high) if known else (math.nan, math.nan)
+        bounds = ConfidenceInterval(*ends)
     outcome, needed = _outcome(bounds, margin, lower=lower), None
     if outcome is Outcome.UNDECIDED and not any(both.missing) and not guaranteed:
         needed = items_needed(found, alpha=alpha, span=study.span, margin=margin, power=POWER)

@@ -115,6 +115,7 @@ class Comparisons:
         level: of all intervals together.
         margin: differences smaller than this do not matter; None: none was given.
         cluster: by what items are clustered; None for items by themselves.
+        unclustered: metrics of which they are by themselves nevertheless.
         comparable: rows of models that have an item in common, which share the error.
         guaranteed: the intervals hold however scores are spread; else they are asymptotic.
         lower_is_better: metrics of which it is.
@@ -129,6 +130,7 @@ class Comparisons:
     guaranteed: bool = False
     lower_is_better: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    unclustered: tuple[str, ...] = ()
 
     @property
     def is_open_by_missing(self) -> bool:
@@ -169,6 +171,8 @@ class Comparisons:
     def label(self) -> str:
         """Exactly what the intervals claim."""
         sampled = "items" if self.cluster is None else f"clusters of items ({self.cluster})"
+        if self.unclustered:
+            sampled += f", of {', '.join(self.unclustered)} items,"
         parts = [f"First less second, paired by item. Random: {sampled} (sampled, independent) and repeats."]
         if self.guaranteed:
             parts.append(GUARANTEED.format(error=_percent(1.0 - self.level)))
@@ -215,7 +219,8 @@ class Comparisons:
 
     def _counts(self, *, same: bool) -> tuple[str, ...]:
         """Items that are compared, where they are the same in all rows, and their clusters."""
-        few, many = (end(row.clusters for row in self.rows) for end in (min, max))
+        clustered = [row.clusters for row in self.rows if row.metric not in self.unclustered]
+        few, many = min(clustered, default=0), max(clustered, default=0)
         clusters = f"{few:,}" if few == many else f"{few:,} to {many:,}"
         clusters = "" if self.cluster is None else f" in {clusters} cluster{'s' * (many != 1)}"
         items = f"{self.rows[0].items:,} items" if same else "Items"

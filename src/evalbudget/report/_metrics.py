@@ -21,7 +21,7 @@ class Metrics(Section):
     Attributes:
         boards: the standings by metric, the best model first.
         level: of each interval by itself.
-        claim: exactly what the intervals take for random.
+        claim: exactly what the intervals take for random; of which metrics, where that differs.
         notes: what to beware of, of each metric.
     """
 
@@ -39,18 +39,23 @@ class Metrics(Section):
         if recorded.one_measure or len(recorded.raters) < 2:
             return None
         boards, notes = [], []
+        claims: dict[str, list[str]] = {}
         for number_, metric in enumerate(recorded.raters):
             part = recorded.part(raters=np.array([number_]))
             if not part.counts.any():
                 continue
-            whole = Study.of(part, level=study.level, missing=study.missing)
-            board = Leaderboard.of(whole.of_the_scored())
+            own = Study.of(part, level=study.level, missing=study.missing).of_the_scored()
+            board = Leaderboard.of(own)
             if board is None:
                 continue
+            claims.setdefault(own.claim, []).append(metric)
             boards.append((metric, board.rows))
             lower = ("lower is better.",) * board.lower_is_better
             notes += [f"{metric}: {note}" for note in (*lower, *board.notes)]
-        return cls(tuple(boards), study.level, study.claim, tuple(notes))
+        claim = " ".join(
+            told if len(claims) == 1 else f"{', '.join(metrics)}: {told}" for told, metrics in claims.items()
+        )
+        return cls(tuple(boards), study.level, claim, tuple(notes))
 
     def tables(self) -> tuple[NotedTable, ...]:
         """One row per metric and model."""

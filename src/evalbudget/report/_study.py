@@ -210,12 +210,11 @@ class Study(Scored):
         They hold whatever the missing scores would have been. Pairs that share no item take no part.
         """
         alpha = (1.0 - check_level(self.level)) / max(self.comparable, 1)
-        found = self._pairs.intervals(alpha=alpha, span=self.span)
         if self.is_whole:
-            return found
+            return self._pairs.intervals(alpha=alpha, span=self.span)
         worst = self._all_pairs(worst=True).intervals(alpha=alpha, span=self.span)
         known = (self.shared_items > 0) & ~np.isnan(worst.low)
-        low = np.where(known, np.fmin(found.low, worst.low), np.nan)
+        low = np.where(known, worst.low, np.nan)
         return Bounds(low, -low.T)
 
     @property
