@@ -372,3 +372,12 @@ def test_a_metric_that_one_filter_has_no_score_by_is_read_of_the_other(
     ]
     write_log(tmp_path, samples, metrics=[*averages("acc"), *averages("f", aggregation="nanmean")])
     assert set(read(tmp_path).raters) == {"acc,strict", "acc,loose", "f,loose"}
+
+
+def test_a_direction_that_results_and_configuration_contradict_is_said(tmp_path: Path) -> None:
+    write_log(tmp_path, metrics=averages("acc", better=False), higher_is_better={"toy": {"acc": True}})
+    found = read(tmp_path)
+    assert declared(found).lower_is_better == (False,)
+    assert "say that higher acc is better, and the task's metric_list in them that lower is" in notes(found)
+    write_log(tmp_path, metrics=averages("acc"), higher_is_better={"toy": {"acc": True}})
+    assert "metric_list" not in notes(read(tmp_path))

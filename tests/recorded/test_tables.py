@@ -86,6 +86,39 @@ def test_directions_and_ranges_are_read(tmp_path: Path) -> None:
         read(path)
 
 
+@pytest.mark.parametrize(
+    ("told", "lower"),
+    [(("false", "False"), True), (("true", ""), False), (("0", "0"), True), ((True, True), False)],
+)
+@pytest.mark.parametrize("suffix", ["csv", "json"])
+def test_directions_go_by_the_name_that_hosts_give_them(
+    told: tuple[object, object], lower: bool, suffix: str, tmp_path: Path
+) -> None:
+    path = tmp_path / f"t.{suffix}"
+    rows = [{"item": f"q{i}", "score": i, "higher_is_better": way} for i, way in enumerate(told)]
+    if suffix == "json":
+        path.write_text(json.dumps(rows))
+    else:
+        lines = [",".join(map(str, row.values())) for row in rows]
+        path.write_text("\n".join(["item,score,higher_is_better", *lines]))
+    found = read(path)
+    assert found.declared is not None
+    assert found.declared.lower_is_better == (lower,)
+    assert not notes(found)
+
+
+def test_directions_that_contradict_each_other_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("item,score,better,higher_is_better\nq1,1,lower,false\nq2,0,lower,\n")
+    assert read(path).declared is not None
+    path.write_text("item,score,better,higher_is_better\nq1,1,lower,false\nq2,0,lower,true\n")
+    with pytest.raises(InvalidInputError, match="line 3: better is 'lower', and higher_is_better 'true'"):
+        read(path)
+    path.write_text("item,score,higher_is_better\nq1,1,false\nq2,0,true\n")
+    with pytest.raises(InvalidInputError, match="differs from that in other rows"):
+        read(path)
+
+
 def test_tasks_of_a_table_are_read_one_by_one(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     rows = [f"{i},{m},{t},{score}" for m in "ab" for t, score in (("easy", 1), ("hard", 0)) for i in range(9)]
@@ -112,6 +145,7 @@ def test_tasks_of_a_table_are_read_one_by_one(tmp_path: Path) -> None:
         ("complete", (1, 0), "Column complete was not read: line 2: complete of model 'model' differs"),
         ("score_high", (2, 3), "Column score_high was not read: line 2: score_high of rater"),
         ("better", ("a", "b"), "Columns that were not read: better."),
+        ("higher_is_better", ("yes", "no"), "Columns that were not read: higher_is_better."),
         ("cluster", ("eu", ""), "Column cluster was not read: some items have none."),
         (
             "settings",

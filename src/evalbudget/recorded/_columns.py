@@ -47,7 +47,7 @@ READINGS: tuple[Column, ...] = (
     Column("failed", Kind.FLAG, "true unless said, where there is no score"),
     Column("not_applicable", Kind.FLAG, "no score applies"),
     Column("complete", Kind.FLAG, "rows of the model lack nothing it was asked"),
-    Column("better", Kind.TEXT, "`higher`, `lower` or `unknown`"),
+    Column("better", Kind.TEXT, "`higher`, `lower`, `unknown`; or `higher_is_better`"),
     Column("score_low", Kind.NUMBER, "smallest that the rater can give"),
     Column("score_high", Kind.NUMBER, "largest"),
     Column("digest", Kind.TEXT, "of what was asked"),
@@ -66,9 +66,12 @@ READINGS: tuple[Column, ...] = (
 )
 """Of a table of readings. All but ``item`` and ``score`` may be left out."""
 
-NAMES = tuple(column.name for column in READINGS)
+HIGHER = "higher_is_better"
+"""A column of others, read in place of ``better``."""
 
-TEXTS = tuple(column.name for column in READINGS if column.kind is Kind.TEXT or column.name == "repeat")
+NAMES = (HIGHER, *(column.name for column in READINGS))
+
+TEXTS = (HIGHER, "repeat", *(column.name for column in READINGS if column.kind is Kind.TEXT))
 """Those read as words; a repeat may go by any label."""
 
 TRUTHS = ("score", *(column.name for column in READINGS if column.kind is Kind.FLAG))

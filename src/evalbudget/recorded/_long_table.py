@@ -16,6 +16,7 @@ from evalbudget.errors import InvalidInputError, UnknownNameError, did_you_mean
 from evalbudget.recorded._columns import (
     FILLED,
     FLAGS,
+    HIGHER,
     NAMES,
     NEEDED,
     OFTEN_OTHERS,
@@ -35,6 +36,7 @@ FloatArray = NDArray[np.float64]
 
 _MOST_EPOCHS = 1e6
 _WAYS = {"lower": 1.0, "higher": 0.0, UNKNOWN: np.nan}
+_HIGHER = {"true": "higher", "false": "lower", "1": "higher", "0": "lower"}
 
 
 @dataclass(frozen=True)
@@ -185,10 +187,7 @@ class LongTable:
             with unless_of_others(name, notes):
                 ranges[-1] = self._of(places, 2, name, self._column(name))
         low, high = ranges
-        ways = [text.lower() for text in texts.get("better", ())]
-        if not any(did_you_mean(way, _WAYS).startswith(" Did") for way in set(ways)):
-            notes += columns_not_read(["better"] if ways else [])
-            ways = []
+        ways = self._directions(texts, notes)
         better = self._of(places, 2, "better", _ways(ways, len(texts["item"]), self.where))
         complete = np.full(len(models), np.nan)
         with unless_of_others("complete", notes):
@@ -224,6 +223,30 @@ class LongTable:
             direction_missing=UNKNOWN in ways,
         )
         return None if found == Declared.of(models, items, raters) else found
+
+    def _directions(self, texts: Mapping[str, Sequence[str]], notes: list[str]) -> list[str]:
+        """What each row says of which way is better; nothing where no column says that.
+
+        Raises:
+            InvalidInputError: two columns contradict each other.
+        """
+        told = [text.lower() for text in texts.get("better", ())]
+        if not any(did_you_mean(way, _WAYS).startswith(" Did") for way in set(told)):
+            notes += columns_not_read(["better"] if told else [])
+            told = []
+        higher = [text.lower() for text in texts.get(HIGHER, ())]
+        if not {*higher} <= {"", *_HIGHER}:
+            notes += columns_not_read([HIGHER])
+            higher = []
+        ways = [_HIGHER.get(text, "") for text in higher]
+        for row, (one, other) in enumerate(zip(told, ways, strict=False)):
+            if one and other and one != other:
+                raise InvalidInputError(
+                    f"{self.where(row)}: better is {one!r}, and {HIGHER} {higher[row]!r}; keep one"
+                )
+        return (
+            [one or other for one, other in zip(told, ways, strict=True)] if told and ways else told or ways
+        )
 
     def _settings(self, models: Sequence[str], texts: Mapping[str, Sequence[str]]) -> dict[str, Settings]:
         """Of each model that has some, what it was evaluated with."""

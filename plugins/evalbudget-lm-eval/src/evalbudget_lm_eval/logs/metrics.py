@@ -130,6 +130,18 @@ class Metrics:
             told = True if metric in HIGHER_IS_BETTER else False if metric in LOWER_IS_BETTER else None
         return not told if isinstance(told, bool) else None
 
+    def both_ways(self) -> dict[str, bool]:
+        """Metrics of which results and configuration contradict each other, and what the results say."""
+        results = self.log.file.about("higher_is_better") or {}
+        ways = {
+            name: (results.get(name), self._entries.get(name, {}).get("higher_is_better")) for name in results
+        }
+        return {
+            name: told
+            for name, (told, entry) in ways.items()
+            if isinstance(told, bool) and isinstance(entry, bool) and told != entry
+        }
+
     def contradicted(self) -> dict[str, tuple[float, float]]:
         """Metrics of which the results have another mean than the samples: what they say, and what is so."""
         read = [metric for metric in self.names if metric not in self.left_out]

@@ -27,6 +27,7 @@ class Notes:
     _left_out: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     _missing: list[str] = field(default_factory=list)
     _contradicted: list[str] = field(default_factory=list)
+    _both_ways: list[str] = field(default_factory=list)
 
     def take(self, log: Log, name: str, metrics: Metrics, missing: Missing) -> None:
         """What there is to say of a log.
@@ -59,6 +60,13 @@ class Notes:
             for metric, (total, mean) in metrics.contradicted().items()
         ]
 
+        for metric, higher in metrics.both_ways().items():
+            better, worse = ("higher", "lower") if higher else ("lower", "higher")
+            self._both_ways.append(
+                f"The results beside {log.label} say that {better} {metric} is better, and the task's "
+                f"metric_list in them that {worse} is: the former counts. Correct the one that is wrong."
+            )
+
     def sentences(self) -> list[str]:
         """All of them."""
         limits = []
@@ -76,6 +84,7 @@ class Notes:
             *few(left_out, "metrics are not read"),
             *few(self._missing, "logs lack documents"),
             *few(self._contradicted, "totals differ from the samples"),
+            *few(self._both_ways, "metrics are declared better both ways"),
         ]
 
 
