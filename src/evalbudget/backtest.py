@@ -23,7 +23,7 @@ from evalbudget.recorded._asked_again import AtWorst, asked_again
 from evalbudget.recorded._declared import Declared, digest_of, few, names_by_settings
 from evalbudget.recorded._how_bought import HowBought
 from evalbudget.recorded._log_columns import Bought, LogColumns, Ordinals, as_written_by
-from evalbudget.recorded._questions import ONE_BY_ONE, match_questions, shows_same
+from evalbudget.recorded._questions import ONE_BY_ONE, asked_twice, match_questions, shows_same
 from evalbudget.recorded._race_record import RaceRecord
 from evalbudget.recorded._rescale import rescale_raters
 from evalbudget.recorded._scores import RecordedScores
@@ -55,6 +55,7 @@ __all__ = [
     "TaskName",
     "as_written_by",
     "asked_again",
+    "asked_twice",
     "backtest",
     "backtest_audits",
     "backtest_race",

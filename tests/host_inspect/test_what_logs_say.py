@@ -12,8 +12,8 @@ import pytest
 from inspect_ai import Epochs, Task, task
 from inspect_ai.approval import ApprovalPolicy, auto_approver
 from inspect_ai.dataset import MemoryDataset, Sample
-from inspect_ai.log import write_eval_log
-from inspect_ai.model import ChatMessageUser, GenerateConfig, get_model
+from inspect_ai.log import EvalSampleLimit, read_eval_log, write_eval_log
+from inspect_ai.model import ChatMessageUser, ContentImage, ContentText, GenerateConfig, get_model
 from inspect_ai.scorer import Scorer, accuracy, includes, match, mean, model_graded_qa, stderr
 from inspect_ai.solver import system_message
 from inspect_ai.util import EarlyStop, EarlyStopping, TokenLimit
@@ -476,3 +476,35 @@ def test_a_tasks_own_early_stopping_leaves_first_epochs(tmp_path: Path) -> None:
     first = found.scores[found.epochs == 0]
     assert np.nanmean(first) == pytest.approx(0.5, abs=1e-3)
     assert "the task stopped asking an item by a rule of its own" in notes(found)
+
+
+def test_a_question_under_two_ids_is_said_unless_a_field_tells_it(tmp_path: Path) -> None:
+    """Images are no questions of which a log tells that they are the same."""
+    asked = [
+        Sample(input=f"question {n // 2}", target="yes", id=n, metadata={"source": f"s{n // 2}"})
+        for n in range(10)
+    ]
+    made = quiz(10, lambda state: number(state) % 2 == 0, dataset=MemoryDataset(asked))
+    logged(made, tmp_path)
+    assert "5 of 10 items ask what another one asks" in notes(read(tmp_path))
+    found = open_scores(tmp_path, category="source")
+    assert found is not None
+    assert "asks" not in notes(found)
+    picture = ContentImage(image="data:image/png;base64,iVBORw0KGgo=")
+    seen = [
+        Sample(
+            input=[ChatMessageUser(content=[ContentText(text="what is it? 1"), picture])], target="yes", id=n
+        )
+        for n in range(10)
+    ]
+    logged(quiz(10, lambda state: True, dataset=MemoryDataset(seen)), tmp_path / "seen")
+    assert "asks" not in notes(read(tmp_path / "seen"))
+
+
+def test_answers_that_ended_at_a_limit_are_said(tmp_path: Path) -> None:
+    log = logged(quiz(10, lambda state: True), tmp_path)
+    samples = list(read_eval_log(log.location).samples or [])
+    for sample in samples[:3]:
+        sample.limit = EvalSampleLimit(type="token", limit=5)
+    rewritten(log, path_of(log), samples=samples)
+    assert "3 of 10 answers of mockllm/model ended at a limit (token) and count" in notes(read(tmp_path))

@@ -433,3 +433,13 @@ def test_models_of_one_folder_whose_documents_nothing_shows_to_be_the_same(tmp_p
     words = (*words[:2], "--save-baseline", f"{tmp_path / 'kept.csv'}", "--across-tasks")
     assert "candidate that is a log, and there is none; drop it" in said(typed("gate", *words)())
     assert not (tmp_path / "kept.csv").exists()
+
+
+def test_a_document_under_two_ids_is_said_unless_a_field_tells_it(tmp_path: Path) -> None:
+    again = [
+        sample(n, {"acc": float(n % 3 == 0)}, question=f"question {n // 2}", doc={"source": f"s{n // 2}"})
+        for n in range(10)
+    ]
+    write_log(tmp_path, again)
+    assert "5 of 10 items ask what another one asks" in notes(read(tmp_path))
+    assert "what another one asks" not in notes(read(tmp_path, category="source"))

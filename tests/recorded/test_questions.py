@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalbudget.backtest import digest_of, match_questions
+from evalbudget.backtest import asked_twice, digest_of, match_questions
 
 ASKED = {f"{i}": digest_of(f"question {i}", f"answer {i}") for i in range(5)}
 
@@ -112,3 +112,18 @@ def test_questions_under_new_ids_are_paired_where_they_stand_once() -> None:
     assert (found.names[1], found.notes) == ({f"b{i}": f"b{i}" for i in range(3)}, ())
     longer = ASKED | {"9": ASKED["0"]}
     assert match_questions([("a", ASKED), ("b", longer)]).names[1] == {i: i for i in longer}
+
+
+def test_items_that_ask_what_others_ask_are_told_once() -> None:
+    digests = {str(n): digest_of(f"question {n // 2}", "yes") for n in range(6)}
+    (note,) = asked_twice({**digests, "a": "", "b": "", "c": digest_of("question 0", "no")})
+    assert note.startswith("3 of 9 items ask what another one asks, with the same right answer (1 what 0")
+    assert "--cluster" in note
+    assert not asked_twice({"a": digest_of("one"), "b": digest_of("two"), "c": "", "d": ""})
+
+
+def test_copies_that_count_as_sampled_together_are_not() -> None:
+    digests = {str(n): digest_of(f"question {n // 2}", "yes") for n in range(4)}
+    assert not asked_twice(digests, {str(n): f"group {n // 2}" for n in range(4)})
+    (note,) = asked_twice(digests, {"0": "a", "1": "a", "2": "a", "3": "b"})
+    assert note.startswith("1 of 4 items asks")

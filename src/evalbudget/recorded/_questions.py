@@ -97,6 +97,32 @@ def match_questions(
     return Matched(tuple(names), tuple(notes))
 
 
+def asked_twice(digests: Mapping[str, str], together: Mapping[str, str] | None = None) -> list[str]:
+    """A note on items that ask what others ask, with the same right answer; none where there are none.
+
+    Args:
+        digests: of what was asked, by item; empty: unknown.
+        together: labels of items that count as sampled together, which their copies may have, too.
+    """
+    first: dict[str, str] = {}
+    copies = []
+    for item, digest in digests.items():
+        other = first.setdefault(digest, item) if digest else item
+        known = together is not None and item in together and together[item] == together.get(other)
+        if other != item and not known:
+            copies.append((item, other))
+    if not copies:
+        return []
+    item, other = copies[0]
+    verb = "asks" if len(copies) == 1 else "ask"
+    return [
+        f"{len(copies):,} of {len(digests):,} items {verb} what another one asks, with the same right answer "
+        f"({item} what {other} does, for example), and count as independent, which makes intervals too "
+        "narrow: drop the copies, or give them a field in common and name it: evalbudget compare or gate "
+        "--cluster FIELD."
+    ]
+
+
 def _agree(ids: Sequence[str], own: Mapping[str, str], digest: Mapping[str, str]) -> bool:
     return all(_target(own[id_]) == _target(digest[id_]) for id_ in ids)
 

@@ -148,6 +148,7 @@ def _recorded(
             *earlier,
             *few(copies, "logs are copies of others"),
             *few(documents.notes, "logs hold other documents under the same ids"),
+            *few(documents.asked_twice(), "tasks have documents that ask the same"),
             *said.sentences(),
         ],
     )

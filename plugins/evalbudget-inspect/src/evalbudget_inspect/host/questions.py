@@ -33,6 +33,16 @@ def digests_of(samples: Iterable[EvalSampleSummary]) -> dict[str, str]:
     return found
 
 
+def is_told(summary: EvalSampleSummary) -> bool:
+    """Whether the summary has all that was asked, so that the same digest is the same question.
+
+    It has the beginning of long texts, and of media only the kind.
+    """
+    question, asked = _question(summary), summary.input
+    plain = isinstance(asked, str) or all(isinstance(message.content, str) for message in asked)
+    return plain and question is not None and not any(part.endswith(_CUT) for part in question)
+
+
 def digests_to_be(samples: Iterable[Sample]) -> dict[str, str]:
     """The same of samples of a task, as a log will have it."""
     return digests_of(map(_to_be, samples))

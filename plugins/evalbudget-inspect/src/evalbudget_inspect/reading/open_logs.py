@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from evalbudget.backtest import Declared, RecordedScores, TaskName, as_written_by, few
+from evalbudget.backtest import Declared, RecordedScores, TaskName, as_written_by, asked_twice, few
 from evalbudget.errors import InvalidInputError, UnknownNameError
-from evalbudget_inspect.host.questions import text_of
+from evalbudget_inspect.host.questions import is_told, text_of
 from evalbudget_inspect.reading.counted import count_once
 from evalbudget_inspect.reading.declared import (
     another_quantity,
@@ -101,9 +101,9 @@ def _read(
     headers, models = [part.log.header for part in parts], [part.model for part in parts]
     race, of_race = record_of(headers, models)
     wrong = few(list(contradicted(parts)), "totals differ from the samples")
-    declared = _declared(recorded, parts, series, [*notes, *missing, *wrong, *of_race])
-    tasks = {(task_of(h).rpartition("/")[2], str(h.eval.task_version)) for h in headers}
     texts, labels = _texts(parts), _categories(parts, category)
+    declared = _declared(recorded, parts, series, [*notes, *missing, *wrong, *of_race], labels)
+    tasks = {(task_of(h).rpartition("/")[2], str(h.eval.task_version)) for h in headers}
     return replace(
         recorded,
         one_generation=all(part.turns is not None and part.turns.kept for part in parts),
@@ -130,14 +130,20 @@ def _remedy(parts: Sequence[Part], series: Series) -> str:
 
 
 def _declared(
-    recorded: RecordedScores, parts: Sequence[Part], series: Series, notes: Sequence[str]
+    recorded: RecordedScores,
+    parts: Sequence[Part],
+    series: Series,
+    notes: Sequence[str],
+    labels: Mapping[str, str],
 ) -> Declared:
     scored = {rater: rater for rater in recorded.raters}
     scored |= {judge: p.turns.series for p in parts if p.turns is not None for judge in p.turns.judges}
     ranges, reducers = ranges_of(parts, series.numbers), reducers_of(parts, list(series.numbers))
     clusters, lower = clusters_of(parts, list(series.numbers)), lower_of(parts)
     several = recorded.counts.max(initial=0) > 1  # of one epoch every reducer says the same
-    more = [*clusters.notes, *(another_quantity(reducers) if several else ())]
+    told = {p.item(s.id): p.digests[str(s.id)] for p in parts for s in p.log.samples if is_told(s)}
+    twice = asked_twice(told, labels or clusters.labels)
+    more = [*clusters.notes, *twice, *(another_quantity(reducers) if several else ())]
     return Declared.of(
         recorded.models,
         recorded.items,

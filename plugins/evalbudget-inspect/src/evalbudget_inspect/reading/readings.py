@@ -26,6 +26,9 @@ Purchases = dict[str, dict[str, Bought]]
 MadeGood = Counter[tuple[str, str, str]]
 """Failures that were asked again, by model, rater and item."""
 
+Limits = Counter[tuple[str, str]]
+"""Answers that ended at a limit, by model and kind of limit."""
+
 
 def read_readings(
     parts: Sequence[Part], series: Series, shared: SharedRuns
@@ -40,6 +43,7 @@ def read_readings(
     columns, paid, purchases = LogColumns(), PaidSamples(), Purchases()
     asked, errors, unscored, again = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
     made_good = MadeGood()
+    limits = Limits()
     last = {part.log.header.eval.task_id: part.log for part in parts}  # of a task's attempts
     in_all = {task: paid_in_all(log.header) for task, log in last.items()}
     for part in parts:
@@ -53,9 +57,12 @@ def read_readings(
             # where epochs score one answer, its judges' second scores come after their first, and then what
             # failed, of which nothing tells the judge
             samples = log.samples if part.turns is None else sorted(log.samples, key=_by_turn)
-            limits = limits_of(log.header)
+            ranges_told = limits_of(log.header)
             all_found = [
-                (sample, [_within(limits, part, each) for each in readings_in(sample, part.turns, expected)])
+                (
+                    sample,
+                    [_within(ranges_told, part, each) for each in readings_in(sample, part.turns, expected)],
+                )
                 for sample in samples
             ]
             scored = _asked_again(part, all_found)
@@ -68,6 +75,8 @@ def read_readings(
                     _add(columns, part, name, (str(sample.id), sample.epoch), reading)
                 columns.costs += [paid.cost(sample, log.file)] * len(found)
                 asked[part.model] += 1
+                if sample.limit is not None:
+                    limits[part.model, str(sample.limit)] += 1
                 if not every or any(math.isnan(reading.value) for reading in found):
                     (unscored if sample.error is None else errors)[part.model] += 1
                 elif len(found) < len(every):
@@ -77,7 +86,7 @@ def read_readings(
                 columns.costs.append(math.nan)
     scored_at_all = {part.model for part in parts if _is_scored(part)}
     bare = [model for model in unscored if model not in scored_at_all]
-    notes = list(_notes(asked, errors, unscored, bare))
+    notes = [*_notes(asked, errors, unscored, bare), *_limited(asked, limits)]
     ranges = ranges_of(parts, series.numbers) if again else {}
     for model, n in again.items():
         worst = _at_worst(columns, model, made_good, ranges)
@@ -183,3 +192,14 @@ def _notes(
     for counts, what in told:
         for model, n in counts.items():
             yield f"{n:,} of {several(asked[model], 'answer')} of {model} {what}"
+
+
+def _limited(asked: Counter[str], limits: Limits) -> Iterator[str]:
+    """On answers that the host cut off, which are scored as they then were."""
+    for model in dict.fromkeys(model for model, _ in limits):
+        kinds = {kind: n for (whose, kind), n in limits.items() if whose == model}
+        verb = "counts as it was" if sum(kinds.values()) == 1 else "count as they were"
+        yield (
+            f"{sum(kinds.values()):,} of {several(asked[model], 'answer')} of {model} ended at a limit "
+            f"({', '.join(kinds)}) and {verb} scored there."
+        )

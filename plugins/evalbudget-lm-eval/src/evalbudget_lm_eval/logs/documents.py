@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from evalbudget.backtest import ONE_BY_ONE, match_questions
+from evalbudget.backtest import ONE_BY_ONE, asked_twice, match_questions
 from evalbudget.errors import InvalidInputError
 from evalbudget_lm_eval.logs.log import Log, Record
 
@@ -54,6 +54,15 @@ class Documents:
                 if digest:
                     self.digests.setdefault(names[id_], digest)
         return matched.notes
+
+    def asked_twice(self) -> list[str]:
+        """A note on documents of one task that ask what others of it do; none where there are none."""
+        labels = {item: label for item, label in self._labels.items() if label is not None}
+        together = labels if self._category is not None else self.clusters
+        tasks: dict[str, dict[str, str]] = {}
+        for item, digest in self.digests.items():
+            tasks.setdefault(item.partition("/")[0] if self._by_task else "", {})[item] = digest
+        return [note for own in tasks.values() for note in asked_twice(own, together)]
 
     def name(self, log: Log, document: int) -> str:
         """Of a document, which may be missing from the log."""
