@@ -42,6 +42,18 @@ def test_it_says_that_nothing_is_proved(tmp_path: Path) -> None:
     assert "and nothing is proved." in result.output
 
 
+def test_a_circle_of_models_is_level_as_a_whole(tmp_path: Path) -> None:
+    rows = [
+        Preference(f"q{n}", *pair, float(pair in ("ab", "bc", "ca")))
+        for n in range(30)
+        for pair in ("ab", "ba", "bc", "cb", "ca", "ac")
+    ]
+    path = tmp_path / "p.csv"
+    path.write_text(as_text(rows, ".csv"))
+    told = " ".join(ran(path).output.split())
+    assert "No winner yet: a, b and c are level with a win rate of 0.500." in told
+
+
 def test_json_has_the_same_numbers(tmp_path: Path) -> None:
     path = table(tmp_path / "p.csv", World((0.8, -0.8), 0.5, 0.2))
     found = json.loads(ran(path, "--json", "-").stdout)

@@ -365,7 +365,10 @@ def test_a_baseline_that_is_kept_says_what_its_error_is(tmp_path: Path) -> None:
 
 def test_a_kept_baseline_keeps_what_was_missing(tmp_path: Path) -> None:
     kept = tmp_path / "kept.csv"
-    assert run("gate", "--baseline", str(TABLES / "crashed.csv"), "--save-baseline", str(kept)).exit_code == 0
+    saved = run("gate", "--baseline", str(TABLES / "crashed.csv"), "--save-baseline", str(kept))
+    assert saved.exit_code == 0
+    rows = len(kept.read_text().splitlines()) - 1
+    assert f": {rows:,} items of new, 300 of them without a score." in saved.output
     found = run("gate", "--baseline", str(kept), "--candidate", str(TABLES / "base.csv"), "--margin", ".1")
     assert found.exit_code == 3
     assert "300 of new's answers are missing" in found.output

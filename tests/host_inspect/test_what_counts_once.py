@@ -161,7 +161,11 @@ def test_a_retry_counts_once_with_and_without_ids_of_samples(tmp_path: Path) -> 
 def test_a_copy_of_a_log_counts_once(tmp_path: Path) -> None:
     log = logged(quiz(5, bool), tmp_path)
     shutil.copy(path_of(log), tmp_path / "copy.eval")
-    assert read(tmp_path).counts.sum() == 5
+    write_eval_log(read_eval_log(log.location), str(tmp_path / "again.json"))
+    found = read(tmp_path)
+    assert found.counts.sum() == 5
+    assert notes(found).count("is a copy of another log: its samples count once.") == 2
+    assert "later scoring" not in notes(found)
 
 
 # JSON

@@ -57,6 +57,8 @@ def test_columns_that_nothing_reads_are_named(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("item,score,Grader Notes,epoch\nq1,1,fine,1\nq2,0,bad,1\n")
     assert notes(read(path)) == ("Columns that were not read: Grader Notes, epoch.",)
+    path.write_text(",item,score\n0,q1,1\n1,q2,0\n")
+    assert read(path).declared is None
 
 
 def test_judges_of_several_metrics_are_refused(tmp_path: Path) -> None:

@@ -109,7 +109,10 @@ def _save(given: dict[str, Any], task: str | None, path: Path) -> None:
             f"{baseline.name} are missing; give a log with scores"
         )
     write_text(path, as_csv(baseline, given["cluster"]), "--save-baseline")
-    say(f"Wrote {path}: {len(baseline.scores):,} items of {baseline.name}.", err=True)
+    items = len(baseline.items) + len(baseline.outside)
+    without = items - len(baseline.scores)
+    lacking = f", {without:,} of them without a score" if without else ""
+    say(f"Wrote {path}: {items:,} items of {baseline.name}{lacking}.", err=True)
 
 
 def _of_logs(

@@ -25,6 +25,8 @@ from evalbudget.replay._rows import defined
 from evalbudget.statistics._bounds import FloatArray, IntArray, check_level
 from evalbudget.tables import Tables
 
+_NAMED = 4
+
 
 @dataclass(frozen=True, repr=False)
 class PairwiseReading:
@@ -69,10 +71,14 @@ class PairwiseReading:
             others = [row.model for row in self.models if row.model != self.winner]
             whom = others[0] if len(others) == 1 else f"every one of the other {len(others)}"
             return f"{self.winner} beats {whom}, {sure}."
-        first, second = sorted(self.models, key=lambda row: -row.win_rate)[:2]
+        first = max(self.models, key=lambda row: row.win_rate)
+        level = [row.model for row in self.models if math.isclose(row.win_rate, first.win_rate, abs_tol=1e-9)]
         leads = f"{first.model} leads with a win rate of {first.win_rate:.3f}"
-        if math.isclose(first.win_rate, second.win_rate, abs_tol=1e-9):
-            leads = f"{first.model} and {second.model} are level with a win rate of {first.win_rate:.3f}"
+        if len(level) > 1:
+            every = (
+                f"{', '.join(level[:-1])} and {level[-1]}" if len(level) <= _NAMED else f"{len(level)} models"
+            )
+            leads = f"{every} are level with a win rate of {first.win_rate:.3f}"
         some = [
             f"{row.first} beats {row.second}" if row.proved else f"{row.second} beats {row.first}"
             for row in self.pairs

@@ -254,5 +254,6 @@ def few(sentences: Sequence[str], more: str) -> list[str]:
 
 
 def columns_not_read(columns: Sequence[str]) -> list[str]:
-    """A note on columns of a table that nothing reads; none if there is none."""
-    return [f"Columns that were not read: {', '.join(columns)}."] if columns else []
+    """A note on columns of a table that nothing reads; none if there is none but a nameless index."""
+    named = [name for name in columns if name.strip()]
+    return [f"Columns that were not read: {', '.join(named)}."] if named else []

@@ -39,6 +39,8 @@ def _latest(logs: Sequence[Log]) -> tuple[list[Log], list[str]]:
     cells: dict[Cell, int] = {}
     found: list[Log] = []
     double: dict[Path, int] = {}
+    copies: list[str] = []
+    contents: set[frozenset[str]] = set()
     retried: set[Cell] = set()
     for number, log in reversed(list(enumerate(logs))):
         fresh = [s for s in log.all if s.uuid is None or s.uuid not in seen]
@@ -46,12 +48,16 @@ def _latest(logs: Sequence[Log]) -> tuple[list[Log], list[str]]:
         seen.update(s.uuid for s in log.all if s.uuid is not None)
         kept = [s for s in paid if not is_begun(s) and cells.setdefault(_cell(log, s), number) == number]
         if more := sum(not is_begun(s) for s in log.all) - len(kept):
-            double[log.file] = more
+            if _content(log) in contents:
+                copies.append(f"{log.name} is a copy of another log: its samples count once.")
+            else:
+                double[log.file] = more
+        contents.add(_content(log))
         retried.update(_cell(log, s) for s in log.all if s.retries)
         if kept or paid or not log.all:
             paid = paid if any(s.uuid is not None for s in paid) else kept
             found.append(replace(log, paid=paid, samples=kept))
-    notes = []
+    notes = few(copies[::-1], "logs are copies of others")
     if double:
         first = next(iter(reversed(double)))
         where = first.name if len(double) == 1 else f"{first.name} and {len(double) - 1:,} more"
@@ -60,6 +66,14 @@ def _latest(logs: Sequence[Log]) -> tuple[list[Log], list[str]]:
             "later scoring: they count once, as that has them."
         )
     return found[::-1], notes
+
+
+def _content(log: Log) -> frozenset[str]:
+    """What tells a copy, in whatever format, from a later scoring: every sample and all its scores."""
+    return frozenset(
+        f"{s.uuid} {s.id} {s.epoch} { {name: score.value for name, score in (s.scores or {}).items()} }"
+        for s in log.all
+    )
 
 
 def _cell(log: Log, sample: EvalSampleSummary) -> Cell:
