@@ -170,7 +170,7 @@ def names_by_settings(models: Sequence[str], settings: Sequence[Settings]) -> li
     groups: dict[str, list[int]] = {}
     for number, model in enumerate(models):
         groups.setdefault(model, []).append(number)
-    versions = [key for key in differing([own for own in settings if own]) if is_version(key)]
+    versions = differing_versions(settings)
     names = list(models)
     for model, group in groups.items():
         differ = differing([settings[number] for number in group])
@@ -205,6 +205,12 @@ def settings_in(text: str, where: str) -> Settings:
 def is_version(key: str) -> bool:
     """Whether a setting is the version of the task, or of one of several tasks."""
     return key == "version" or key.startswith("version of ")
+
+
+def differing_versions(settings: Sequence[Settings]) -> list[str]:
+    """Names of the versions that are not the same in all that tell them: not everybody runs every task."""
+    keys = dict.fromkeys(key for own in settings for key in own if is_version(key))
+    return [key for key in keys if len({own.get(key, UNKNOWN) for own in settings} - {UNKNOWN}) > 1]
 
 
 def differing(settings: Sequence[Settings]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from evalbudget.errors import InvalidInputError
-from evalbudget.recorded._declared import Settings, differing, is_version, told_settings
+from evalbudget.recorded._declared import Settings, differing, differing_versions, is_version, told_settings
 
 _OF_A_MODEL = {"model", "model_name", "pretrained", "path", "engine", "model_path", "revision", "subfolder"}
 _OF_A_MODEL |= {"tokenizer", "tokenizer_path", "peft", "delta", "model_sha", "peft_sha", "delta_sha"}
@@ -29,10 +29,13 @@ def settings_note(models: Sequence[str], settings: Sequence[Settings], labels: S
     names, known = [models[number] for number in telling], [settings[number] for number in telling]
     called = [(labels or models)[number] for number in telling]
     one_model = len({_base(name) for name in names}) == 1
+    same = {key for own in known for key in own if is_version(key)}.difference(differing_versions(known))
     keys = [
         key
         for key in differing(known)
-        if (one_model or key.rpartition(".")[2] not in _OF_A_MODEL) and not _is_named(key, names, known)
+        if key not in same
+        and (one_model or key.rpartition(".")[2] not in _OF_A_MODEL)
+        and not _is_named(key, names, known)
     ]
     if not keys:
         return ""
@@ -63,7 +66,7 @@ def _some(what: Sequence[str], most: int, between: str = ", ") -> str:
 def versions_note(models: Sequence[str], settings: Sequence[Settings]) -> str:
     """That models are of different versions of the task, and of which; empty where nothing tells that."""
     telling = [(name, own) for name, own in zip(models, settings, strict=True) if any(map(is_version, own))]
-    keys = _versions([own for _, own in telling])
+    keys = differing_versions([own for _, own in telling])
     if not keys:
         return ""
     having: dict[str, list[str]] = {}
@@ -95,7 +98,7 @@ def require_one_version(
     """
     for a, b in pairs:
         one, other = settings[a], settings[b]
-        keys = [key for key in _versions([one, other]) if key in one and key in other]
+        keys = differing_versions([one, other])
         first, second = _base(models[a]), _base(models[b])
         if keys and first != second:
             raise InvalidInputError(
@@ -103,10 +106,6 @@ def require_one_version(
                 f"{_told(other, keys)}: their items may differ under the same ids; give logs of the same "
                 "task and version, or --across-tasks if their items are the same"
             )
-
-
-def _versions(settings: Sequence[Settings]) -> list[str]:
-    return [key for key in differing(settings) if is_version(key)]
 
 
 def _told(own: Settings, keys: Sequence[str]) -> str:

@@ -94,8 +94,9 @@ def _named(logs: Sequence[Log], told: Sequence[_Told]) -> tuple[list[str], dict[
     for number, log in enumerate(logs):
         models.setdefault(log.file.model, []).append(number)
     evaluated: dict[tuple[str, str], dict[str, str]] = {}
+    tasks = len({log.file.task for log in logs})
     for model, group in models.items():
-        runs = _of_runs([logs[number] for number in group], [told[number] for number in group])
+        runs = _of_runs([logs[number] for number in group], [told[number] for number in group], tasks)
         evaluated |= {(model, run): own for run, own in runs.items()}
     found = names_by_settings([model for model, _ in evaluated], list(evaluated.values()))
     called = dict(zip(evaluated, found, strict=True))
@@ -103,10 +104,10 @@ def _named(logs: Sequence[Log], told: Sequence[_Told]) -> tuple[list[str], dict[
     return names, {called[which]: own for which, own in evaluated.items()}
 
 
-def _of_runs(logs: Sequence[Log], told: Sequence[_Told]) -> dict[str, dict[str, str]]:
+def _of_runs(logs: Sequence[Log], told: Sequence[_Told], tasks: int) -> dict[str, dict[str, str]]:
     """Settings of each run of one model, whatever is not known filled in.
 
-    Of several tasks each has its own version, which other models may have another one of.
+    Of several tasks, by whichever models, each has its own version.
     """
     arguments = _filled([one.arguments for one in told])
     options = _filled([one.options for one in told])
@@ -123,11 +124,12 @@ def _of_runs(logs: Sequence[Log], told: Sequence[_Told]) -> dict[str, dict[str, 
         for (task, _), value in values.items():
             of_task.setdefault((key, task), set()).add(value)
     for key, values in by_key.items():
-        alike = not several or (len(set(values.values())) == 1 and key != "version")
+        by_task = tasks > 1 and key == "version"
+        alike = not several or len(set(values.values())) == 1
         for (task, run), value in values.items():
-            if alike:
+            if alike and not by_task:
                 runs[run][key] = value
-            elif len(of_task[key, task]) > 1 or key == "version":
+            elif len(of_task[key, task]) > 1 or by_task:
                 runs[run][f"{key} of {task}"] = value
     for key in dict.fromkeys(key for own in runs.values() for key in own):
         known = {own[key] for own in runs.values() if key in own}
