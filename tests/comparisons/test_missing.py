@@ -538,3 +538,28 @@ def test_the_interval_is_the_hull_of_the_worst_cases() -> None:
     assert alone.high > found.high
     bounds = Study.of(recorded([np.where(answered, 1.0, np.nan), right])).pair_bounds
     assert (bounds.low[0, 1], bounds.high[0, 1]) == pytest.approx((lowest.low, highest.high))
+
+
+def test_what_is_seen_stands_within_the_interval_whatever_is_missing() -> None:
+    scores = np.zeros((2, 100, 1, 1))
+    scores[1, :50] = 1.0  # the first is worse by 1 on the half that it has, and may be better on the other
+    scores[0, 50:] = np.nan
+    recorded = RecordedScores(scores, ("a", "b"), tuple(map(str, range(100))), ("s",), failed=_lost(scores))
+    (row,) = compare(recorded).rows
+    assert row.low <= row.difference == -1.0 <= row.high
+    assert row.high > 0.0
+
+
+def _lost(scores: np.ndarray) -> np.ndarray:
+    return np.isnan(scores).sum(axis=3)
+
+
+def test_a_baseline_without_a_score_is_not_beaten_by_zeros(tmp_path: Path) -> None:
+    old, new = tmp_path / "old.csv", tmp_path / "new.csv"
+    old.write_text("item,score\n" + "".join(f"q{i},\n" for i in range(20)))
+    new.write_text("item,score\n" + "".join(f"q{i},{i % 2}\n" for i in range(20)))
+    asked = ("gate", "--baseline", str(old), "--candidate", str(new), "--margin", "0.05")
+    refused = run(*asked, "--missing", "zero")
+    assert refused.exit_code == 2
+    assert "no candidate is worse than zeros" in " ".join(refused.output.split())
+    assert run(*asked).exit_code == 3

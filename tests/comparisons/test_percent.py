@@ -42,6 +42,13 @@ def test_percent_beside_fractions_is_refused(
         assert word in str(refused.value)
 
 
+def test_a_third_model_changes_nothing_of_that_and_a_declared_range_does() -> None:
+    three = scored(a=[0, 1], b=[0, 100], c=[55, 100])
+    with pytest.raises(InvalidInferenceError, match="look like percent"):
+        compare(three)
+    assert len(compare(three, score_range=(0.0, 100.0)).rows) == 3
+
+
 @pytest.mark.parametrize(
     ("first", "second"),
     [

@@ -166,6 +166,17 @@ def test_a_total_is_shared_by_items(
     assert [_ours(argv[1:])["budget"] for argv in ran] == budgets
 
 
+def test_models_are_counted_as_the_host_takes_them(
+    sized: Path, monkeypatch: pytest.MonkeyPatch, ran: list[list[str]]
+) -> None:
+    (sized / "run.yaml").write_text("eval_config:\n  temperature: 0.5\n")
+    several = "eval one.py --model-spec a --model-spec b --budget 90 --run-config run.yaml"
+    monkeypatch.setenv("INSPECT_EVAL_MODEL", "e")
+    done = CliRunner().invoke(cli, ["inspect", *several.split()])
+    assert done.exit_code == 0, done.output
+    assert [_ours(argv[1:])["budget"] for argv in ran] == [45]
+
+
 @pytest.mark.parametrize(
     ("args", "message"),
     [
@@ -179,10 +190,6 @@ def test_a_total_is_shared_by_items(
         ("eval one.py two.py@three --budget 90", "Task named 'three' not found"),
         ("eval one.py two.py --budget 90 --limit many", "--limit many is no number"),
         ("eval one.py two.py --budget 90 --sample-id none", "No matches in dataset"),
-        (
-            "eval one.py --model a,b --budget 90 --run-config runs.yaml",
-            "those of a --run-config are not known",
-        ),
     ],
 )
 def test_what_cannot_be_shared_is_refused_first(

@@ -97,6 +97,9 @@ def test_versions_of_a_task_are_named_and_never_compared_in_silence() -> None:
     (finding,) = [one for one in diagnose(both, [SourcesCheck]).findings if one.kind is Kind.PROBLEM]
     assert finding.title == "models were scored on different versions of the task"
     assert str(report(both).table()).count("Versions of the task differ") == 1
+    two = [replace(v, models=(f"m ({n})",)) for v, n in zip(versions, ("base", "chat"), strict=True)]
+    with pytest.raises(InvalidInputError, match=r"m \(base\) is of version 1 of the task and m \(chat\) of"):
+        compare(side_by_side(dict(zip("ab", two, strict=True))))
     alone = [replace(each, models=("m",)) for each in versions]  # one model: named apart, and compared
     assert compare(side_by_side(dict(zip("ab", alone, strict=True)))).rows[0].second == "m (version=2)"
 
@@ -115,6 +118,8 @@ def test_settings_that_differ_between_models_are_said() -> None:
     assert many.endswith("; k4=0 (m0), k4=1 (m1), k4=2 (m2) and 6 more and 4 more.")
     named = {f"m (t={t})": {"t": t} for t in "01"}
     assert settings_note(list(named), list(named.values())) == ""  # the names tell it
+    judged = note(a={"graded.model": "j"}, b={"graded.model": "k"})  # whom somebody else is asked for
+    assert judged == "Settings differ: graded.model=j (a); graded.model=k (b)."
     one_model = settings_note(["m", "m"], [{"revision": "1"}, {"revision": "2"}], ["old", "new"])
     assert one_model == "Settings differ: revision=1 (old); revision=2 (new)."
 

@@ -90,7 +90,13 @@ def test_directions_and_ranges_are_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("told", "lower"),
-    [(("false", "False"), True), (("true", ""), False), (("0", "0"), True), ((True, True), False)],
+    [
+        (("false", "False"), True),
+        (("true", ""), False),
+        (("0", "0"), True),
+        (("0.0", ""), True),
+        ((True, True), False),
+    ],
 )
 @pytest.mark.parametrize("suffix", ["csv", "json"])
 def test_directions_go_by_the_name_that_hosts_give_them(

@@ -101,7 +101,8 @@ def compare(
         )
     raters = _chosen("score", scores, recorded.raters)
     recorded = recorded.part(models=np.array(chosen), raters=np.array(raters))
-    require_one_unit(recorded)
+    if score_range is None:
+        require_one_unit(recorded)
     if cluster is not None:  # what it names was sampled, and is not given as the tasks of a group are
         recorded = replace(recorded, by_category=False)
     codes = [_clusters(part, cluster) for _, part in _measures(recorded)]
@@ -266,7 +267,8 @@ def compared_pair(
     if any(both.missing) and found.n:
         at_worst, at_best = interval("lowest", "highest"), interval("highest", "lowest")
         known = not math.isnan(at_worst.low) and not math.isnan(at_best.high)
-        ends = (at_worst.low, at_best.high) if known else (math.nan, math.nan)
+        seen = found.value  # of the items that both have; it stands beside the interval
+        ends = (min(at_worst.low, seen), max(at_best.high, seen)) if known else (math.nan, math.nan)
         bounds = ConfidenceInterval(*ends)
     outcome, needed = _outcome(bounds, margin, lower=lower), None
     if outcome is Outcome.UNDECIDED and not any(both.missing) and not guaranteed:

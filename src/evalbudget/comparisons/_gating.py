@@ -14,6 +14,7 @@ from evalbudget.comparisons._config import GateConfig
 from evalbudget.comparisons._evidence import Differences, GateEvidence, check_margin
 from evalbudget.comparisons._gate import OF_BASELINE, Gate
 from evalbudget.comparisons._gate_sampler import GateSampler
+from evalbudget.errors import InvalidInputError
 from evalbudget.missing import Missing, as_missing
 from evalbudget.races import RacePurchase
 from evalbudget.recorded._percent import check_one_unit
@@ -57,8 +58,8 @@ def gate(
             the same items whatever was asked under them.
 
     Raises:
-        InvalidInputError: fewer than two items in common, several models, a margin or a score out of range,
-            another task, another direction.
+        InvalidInputError: fewer than two items in common, a baseline without a score whose missing ones are
+            to count, several models, a margin or a score out of range, another task, another direction.
         UnknownNameError: no such score or value of ``missing``.
         InvalidInferenceError: percent beside fractions.
     """
@@ -70,6 +71,11 @@ def gate(
         baseline.check_task(other.task)
     lower = baseline.same_direction(other)
     other, notes = other.by_question_of(baseline, trust_ids=across_tasks)
+    if missing is Missing.ZERO and not baseline.scores:
+        raise InvalidInputError(
+            f"{baseline.name} has no score: all {len(baseline.missing):,} are missing, and no candidate is "
+            "worse than zeros (--missing zero); evaluate the baseline"
+        )
     scored = missing is Missing.DROP
     baseline.shared(list(other.scores) if scored else other.items, notes, scored=scored)
     alike = baseline.name == other.name

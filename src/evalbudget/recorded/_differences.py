@@ -9,7 +9,7 @@ from evalbudget.recorded._declared import Settings, differing, differing_version
 
 _OF_A_MODEL = {"model", "model_name", "pretrained", "path", "engine", "model_path", "revision", "subfolder"}
 _OF_A_MODEL |= {"tokenizer", "tokenizer_path", "peft", "delta", "model_sha", "peft_sha", "delta_sha"}
-"""Settings that say which model it is, by the last part of their names."""
+"""Settings that say which model it is, of the model itself and not of who judges it."""
 
 _SETTINGS, _VALUES, _MODELS = 5, 3, 3
 """That a sentence shows."""
@@ -28,13 +28,13 @@ def settings_note(models: Sequence[str], settings: Sequence[Settings], labels: S
     telling = [number for number, own in enumerate(settings) if own]
     names, known = [models[number] for number in telling], [settings[number] for number in telling]
     called = [(labels or models)[number] for number in telling]
-    one_model = len({_base(name) for name in names}) == 1
+    one_model = len(set(map(_base, names, known))) == 1
     same = {key for own in known for key in own if is_version(key)}.difference(differing_versions(known))
     keys = [
         key
         for key in differing(known)
         if key not in same
-        and (one_model or key.rpartition(".")[2] not in _OF_A_MODEL)
+        and (one_model or key.removeprefix("model.") not in _OF_A_MODEL)
         and not _is_named(key, names, known)
     ]
     if not keys:
@@ -71,7 +71,7 @@ def versions_note(models: Sequence[str], settings: Sequence[Settings]) -> str:
         return ""
     having: dict[str, list[str]] = {}
     for name, own in telling:
-        having.setdefault(_told(own, keys), []).append(_base(name))
+        having.setdefault(_told(own, keys), []).append(_base(name, own))
     told = _some(
         [f"{version} ({_some([*dict.fromkeys(who)], _MODELS)})" for version, who in having.items()],
         _VALUES,
@@ -99,7 +99,7 @@ def require_one_version(
     for a, b in pairs:
         one, other = settings[a], settings[b]
         keys = differing_versions([one, other])
-        first, second = _base(models[a]), _base(models[b])
+        first, second = _base(models[a], one), _base(models[b], other)
         if keys and first != second:
             raise InvalidInputError(
                 f"{first} is of version {_told(one, keys)} of the task and {second} of version "
@@ -112,6 +112,7 @@ def _told(own: Settings, keys: Sequence[str]) -> str:
     return _some([f"{own.get(key, 'unknown')}{key.removeprefix('version')}" for key in keys], _VALUES)
 
 
-def _base(name: str) -> str:
+def _base(name: str, own: Settings) -> str:
     """The name of a model without the settings that tell it apart."""
-    return name.partition(" (")[0]
+    ends = (place for place in range(len(name)) if name.startswith(" (", place))
+    return next((name[:end] for end in ends if name[end + 2 :].partition("=")[0] in own), name)

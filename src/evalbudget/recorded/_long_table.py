@@ -36,7 +36,7 @@ FloatArray = NDArray[np.float64]
 
 _MOST_EPOCHS = 1e6
 _WAYS = {"lower": 1.0, "higher": 0.0, UNKNOWN: np.nan}
-_HIGHER = {"true": "higher", "false": "lower", "1": "higher", "0": "lower"}
+_HIGHER = {**dict.fromkeys(("true", "1", "1.0"), "higher"), **dict.fromkeys(("false", "0", "0.0"), "lower")}
 
 
 @dataclass(frozen=True)

@@ -35,9 +35,9 @@ def check_one_unit(scores: Mapping[str, FloatArray], by: str = "") -> None:
     """Refuse scores that are percent of some models and fractions of others.
 
     Both must show it. Fractions: within 0 to 1, the largest exactly 1. Percent: from 0 to 100, the largest
-    exactly 100, none above 0 that is 1 or less. And either fractions lie between 0 and 1, too, or there are
-    only 0 and 1 beside only 0 and 100. So a model that is wrong everywhere is on any scale, and a weak one
-    that whole points from 0 to 100 are given to, and never more than 1, is on theirs.
+    exactly 100, none above 0 that is 1 or less. And either fractions lie between 0 and 1, too, or some model
+    has only 0 and 1 beside one that has only 0 and 100. So a model that is wrong everywhere is on any scale,
+    and a weak one that whole points from 0 to 100 are given to, and never more than 1, is on theirs.
 
     Args:
         scores: of each model, without those that are missing.
@@ -49,7 +49,7 @@ def check_one_unit(scores: Mapping[str, FloatArray], by: str = "") -> None:
     fractions = {model: own for model, own in scores.items() if _is_fraction(own)}
     percent = {model: own for model, own in scores.items() if _is_percent(own)}
     between = any(((own > 0.0) & (own < 1.0)).any() for own in fractions.values())
-    two_valued = all(np.isin(own, (0.0, 100.0)).all() for own in percent.values())
+    two_valued = any(np.isin(own, (0.0, 100.0)).all() for own in percent.values())
     if fractions and percent and (between or two_valued):
         raise InvalidInferenceError(
             f"the scores of {_spans(percent)}{by} look like percent, and those of {_spans(fractions)} like "

@@ -214,7 +214,7 @@ class Study(Scored):
             return self._pairs.intervals(alpha=alpha, span=self.span)
         worst = self._all_pairs(worst=True).intervals(alpha=alpha, span=self.span)
         known = (self.shared_items > 0) & ~np.isnan(worst.low)
-        low = np.where(known, worst.low, np.nan)
+        low = np.where(known, np.fmin(worst.low, self._pairs.values), np.nan)  # it stands beside
         return Bounds(low, -low.T)
 
     @property

@@ -126,6 +126,11 @@ class PairedMeans:
         return cls(**{name: np.concatenate([getattr(one, name) for one in several]) for name in names})
 
     @property
+    def values(self) -> FloatArray:
+        """The weighted means; nan where there is nothing."""
+        return self._sums()[0]
+
+    @property
     def whole(self) -> ClusteredMean:
         """The weighted mean, where each part is one number."""
         value, error, guarded, degrees = map(float, self._sums())

@@ -127,7 +127,7 @@ def test_one_item_decides() -> None:
     verdict = play(small(), JUDGE, human).verdict()
     assert (verdict.outcome, verdict.winner, verdict.exact) == (AuditOutcome.BEST, 1, True)
     assert verdict.reason.startswith("exact: every answer of ")
-    assert verdict.reason.endswith("its mean label on these 40 items is the highest")
+    assert verdict.reason.endswith("its mean label on these 40 items is the best")
 
 
 def test_labels_that_run_out_in_the_second_pass_leave_it_undecided_with_the_price_of_the_rest() -> None:

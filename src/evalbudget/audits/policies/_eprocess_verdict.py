@@ -65,9 +65,9 @@ def _won(second: SecondPass, where: str, sure: str) -> str:
         reason = f"better than every other system {where}, {sure}"
     elif all(second.complete(k) for k in np.flatnonzero(second.contenders).tolist()):
         whose = "the systems left" if out else "every system"
-        reason = f"exact: every answer of {whose} is labelled, and its mean label {where} is the highest"
+        reason = f"exact: every answer of {whose} is labelled, and its mean label {where} is the best"
     else:
-        reason = f"exact: whatever the labels not given would be, its mean label {where} is the highest"
+        reason = f"exact: whatever the labels not given would be, its mean label {where} is the best"
     if out:
         many = f"{out} systems were" if out > 1 else "1 system was"
         reason += f"; {many} ruled out before, as worse on items like these, {sure}"

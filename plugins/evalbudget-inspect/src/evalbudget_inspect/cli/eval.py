@@ -141,8 +141,7 @@ def _repeat(name: str, args: Sequence[str], ours: dict[str, Any]) -> int:
     config = Config.of(**{"budget": None, **ours})  # refuse bad values before inspect starts
     command = host_cli.commands[name]
     parsed = parse(command, args)
-    models = [model.strip() for model in str(parsed.get("model") or "").split(",") if model.strip()]
-    models = models or ["none"] * max(1, len(parsed.get("model_spec") or ()))
+    models = _models(parsed)
     specs = [] if "--help" in args else tasks_among(parsed["tasks"])
     several = len(specs) * len(models) > 1
     if several and config.store is not None:
@@ -165,6 +164,16 @@ def _repeat(name: str, args: Sequence[str], ours: dict[str, Any]) -> int:
     elif several and config.budget is not None:
         say(f"evalbudget: {_of_each(config.budget, len(specs), len(models))}", err=True)
     return most_urgent([run_ours([name, *rewritten], config.until) for rewritten in runs])
+
+
+def _models(parsed: Mapping[str, Any]) -> list[str]:
+    """That every task runs with; of those named and those specified the host takes what was typed.
+
+    Where both are there, one of them in the environment, the more are counted: then each may spend less.
+    """
+    named = [model.strip() for model in str(parsed.get("model") or "").split(",") if model.strip()]
+    specified = ["none"] * len(parsed.get("model_spec") or ())
+    return max(named or ["none"], specified, key=len)
 
 
 def _shared(parts: Mapping[str, int | str], models: int) -> str:

@@ -62,7 +62,7 @@ def _parts_of_scores(
     config: Config, total: int, specs: Sequence[str], models: Sequence[str], parsed: Mapping[str, Any]
 ) -> dict[str, int]:
     """In proportion to items; the remainder goes to the first tasks, one score for each model."""
-    tasks, items = _loaded(config, specs, models, parsed)
+    tasks, items = _loaded(specs, models, parsed)
     runs = len(models) * len(tasks)
     parts = [total * n // (len(models) * sum(items)) for n in items]
     for first in range((total - len(models) * sum(parts)) // len(models)):
@@ -84,7 +84,7 @@ def _parts_of_money(
 ) -> dict[str, str]:
     """In proportion to items, as people write money or tokens."""
     total = config.resolve_budget(1)
-    tasks, items = _loaded(config, specs, models, parsed)
+    tasks, items = _loaded(specs, models, parsed)
     parts = {}
     for spec, task, n in zip(specs, tasks, items, strict=True):
         part = total.amount * n / (len(models) * sum(items))
@@ -100,14 +100,9 @@ def _parts_of_money(
 
 
 def _loaded(
-    config: Config, specs: Sequence[str], models: Sequence[str], parsed: Mapping[str, Any]
+    specs: Sequence[str], models: Sequence[str], parsed: Mapping[str, Any]
 ) -> tuple[list[Task], list[int]]:
     """The tasks, and how many items each has."""
-    if parsed.get("run_config"):
-        raise InvalidInputError(
-            f"--budget {config.budget} is one total for all runs, and those of a --run-config are not known "
-            "here; name task and models by flags"
-        )
     tasks = [load_alone(spec, arguments_in(parsed), models[0]) for spec in specs]
     return tasks, [items_of(task, parsed) for task in tasks]
 
