@@ -41,13 +41,22 @@ def settings_note(models: Sequence[str], settings: Sequence[Settings], labels: S
         return ""
     parts = _by_value(keys, known, called)
     if len(parts) > 2:  # each setting by itself is shorter
-        parts = [_some(_by_value([key], known, called), _VALUES) for key in keys]
+        parts = [_of_one(key, known, called) for key in keys]
     return f"Settings differ: {_some(parts, _SETTINGS, '; ')}."
 
 
 def _is_named(key: str, names: Sequence[str], settings: Sequence[Settings]) -> bool:
     pairs = zip(names, settings, strict=True)
-    return all(told_settings(own, [key])[0] in name for name, own in pairs)
+    short = key.rpartition(".")[2]  # as arms of a race are called
+    return all(
+        told_settings(own, [key])[0] in name or f"{short}={own.get(key)}" in name for name, own in pairs
+    )
+
+
+def _of_one(key: str, settings: Sequence[Settings], called: Sequence[str]) -> str:
+    """Values of a setting, if they are few."""
+    found = _by_value([key], settings, called)
+    return f"{key} ({len(found):,} values)" if len(found) > _VALUES else ", ".join(found)
 
 
 def _by_value(keys: Sequence[str], settings: Sequence[Settings], called: Sequence[str]) -> list[str]:
