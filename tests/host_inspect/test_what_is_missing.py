@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from inspect_ai import eval as host_eval
@@ -29,6 +30,7 @@ from tests.host_inspect.worlds import entry_of, rows_of, scoring
 
 from evalbudget.backtest import RecordedScores
 from evalbudget.cli.main import cli
+from evalbudget.comparisons import Outcome, compare
 from evalbudget.errors import InvalidInputError
 from evalbudget.hooks._plugins import plugins
 from evalbudget.report import report
@@ -380,26 +382,85 @@ def test_a_log_without_scores_leaves_the_others_their_report(tmp_path: Path) -> 
     assert told.count("its log is not scored") == 1
 
 
+AT_ONCE: list[tuple[dict[str, Any], int | None]] = [
+    ({"max_samples": 4}, 4),
+    ({"max_samples": 4, "max_connections": 30}, 4),
+    ({"max_connections": 5}, 5),
+    ({"adaptive_connections": 12}, 17),
+    ({}, None),  # 105 by themselves
+    ({"adaptive_connections": False}, None),
+    ({"max_samples": 4, "retry_on_error": 1}, None),
+    ({"max_samples": 4, "sample_shuffle": 3}, 4),
+]
+
+
 @pytest.mark.parametrize(("there", "status"), [(0, "error"), (20, "cancelled")])
-def test_what_a_dead_run_never_asked_is_not_missing_beside_a_whole_one(
-    there: int, status: str, tmp_path: Path
+@pytest.mark.parametrize(("options", "at_once"), AT_ONCE)
+def test_what_a_dead_run_cannot_have_begun_is_not_missing_beside_a_whole_one(
+    options: dict[str, Any], at_once: int | None, there: int, status: str, tmp_path: Path
 ) -> None:
-    whole = logged(quiz(40, failing()), tmp_path)
-    samples = list(read_eval_log(whole.location).samples or [])[:there]
-    header = whole.eval.model_copy(update={"task_id": "dead", "created": "2020-01-01T00:00:00+00:00"})
-    for sample in samples:
-        sample.uuid = f"dead {sample.id}"
-    dead = rewritten(whole, tmp_path / "dead.eval", eval=header, status=status, samples=samples, results=None)
+    whole = logged(quiz(40, failing()), tmp_path, **options)
+    dead = died(whole, tmp_path / "dead.eval", there, status)
     found = read(tmp_path)
-    assert missing(found) == 0
+    lacking = 40 - there if at_once is None else min(at_once, 40 - there)
+    assert missing(found) == lacking
     assert found.counts.sum() == 40 + there
     assert f"after {there} of 40 samples" in notes(found)
-    assert f"The {40 - there} items that it never asked are in another log" in notes(found)
+    rest = 40 - there - lacking
+    assert f"{lacking} of its 40 items have no answer: missing." in notes(found)
+    told = f"{rest} item{'s' * (rest != 1)} that it cannot have begun"
+    assert (told in notes(found)) == ("cannot have begun" in notes(found)) == (rest > 0)
     alone = tmp_path / "alone"
     alone.mkdir()
     dead.rename(alone / "dead.eval")
     if there:  # a run that has none beside it lacks what it never asked
         assert missing(read(alone)) == 40 - there
+
+
+def died(whole: EvalLog, path: Path, there: int, status: str, **changes: Any) -> Path:
+    """A log of the same task and settings that ended, as that says, after the first samples."""
+    samples = list(read_eval_log(whole.location).samples or [])
+    ids = list(whole.eval.dataset.sample_ids or [])[:there]
+    samples = sorted((s for s in samples if s.id in ids), key=lambda s: ids.index(s.id))
+    for sample in samples:
+        sample.uuid = f"dead {sample.id}"
+    told = {"task_id": "dead", "created": "2020-01-01T00:00:00+00:00", **changes}
+    header = whole.eval.model_copy(update=told)
+    return rewritten(whole, path, eval=header, status=status, samples=samples, results=None)
+
+
+@pytest.mark.parametrize("why", ["killed", "other order", "other version"])
+def test_whatever_is_unknown_of_a_dead_run_it_may_have_begun_all(why: str, tmp_path: Path) -> None:
+    options = {"adaptive_connections": 1} if why == "other version" else {"max_samples": 2}
+    whole = logged(quiz(40, failing()), tmp_path, **options)
+    changes: dict[str, Any] = {}
+    if why == "other version":
+        changes = {"packages": {"inspect_ai": "0.3.100"}}
+    if why == "other order":
+        ids = list(whole.eval.dataset.sample_ids or [])
+        dataset = whole.eval.dataset.model_copy(update={"sample_ids": [*ids[10:], *ids[:10]]})
+        changes = {"dataset": dataset}
+    died(whole, tmp_path / "dead.eval", 10, "started" if why == "killed" else "error", **changes)
+    found = read(tmp_path)
+    assert missing(found) == 30
+    assert "cannot have begun" not in notes(found)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_slow_answers_of_a_dead_run_prove_no_difference(seed: int, tmp_path: Path) -> None:
+    """All items were under way when the provider went down, and the wrong answers were slower."""
+    n = 60
+    draw = np.random.default_rng(seed).random((4, n)) < 0.5
+    first = logged(quiz(n, lambda state: bool(draw[0][number(state)])), tmp_path / "died", max_samples=n)
+    quick = [s for s in read_eval_log(first.location).samples or [] if draw[0][int(s.id)]]
+    rewritten(first, tmp_path / "dead.eval", status="error", samples=quick, results=None)
+    path_of(first).unlink()
+    logged(quiz(n, lambda state: bool(draw[1][number(state)])), tmp_path, max_samples=n)
+    equal = get_model("mockllm/equal")
+    logged(quiz(n, lambda state: bool(draw[1 + state.epoch][number(state)])), tmp_path, model=equal, epochs=2)
+    found = read(tmp_path)
+    assert missing(found) == n - len(quick)
+    assert [row.outcome for row in compare(found).rows] == [Outcome.UNDECIDED]
 
 
 def test_what_a_dead_run_asked_in_vain_is_missing_beside_a_whole_one(tmp_path: Path) -> None:
@@ -408,7 +469,7 @@ def test_what_a_dead_run_asked_in_vain_is_missing_beside_a_whole_one(tmp_path: P
     found = read(tmp_path)
     in_vain = missing(found)
     assert 20 <= in_vain <= 25
-    assert f"The {40 - in_vain} items that it never asked" in notes(found)
+    assert f"{40 - in_vain} items that it cannot have begun" in notes(found)
 
 
 def test_a_dead_run_of_other_settings_lacks_what_it_never_asked(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from evalbudget_inspect.host.earlier_attempts import is_begun
 from evalbudget_inspect.host.how_bought import BUDGET, is_race, step_of, stops_early, to_be_asked
 from evalbudget_inspect.host.readings import ALL_ITEMS
 from evalbudget_inspect.host.scoring import SHARE
+from evalbudget_inspect.reading.begun import may_be_begun
 from evalbudget_inspect.reading.logs import Log, several
 
 _ENDED = {
@@ -41,8 +42,9 @@ class Planned:
 def plans_of(logs: Sequence[Log], runs: Sequence[str], models: Sequence[str]) -> list[Planned]:
     """What became of each log's plan; a log that a retry went on with leaves that to the retry's.
 
-    What a run that was cut short never asked is not missing where another run of the model asked it: no
-    attempt was made whose end could depend on its score.
+    What a run that was cut short cannot have begun is not missing where another run of the model asked it:
+    no attempt was made whose end could depend on its score. What it may have begun is missing: slow answers
+    may be the wrong ones.
 
     Args:
         logs: oldest first.
@@ -53,12 +55,14 @@ def plans_of(logs: Sequence[Log], runs: Sequence[str], models: Sequence[str]) ->
     last_of_run = {run: number for number, run in enumerate(runs)}
     there: dict[str, set[Cell]] = {}
     asked: dict[str, set[str]] = {}
+    begun: dict[str, set[str]] = {}
     of_model: dict[str, dict[str, set[str]]] = {}
     for log, run, model in zip(logs, runs, models, strict=True):
         cells = {(str(sample.id), sample.epoch) for sample in log.all if not is_begun(sample)}
         there.setdefault(log.header.eval.task_id, set()).update(cells)
         ids = {id_ for id_, _ in cells}
         asked.setdefault(run, set()).update(ids)
+        begun.setdefault(run, set()).update(may_be_begun(log))
         of_model.setdefault(model, {}).setdefault(run, set()).update(ids)
         if is_race(log.header) or any(ALL_ITEMS in (s.metadata.get(SHARE) or ()) for s in log.all):
             asked[run].update(to_be_asked(log.header))  # by a sampler, who knows which items are left out
@@ -69,23 +73,23 @@ def plans_of(logs: Sequence[Log], runs: Sequence[str], models: Sequence[str]) ->
             continue
         own = asked[run] if last_of_run[run] == number else None
         others = set[str]().union(*(ids for other, ids in of_model[model].items() if other != run))
-        plans.append(_planned(log, there[log.header.eval.task_id], own, others))
+        plans.append(_planned(log, there[log.header.eval.task_id], own, others - begun[run]))
     return plans
 
 
-def _planned(log: Log, there: set[Cell], asked: set[str] | None, elsewhere: set[str]) -> Planned:
+def _planned(log: Log, there: set[Cell], asked: set[str] | None, not_begun: set[str]) -> Planned:
     """What became of a log's plan.
 
     Args:
         log: of the plan.
         there: what it and what it went on with have.
         asked: ids that its run asked; None where a later log of the run speaks for it.
-        elsewhere: ids that other runs of the same model and settings asked.
+        not_begun: ids that its run cannot have begun, and that others of the same model and settings asked.
     """
     header = log.header
     all_items = to_be_asked(header)
     unasked = () if asked is None else tuple((id_, 1) for id_ in all_items if id_ not in asked)
-    of_unasked = _never_asked(len(unasked), len(unasked), len(all_items))
+    of_unasked = _unanswered(len(unasked), len(unasked), len(all_items))
     ids = [] if header.eval.dataset.sample_ids is None else list(header.eval.dataset.sample_ids)
     epochs = range(1, (header.eval.config.epochs or 1) + 1)
     chosen = step_of(header, BUDGET) is not None or is_race(header)  # by a sampler, as it went
@@ -94,8 +98,8 @@ def _planned(log: Log, there: set[Cell], asked: set[str] | None, elsewhere: set[
     name = f"{log.name} ({header.eval.model})"
     drained = header.results is not None and header.results.logged_samples is not None
     if header.status != "success" or (drained and len(there) < total):
-        absent = tuple(cell for cell in unasked if cell[0] not in elsewhere)
-        note = _cut_short(log, name, there, total) + _never_asked(len(unasked), len(absent), len(all_items))
+        absent = tuple(cell for cell in unasked if cell[0] not in not_begun)
+        note = _cut_short(log, name, there, total) + _unanswered(len(unasked), len(absent), len(all_items))
         return Planned(absent, bool(all_items), (note,))
     if chosen:
         return Planned(unasked, notes=(f"{name}:{of_unasked}",) if unasked else ())
@@ -122,14 +126,16 @@ def _planned(log: Log, there: set[Cell], asked: set[str] | None, elsewhere: set[
     return Planned(lacking, True, tuple(notes))
 
 
-def _never_asked(unasked: int, missing: int, items: int) -> str:
+def _unanswered(unasked: int, missing: int, items: int) -> str:
     """Sentences on the items of a run that it has no answer to, of which other runs asked some."""
     beside = unasked - missing
     told = f" {missing:,} of its {several(items, 'item')} have no answer: missing." if missing else ""
     if beside:
-        what = f"The {several(beside, 'item')} that it never asked" if not missing else f"{beside:,} others"
         verb = "is" if beside == 1 else "are"
-        told += f" {what} {verb} in another log of the same model and settings: not missing."
+        told += (
+            f" {several(beside, 'item')} that it cannot have begun {verb} in another log of the same model "
+            "and settings: not missing."
+        )
     return told
 
 
