@@ -34,6 +34,8 @@ from evalbudget import Allocation
 from evalbudget.hooks._plugins import plugins
 from evalbudget.report import report
 from evalbudget_inspect import budgeted, race
+from evalbudget_inspect.reading import counted
+from evalbudget_inspect.reading.logs import Log
 
 
 def scored_again(log: EvalLog, name: str, *scorers: Any, action: Any = "append") -> Path:
@@ -156,6 +158,25 @@ def test_a_retry_counts_once_with_and_without_ids_of_samples(tmp_path: Path) -> 
         assert "ended with an error" not in notes(found)
         assert found.purchases is not None
         assert found.purchases[0].cost == 31  # one of them twice
+
+
+def test_only_logs_that_repeat_others_are_searched_for_copies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searched: list[str] = []
+
+    def content(log: Log) -> frozenset[str]:
+        searched.append(log.name)
+        return content_of(log)
+
+    content_of = counted._content
+    monkeypatch.setattr(counted, "_content", content)
+    logs = [logged(quiz(3, bool), tmp_path) for _ in range(3)]
+    assert read(tmp_path).counts.sum() == 9
+    assert not searched
+    shutil.copy(path_of(logs[1]), tmp_path / "copy.eval")
+    assert read(tmp_path).counts.sum() == 9
+    assert sorted(searched) == sorted({path_of(logs[1]).name, "copy.eval"})
 
 
 def test_a_copy_of_a_log_counts_once(tmp_path: Path) -> None:

@@ -40,6 +40,7 @@ def _latest(logs: Sequence[Log]) -> tuple[list[Log], list[str]]:
     found: list[Log] = []
     double: dict[Path, int] = {}
     copies: list[str] = []
+    later: dict[frozenset[str | None], list[Log]] = {}  # whose contents were not needed yet
     contents: set[frozenset[str]] = set()
     retried: set[Cell] = set()
     for number, log in reversed(list(enumerate(logs))):
@@ -47,12 +48,17 @@ def _latest(logs: Sequence[Log]) -> tuple[list[Log], list[str]]:
         paid = [s for s in fresh if not (s.error and _cell(log, s) in retried)]  # the retry counts it
         seen.update(s.uuid for s in log.all if s.uuid is not None)
         kept = [s for s in paid if not is_begun(s) and cells.setdefault(_cell(log, s), number) == number]
+        uuids = frozenset(s.uuid for s in log.all)
         if more := sum(not is_begun(s) for s in log.all) - len(kept):
-            if _content(log) in contents:
+            contents.update(map(_content, later.pop(uuids, ())))
+            content = _content(log)
+            if content in contents:
                 copies.append(f"{log.name} is a copy of another log: its samples count once.")
             else:
                 double[log.file] = more
-        contents.add(_content(log))
+            contents.add(content)
+        else:
+            later.setdefault(uuids, []).append(log)
         retried.update(_cell(log, s) for s in log.all if s.retries)
         if kept or paid or not log.all:
             paid = paid if any(s.uuid is not None for s in paid) else kept
