@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 from dataclasses import fields
 from pathlib import Path
 from time import thread_time
@@ -47,6 +48,23 @@ def test_a_frame_is_the_same_scores_again(world: str, library: str) -> None:
 def test_types_are_the_same_whatever_is_known(world: str, method: str, library: str) -> None:
     frame = getattr(Scores(WORLDS[world]()), method)(frame=library)
     assert dict(nw.from_native(frame).schema) == {c.name: TYPES[c.kind] for c in COLUMNS[method]}
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_part_of_a_frame_has_the_settings_too(library: str, tmp_path: Path) -> None:
+    told = {"a": {"version": "1", "temperature": "0"}, "b": {"version": "2"}}
+    answers = [
+        {"item": f"q{i}", "model": model, "score": i % 2, "settings": json.dumps(told.get(model, {}))}
+        for model in "abc"
+        for i in range(3)
+    ]
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps(answers))
+    whole = nw.from_native(evalbudget.read(path).readings(frame=library))
+    part = whole.filter(nw.col("item") != "q0").to_native()
+    known = evalbudget.from_frame(part).recorded.declared
+    assert known is not None
+    assert [dict(own) for own in known.settings] == [told["a"], told["b"], {}]
 
 
 @pytest.mark.parametrize("library", LIBRARIES)

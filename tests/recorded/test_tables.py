@@ -145,6 +145,25 @@ def test_tasks_of_a_table_are_read_one_by_one(tmp_path: Path) -> None:
         read(path)
 
 
+def test_rows_of_a_model_that_say_different_settings_are_refused(tmp_path: Path) -> None:
+    told = [{"temperature": "0", "version": "1"}, {"version": "1", "temperature": "0"}, {"version": "2"}]
+    rows = [
+        {"item": f"q{i}", "model": model, "score": i, "settings": json.dumps(settings)}
+        for model, own in (("a", told[:2]), ("b", told[2:]))
+        for i, settings in enumerate(own)
+    ]
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps(rows))
+    known = read(path).declared
+    assert known is not None
+    assert [dict(own) for own in known.settings] == [told[0], told[2]]
+    path.write_text(json.dumps([*rows, {**rows[2], "item": "q1", "model": "a"}]))
+    with pytest.raises(InvalidInputError) as refused:
+        read(path)
+    shown = (json.dumps(told[2]), json.dumps(told[0]))
+    assert f"settings of model 'a' are {shown[0]}, and {shown[1]} in a row before" in str(refused.value)
+
+
 @pytest.mark.parametrize(
     ("column", "values", "told"),
     [

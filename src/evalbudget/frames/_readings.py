@@ -43,11 +43,7 @@ def readings(recorded: RecordedScores) -> dict[str, Values]:
     def taken(table: NDArray[np.floating] | None) -> Values:
         return np.full(n, np.nan) if table is None else np.asarray(table[rows], dtype=np.float64)
 
-    settings = np.full(n, None, dtype=object)
-    for number, row in zip(*np.unique(model, return_index=True), strict=True):
-        settings[row] = (
-            json.dumps(dict(told.settings[number]), ensure_ascii=False) if told.settings[number] else None
-        )
+    settings = [json.dumps(dict(own), ensure_ascii=False) if own else None for own in told.settings]
     clusters = _named(told.clusters or (None,) * len(recorded.items), item)
     if told.clustered:
         clusters = [each if told.clustered[r] else None for each, r in zip(clusters, rater, strict=True)]
@@ -71,7 +67,7 @@ def readings(recorded: RecordedScores) -> dict[str, Values]:
         "score_high": ranges[rater, 1],
         "digest": _named([digest or None for digest in told.digests], item),
         "cluster": clusters,
-        "settings": settings,
+        "settings": _named(settings, model),
         "epoch": repeat if recorded.epochs is None else recorded.epochs[rows],
         "phase": taken(recorded.phases),
         "allocation": _named(kinds, model),

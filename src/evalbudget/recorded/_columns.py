@@ -52,7 +52,7 @@ READINGS: tuple[Column, ...] = (
     Column("score_high", Kind.NUMBER, "largest"),
     Column("digest", Kind.TEXT, "of what was asked"),
     Column("cluster", Kind.TEXT, "of items sampled together"),
-    Column("settings", Kind.TEXT, "of the model, JSON in one row"),
+    Column("settings", Kind.TEXT, "of the model, as JSON"),
     Column("epoch", Kind.WHOLE, "place among the item's readings, from 0"),
     Column("phase", Kind.NUMBER, "it was bought in, from 0"),
     Column("allocation", Kind.TEXT, "fixed, phased or adaptive repeats"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -197,9 +198,10 @@ class LongTable:
         for name in ("digest", "cluster"):
             with unless_of_others(name, notes):
                 of_items[name] = self._of_items(name, texts)
-        settings: dict[str, Settings] = {}
+        told: list[tuple[int, str, Settings]] = []
         with unless_of_others("settings", notes):
-            settings = self._settings(models, texts)
+            told = self._settings(models, texts)
+        settings = self._agreed(told)
         clusters, alone = of_items.get("cluster"), self._unclustered(texts)
         if clusters is not None and not all(clusters.values()):
             clusters = None
@@ -248,15 +250,36 @@ class LongTable:
             [one or other for one, other in zip(told, ways, strict=True)] if told and ways else told or ways
         )
 
-    def _settings(self, models: Sequence[str], texts: Mapping[str, Sequence[str]]) -> dict[str, Settings]:
-        """Of each model that has some, what it was evaluated with."""
+    def _settings(
+        self, models: Sequence[str], texts: Mapping[str, Sequence[str]]
+    ) -> list[tuple[int, str, Settings]]:
+        """What models were evaluated with: the first row that says so, the model, and its settings."""
         told = texts.get("settings", [""] * len(texts["item"]))
         owners = texts.get("model", [models[0]] * len(told))
-        return {
-            model: settings_in(text, self.where(row))
-            for row, (model, text) in enumerate(zip(owners, told, strict=True))
-            if text
-        }
+        first: dict[tuple[str, str], int] = {}
+        for row, known in enumerate(zip(owners, told, strict=True)):
+            first.setdefault(known, row)
+        return [
+            (row, model, settings_in(text, self.where(row))) for (model, text), row in first.items() if text
+        ]
+
+    def _agreed(self, told: Sequence[tuple[int, str, Settings]]) -> dict[str, Settings]:
+        """Of each model that has some, its settings.
+
+        Raises:
+            InvalidInputError: rows of a model say different ones.
+        """
+        agreed: dict[str, Settings] = {}
+        for row, model, settings in told:
+            if agreed.setdefault(model, settings) != settings:
+                one, other = (
+                    json.dumps(dict(each), ensure_ascii=False) for each in (settings, agreed[model])
+                )
+                raise InvalidInputError(
+                    f"{self.where(row)}: settings of model {model!r} are {one}, and {other} in a row before; "
+                    "give answers by other settings another model's name"
+                )
+        return agreed
 
     def _not_asked(self, places: Places, complete: NDArray[np.bool_]) -> list[str]:
         """Which models were not asked everything, as the table says itself."""
