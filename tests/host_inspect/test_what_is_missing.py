@@ -429,13 +429,15 @@ def died(whole: EvalLog, path: Path, there: int, status: str, **changes: Any) ->
     return rewritten(whole, path, eval=header, status=status, samples=samples, results=None)
 
 
-@pytest.mark.parametrize("why", ["killed", "other order", "other version"])
+@pytest.mark.parametrize("why", ["killed", "other order", "other version", "goes on"])
 def test_whatever_is_unknown_of_a_dead_run_it_may_have_begun_all(why: str, tmp_path: Path) -> None:
     options = {"adaptive_connections": 1} if why == "other version" else {"max_samples": 2}
     whole = logged(quiz(40, failing()), tmp_path, **options)
     changes: dict[str, Any] = {}
     if why == "other version":
         changes = {"packages": {"inspect_ai": "0.3.100"}}
+    if why == "goes on":
+        changes = {"created": "2100-01-01T00:00:00+00:00"}
     if why == "other order":
         ids = list(whole.eval.dataset.sample_ids or [])
         dataset = whole.eval.dataset.model_copy(update={"sample_ids": [*ids[10:], *ids[:10]]})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from importlib.metadata import version
 
 from inspect_ai.log import EvalLog
@@ -22,7 +23,7 @@ def may_be_begun(log: Log) -> set[str]:
     """
     ids = to_be_asked(log.header)
     most = _at_once(log.header)
-    if most is None or not _in_order(log.header):
+    if most is None or not _in_order(log):
         return set(ids)
     place = {id_: number for number, id_ in enumerate(ids)}
     places = [(s.epoch - 1) * len(ids) + place.get(str(s.id), len(log.all) + most) for s in log.all]
@@ -32,16 +33,22 @@ def may_be_begun(log: Log) -> set[str]:
     return set(ids[: reached + most])
 
 
-def _in_order(header: EvalLog) -> bool:
-    """Whether samples are begun as they are listed, and the log has all but those that were under way.
+def _in_order(log: Log) -> bool:
+    """Whether samples were begun as they are listed, and the log has all but those that were under way.
 
     A killed run may have finished some that it did not write; one that failed and is tried again waits
-    behind all others.
+    behind all others; and what an attempt had begun before this one went on with its samples is not known.
     """
-    config = header.eval.config
+    header, config = log.header, log.header.eval.config
     chosen = step_of(header, BUDGET) is not None or is_race(header)
     whole = header.status != "started" and config.log_samples is not False
-    return whole and not chosen and not config.retry_on_error
+    return whole and not chosen and not config.retry_on_error and not _goes_on(log)
+
+
+def _goes_on(log: Log) -> bool:
+    """Whether it has samples of an earlier attempt."""
+    created = datetime.fromisoformat(log.header.eval.created)
+    return any(s.started_at and datetime.fromisoformat(s.started_at) < created for s in log.all)
 
 
 def _at_once(header: EvalLog) -> int | None:
