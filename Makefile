@@ -45,7 +45,7 @@ test: $(READY)
 # failed runs once more with asserts that say what they compared, and stays failed.
 tests: $(READY)
 	$(BIN)/python -m compileall -q src plugins tests
-	$(BIN)/python -m pytest --assert=plain --numprocesses 3 --dist worksteal || \
+	$(BIN)/python -m pytest --assert=plain --numprocesses 4 --dist worksteal || \
 		{ $(BIN)/python -m pytest --last-failed --last-failed-no-failures none; exit 1; }
 
 docs: $(READY)
