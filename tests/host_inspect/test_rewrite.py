@@ -152,6 +152,8 @@ def sized(folder: Path) -> Path:
         ("one.py two.py --model a,b --budget 120", [20, 40], "one 20, two 40, for each of 2 models; 120"),
         # 21 and 43 for each model leave 3 of 131: one goes to either model of the first
         ("one.py two.py --model a,b --budget 131", [22, 43], "one 22, two 43, for each of 2 models; 130"),
+        # fewer than items: a sample of them
+        ("one.py two.py --model a,b --budget 12", [2, 4], "one 2, two 4, for each of 2 models; 12"),
         ("one.py two.py --budget 90 --limit 6", [36, 54], "one 36, two 54; 90"),
         ("one.py two.py --budget 90 -T items=5", [45, 45], "one 45, two 45; 90"),
         ("one.py --model-spec a --model-spec b --budget 90", [45], "one 45, for each of 2 models; 90"),

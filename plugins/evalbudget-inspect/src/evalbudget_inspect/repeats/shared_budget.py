@@ -141,8 +141,7 @@ def _least(config: Config, task: Task, items: int, part: int, parsed: Mapping[st
     config = replace(config, budget=part).for_items(items)
     sampler = config.outline(items, warmup=epochs)
     least, why = least_of(config, sampler, items, epochs, 1 + (parsed.get("retry_on_error") or 0))
-    calls = 1 if config.panel is None else config.panel.calls_per_generation
+    calls = 0 if config.panel is None else config.panel.calls_per_generation
     if calls * items > least:
-        who = "a judge scores" if calls == 1 else f"{calls} judges score"
-        return calls * items, f"{who} each of the {items} items"
+        return calls * items, f"{calls} judges score each of the {items} items"
     return least, why
