@@ -1,16 +1,20 @@
-"""Tables that show themselves wherever they are printed."""
+"""Tables that show themselves wherever they are printed, of rows whose fields say how they are shown."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from io import StringIO
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text, TextType
 
+from evalbudget._fields import columns_of, decimals, percent
 from evalbudget.shown import shown, shown_lines
 
 WIDTH = 80
@@ -90,6 +94,67 @@ class Tables:
     def _repr_html_(self) -> str:
         """What notebooks show: one below the other."""
         return "\n".join(part._repr_html_() for part in self.parts)
+
+
+class Style(NamedTuple):
+    """What columns of words take, and columns of numbers."""
+
+    words: Mapping[str, Any]
+    numbers: Mapping[str, Any]
+
+
+WORDS: Mapping[str, Any] = {"overflow": "fold", "min_width": 12}
+NOTED = Style(WORDS, {"justify": "right", "no_wrap": True})
+PLANNED = Style({}, {"justify": "right"})
+REPLAYED = Style({"overflow": "fold"}, {"justify": "right"})
+
+
+def fill(
+    table: PrintableTable,
+    rows: Sequence[Any],
+    style: Style = NOTED,
+    *,
+    level: float = 0.95,
+    places: int | None = None,
+    only: Sequence[str] = (),
+    without: Collection[str] = (),
+    titles: Mapping[str, str] = MappingProxyType({}),
+    parted: str = "",
+) -> None:
+    """Add columns and cells of dataclasses whose fields say how they are shown.
+
+    Args:
+        table: to fill.
+        rows: of one class, at least one.
+        style: of the columns.
+        level: of the intervals, for titles.
+        places: decimals of numbers; None for those that show the rows' standard errors.
+        only: fields to show, in this order; empty for all, in theirs.
+        without: fields to leave out.
+        titles: of columns that are called otherwise here, by field.
+        parted: field; where it differs from that of the row before, a new section begins.
+    """
+    known = columns_of(type(rows[0]))
+    columns = {
+        name: known[name]
+        for name in only or known
+        if name not in without and (not known[name].optional or any(_has(row, name) for row in rows))
+    }
+    for name, column in columns.items():
+        usual = style.numbers if column.form or column.by else style.words
+        table.add_column(
+            titles.get(name, column.title).format(level=percent(level)), **(column.more or usual)
+        )
+    if places is None:
+        places = decimals(getattr(row, "standard_error", math.nan) for row in rows)
+    for row, last in zip(rows, (rows[0], *rows), strict=False):
+        if parted and getattr(row, parted) != getattr(last, parted):
+            table.add_section()
+        table.add_row(*(column.cell(name, row, places) for name, column in columns.items()))
+
+
+def _has(row: Any, name: str) -> bool:
+    return getattr(row, name) not in (None, "")
 
 
 def _plain(what: RenderableType) -> str:

@@ -88,7 +88,7 @@ def test_what_a_task_may_not_read_is_told_with_its_place(monkeypatch: pytest.Mon
     def of_a_task(*_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied", "data.json")
 
-    monkeypatch.setattr("evalbudget.cli._doctor.opened", of_a_task)
+    monkeypatch.setattr("evalbudget.cli._sources.opened", of_a_task)
     done = CliRunner().invoke(cli, ["doctor", "x"])
     assert done.exit_code == 4
     assert ", in of_a_task" in done.stderr

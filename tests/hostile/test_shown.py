@@ -152,7 +152,7 @@ def of_gate(texts: list[str]) -> tuple[str, ...]:
 
 
 def of_doctor(texts: list[str]) -> tuple[str, ...]:
-    finding = Finding("check", Kind.PROBLEM, texts[0], texts[1], texts[2], score=texts[3])
+    finding = Finding(Kind.PROBLEM, texts[0], texts[1], texts[2], score=texts[3])
     found = Diagnosis(texts[4], 1, 1, (), 1, (finding,), ((texts[5], texts[6]),))
     return (str(found),)
 
@@ -232,7 +232,7 @@ def test_a_traceback_of_somebody_else(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError(HOSTILE)
 
-    monkeypatch.setattr("evalbudget.cli._doctor.opened", fail)
+    monkeypatch.setattr("evalbudget.cli._sources.opened", fail)
     told = CliRunner().invoke(cli, ["doctor", "x"])
     assert told.exit_code == 4
     assert "RuntimeError: a\\x1b[2J" in told.stderr

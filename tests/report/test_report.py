@@ -23,7 +23,7 @@ from evalbudget.judges.estimates import (
 )
 from evalbudget.recorded._declared import Declared
 from evalbudget.repeats.estimates import ItemReadings, mean_over_sampled_items
-from evalbudget.report import SECTIONS, Items, Section, Study, report
+from evalbudget.report import SECTIONS, Items, Section, Study, page, report
 from evalbudget.report._categories import Categories
 from evalbudget.report._components import Components
 from evalbudget.report._judges import Judges
@@ -69,6 +69,14 @@ def test_how_often_items_were_read_is_said_as_it_is(lost: int, said: str) -> Non
         x[0, 2:, 0, 4] = np.nan
     (table,) = section(report(nothing_missing(one_rater(x))), Leaderboard).tables()
     assert f"40 items. {said}" in str(table.note)
+
+
+def test_a_level_near_one_is_not_shown_as_certainty() -> None:
+    found = report(recorded(panel()), level=0.999)
+    told = f"{found.table()} {page(found)}"
+    assert "99.9% interval" in told
+    assert "99.9% at once" in told
+    assert "100%" not in told.partition("<style>")[0] + told.partition("</style>")[2]
 
 
 def test_differences_of_one_rater_are_paired_by_item() -> None:

@@ -17,6 +17,7 @@ from evalbudget.cli._audit_label_studio import sync_command
 from evalbudget.cli._audit_serve import serve
 from evalbudget.cli._groups import SuggestingGroup
 from evalbudget.cli._output import TEXT_OR_JSON, json_option, say, write_json
+from evalbudget.cli._shared_options import STORE
 from evalbudget.exit_codes import codes_for_help
 from evalbudget.shown import shown
 from evalbudget.tables import NotedTable
@@ -56,8 +57,7 @@ def audit() -> None:
 
 
 def _on_a_store(command: Callable[..., Any]) -> Callable[..., Any]:
-    command = json_option(TEXT_OR_JSON, alone=True)(command)
-    return click.argument("where", metavar="STORE")(command)
+    return STORE(json_option(TEXT_OR_JSON, alone=True)(command))
 
 
 @audit.command(
@@ -74,21 +74,7 @@ def status(ctx: click.Context, where: str, json_path: Path | None) -> None:
     with _open(where) as store:
         found = _weigh(store)
         if json_path is not None:
-            conflicts = [
-                {
-                    "draw": draw,
-                    "item": store.draws.task(draw).item,
-                    "labels": [{"score": label.score, "by": label.by} for label in labels],
-                }
-                for draw, labels in store.labels.conflicts().items()
-            ]
-            alike = store.labels.agreement()
-            told = (
-                found.as_json()
-                | {"store": str(store.address), "conflicts": conflicts}
-                | {"agreement": None if alike is None else asdict(alike)}
-            )
-            write_json(told, json_path)
+            write_json(_status_as_json(store, found), json_path)
         else:
             _print_status(store, found)
     ctx.exit(found.stage.exit_code)
@@ -126,16 +112,8 @@ def next_command(
         else:
             tasks = [store.draws.task(draw) for draw in found.wanted[:count]]
         if json_path is not None:
-            told = [
-                {
-                    "task": t.id,
-                    "item": t.item,
-                    "segment": t.segment,
-                    "prompt": t.prompt,
-                    "response": t.response,
-                }
-                for t in tasks
-            ]
+            fields = ("item", "segment", "prompt", "response")
+            told = [{"task": t.id} | {name: getattr(t, name) for name in fields} for t in tasks]
             write_json(told, json_path)
         else:
             for task in tasks:
@@ -208,6 +186,20 @@ def _say(markup: str) -> None:
 def _quoted(text: str) -> str:
     """Other people's text in such a line."""
     return escape(shown(text))
+
+
+def _status_as_json(store: AuditStore, found: Standing) -> dict[str, Any]:
+    conflicts = [
+        {
+            "draw": draw,
+            "item": store.draws.task(draw).item,
+            "labels": [{"score": label.score, "by": label.by} for label in labels],
+        }
+        for draw, labels in store.labels.conflicts().items()
+    ]
+    alike = store.labels.agreement()
+    beside = {"agreement": None if alike is None else asdict(alike)}
+    return found.as_json() | {"store": str(store.address), "conflicts": conflicts} | beside
 
 
 def _print_status(store: AuditStore, found: Standing) -> None:

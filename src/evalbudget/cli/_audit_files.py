@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 import click
 
 from evalbudget.cli._output import TEXT_OR_JSON, check_target, json_option, say, write_json, write_text
+from evalbudget.cli._shared_options import STORE
 from evalbudget.errors import EvalbudgetError, InvalidInputError, reason
 from evalbudget.shown import shown_json
 
 if TYPE_CHECKING:
     from evalbudget.audits.store import AuditStore
+    from evalbudget.store import Address
 
 _FORMATS = ("csv", "jsonl", "label-studio", "label-studio-config", "inspect-scores")
 _IN_JSON = ("jsonl", "label-studio", "inspect-scores")
@@ -36,7 +38,7 @@ Examples:
 
 
 @click.command(name="export", epilog=EXPORT_EXAMPLES)
-@click.argument("where", metavar="STORE")
+@STORE
 @click.option("--format", "kind", type=click.Choice(_FORMATS), required=True, help="Of the file.")
 @click.option(
     "-o",
@@ -101,7 +103,7 @@ def export_command(
 
 
 @click.command(name="import", epilog=IMPORT_EXAMPLES)
-@click.argument("where", metavar="STORE")
+@STORE
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path, allow_dash=True))
 @click.option(
     "--format",
@@ -146,12 +148,13 @@ def import_command(where: str, file: Path, kind: str | None, by: str | None, jso
     parts += [f"{found.agrees} that agree"] if found.agrees else []
     parts += [f"{found.empty} rows without a score"] if found.empty else []
     click.echo(f"{', '.join(parts)}; {outstanding} still wanted")
-    if found.conflicts:
-        say(
-            f"{found.conflicts} contradict earlier labels, which count: see evalbudget audit status "
-            f"{address}",
-            err=True,
-        )
+    say_conflicts(found.conflicts, address)
+
+
+def say_conflicts(count: int, store: Address) -> None:
+    """That labels contradict earlier ones, if some do."""
+    if count:
+        say(f"{count} contradict earlier labels, which count: see evalbudget audit status {store}", err=True)
 
 
 def wanted_of(store: AuditStore) -> tuple[int, ...]:

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import click
 
-from evalbudget.cli._audit_files import wanted_of
-from evalbudget.cli._output import TEXT_OR_JSON, json_option, say, write_json
+from evalbudget.cli._audit_files import say_conflicts, wanted_of
+from evalbudget.cli._output import TEXT_OR_JSON, json_option, write_json
+from evalbudget.cli._shared_options import STORE
 from evalbudget.errors import InvalidInputError
 
 EXAMPLES = """\b
@@ -22,7 +23,7 @@ Examples:
 
 
 @click.command(name="sync", epilog=EXAMPLES)
-@click.argument("where", metavar="STORE")
+@STORE
 @click.option(
     "--url", metavar="URL", envvar="LABEL_STUDIO_URL", show_envvar=True, required=True, help="Of the server."
 )
@@ -60,9 +61,4 @@ def sync_command(where: str, url: str, project: int | None, json_path: Path | No
         f"Project {found.project}: {new} new label{'s' * (new != 1)} in, {found.pushed} "
         f"task{'s' * (found.pushed != 1)} out; {outstanding} still wanted"
     )
-    if found.labels.conflicts:
-        say(
-            f"{found.labels.conflicts} contradict earlier labels, which count: see evalbudget audit status "
-            f"{address}",
-            err=True,
-        )
+    say_conflicts(found.labels.conflicts, address)

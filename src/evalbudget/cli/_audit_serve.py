@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from evalbudget.cli._shared_options import STORE
+
 if TYPE_CHECKING:
     from evalbudget.audits.page import PageServer
 
@@ -29,7 +31,7 @@ _PATIENCE = 5.0
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("where", metavar="STORE")
+@STORE
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),

@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
 from evalbudget.cli._output import json_option, publish
-from evalbudget.cli._sources import opened, sources
+from evalbudget.cli._shared_options import MODELS, PATHS, level_option
+from evalbudget.cli._sources import Reader, sources
 from evalbudget.cli.flags import options_of
 from evalbudget.exit_codes import ExitCode
 from evalbudget.flags import MISSING
@@ -32,10 +34,10 @@ Models that stand in several logs go by the names of the files, too: gpt-5 (befo
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@PATHS
 @click.option("--margin", type=float, metavar="M", help="Differences smaller than this do not matter.")
 @click.option("--against", metavar="MODEL", help="Compare all models with this one; all pairs otherwise.")
-@click.option("--model", "models", metavar="NAME", multiple=True, help="Only this model; may be repeated.")
+@MODELS
 @click.option(
     "--score", "scores", metavar="NAME", multiple=True, help="Only this metric or judge; may be repeated."
 )
@@ -51,25 +53,16 @@ Models that stand in several logs go by the names of the files, too: gpt-5 (befo
     is_flag=True,
     help="Wider intervals that hold however scores are spread; the default is asymptotic.",
 )
-@click.option(
-    "--level", type=float, default=0.95, show_default=True, help="Confidence of all verdicts together."
-)
+@level_option("Confidence of all verdicts together.")
 @json_option("comparisons as JSON; - writes them to stdout instead of the table")
 def compare(
     paths: tuple[Path, ...],
-    margin: float | None,
-    against: str | None,
-    models: tuple[str, ...],
-    scores: tuple[str, ...],
+    read: Reader,
     cluster: str | None,
-    task: str | None,
-    across_tasks: bool,
-    lower_is_better: bool,
     score_range: str | None,
     missing: str | None,
-    guaranteed: bool,
-    level: float,
     json_path: Path | None,
+    **asked: Any,
 ) -> None:
     """Say which differences are real: between models, prompts, settings, versions.
 
@@ -80,31 +73,19 @@ def compare(
     finished race, its own verdict is said again.
     """
     from evalbudget.comparisons import compare as compared  # numpy takes its time: not for --help
-    from evalbudget.report import of_race
+    from evalbudget.report import report
 
-    recorded = opened(
-        paths,
-        task=task,
-        across_tasks=across_tasks,
-        lower_is_better=lower_is_better,
-        category=cluster,
-        may_be_empty=True,
-    )
-    race = of_race(recorded)
-    if race is not None:
+    recorded = read(paths, category=cluster, may_be_empty=True)
+    if recorded.race is not None:
+        race = report(recorded)
         publish(race.to_json(), json_path, race.table())
         return
     found = compared(
         recorded,
-        margin=margin,
-        against=against,
-        models=models,
-        scores=scores,
         cluster=cluster,
-        level=level,
-        guaranteed=guaranteed,
         missing=as_missing(missing),
         score_range=None if score_range is None else parse_range(score_range),
+        **asked,
     )
     publish(found.to_json(), json_path, found.sentence, found.table())
     if found.is_open_by_missing:

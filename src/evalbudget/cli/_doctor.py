@@ -9,7 +9,8 @@ import click
 from rich.text import Text
 
 from evalbudget.cli._output import json_option, publish
-from evalbudget.cli._sources import opened, sources
+from evalbudget.cli._shared_options import PATHS, level_option
+from evalbudget.cli._sources import Reader, sources
 from evalbudget.exit_codes import ExitCode, codes_for_help
 from evalbudget.hooks._plugins import plugins
 
@@ -24,18 +25,16 @@ Examples:
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@PATHS
 @sources
 @click.option("--rater", metavar="NAME", help="Only this rater, or this one of a task's scorers.")
-@click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level of intervals.")
+@level_option("Confidence level of intervals.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the replays.")
 @click.option("--strict", is_flag=True, help="Exit with 1 if there is a problem.")
 @json_option("findings as JSON; - writes them to stdout instead of the text")
 def doctor(
     paths: tuple[Path, ...],
-    task: str | None,
-    across_tasks: bool,
-    lower_is_better: bool,
+    read: Reader,
     rater: str | None,
     level: float,
     seed: int,
@@ -49,9 +48,8 @@ def doctor(
     """
     from evalbudget.doctor import Kind, diagnose
 
-    recorded = opened(paths, task=task, across_tasks=across_tasks, lower_is_better=lower_is_better)
     found = diagnose(
-        recorded.select(rater=rater),
+        read(paths).select(rater=rater),
         list(plugins().checks.values()),
         path=str(paths[0]) if len(paths) == 1 else f"{len(paths)} paths",
         level=level,

@@ -174,9 +174,8 @@ def _on_host(
     """Hand over to the command of the host."""
     if task is None:
         raise InvalidInputError(
-            f"--candidate {candidate} is no log that exists, and for a model to evaluate there is no "
-            "--task; give "
-            "one of them"
+            f"--candidate {candidate} is no log that exists, and for a model to evaluate there is no --task; "
+            "give one of them"
         )
     if host is None:
         file = Path(task.partition("@")[0])

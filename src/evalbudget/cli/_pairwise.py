@@ -8,6 +8,7 @@ import click
 
 from evalbudget.cli._output import json_option, publish
 from evalbudget.cli._pairwise_output import lines
+from evalbudget.cli._shared_options import level_option
 
 EXAMPLES = """\b
 Examples:
@@ -36,9 +37,7 @@ To have a judge compare answers under a budget:
 
 @click.command(epilog=EXAMPLES)
 @click.argument("path", metavar="PREFERENCES", type=click.Path(path_type=Path))
-@click.option(
-    "--level", type=float, default=0.95, show_default=True, help="Of intervals, and of all that is proved."
-)
+@level_option("Of intervals, and of all that is proved.")
 @click.option(
     "--in-order",
     is_flag=True,

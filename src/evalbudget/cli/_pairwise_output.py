@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,10 +31,9 @@ def show_pairwise(
     from evalbudget.pairwise import as_text
 
     reading = bought.reading
-    text = json.dumps(bought.to_dict(), indent=2, allow_nan=False, ensure_ascii=False)
     parts: list[RenderableType] = [] if reading is None else [*lines(reading), reading.table()]
     parts += [Text(shown(line)) for line in bought.lines()]
-    publish(text, json_path, *(() if save_path == "-" else parts))
+    publish(bought.to_json(), json_path, *(() if save_path == "-" else parts))
     if save_path is not None:
         write_text(Path(save_path), as_text(bought.rows, Path(save_path).suffix), "--save")
     return bought.exit_code

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import click
 
 from evalbudget.audits.flags import LABEL_PRICE
 from evalbudget.cli._output import json_option, publish
-from evalbudget.cli._shared_options import typed_prices
-from evalbudget.cli._sources import opened, sources, tell
+from evalbudget.cli._shared_options import level_option, typed_prices, whole
+from evalbudget.cli._sources import Reader, sources, tell
 from evalbudget.cli.flags import option_of, options_of
 from evalbudget.races.flags import SCORE_RANGE
 
@@ -65,18 +66,11 @@ runs in money do); else every judge call costs 1, and --usd counts calls.
     metavar="P",
     help="Price of one answer of the model judged.",
 )
-@click.option(
-    "--level", type=float, default=0.95, show_default=True, help="Confidence level of the interval."
-)
+@level_option("Confidence level of the interval.")
 @sources
 @click.option("--model", metavar="NAME", help="Which model's scores; needed if the pilot has several.")
-@click.option(
-    "--judges-used",
-    type=click.IntRange(min=1),
-    metavar="K",
-    help="Also plan with K of the judges, drawn at random, who score everything.",
-)
-@click.option("--max-items", type=click.IntRange(min=2), metavar="N", help="How many items there are.")
+@whole("--judges-used", "Also plan with K of the judges, drawn at random, who score everything.", metavar="K")
+@whole("--max-items", "How many items there are.", least=2)
 @click.option(
     "--one-generation",
     is_flag=True,
@@ -86,27 +80,12 @@ runs in money do); else every judge call costs 1, and --usd counts calls.
 @json_option("plans as JSON; - writes them to stdout instead of the tables")
 def plan(
     pilot: Path,
-    half_width: float | None,
-    item_half_width: float | None,
-    race: bool,
-    audit: bool,
+    read: Reader,
     samplers: str,
     score_range: str | None,
-    label_price: float,
-    rater: str | None,
-    usd: float | None,
     judge_prices: str,
-    generation_price: float,
-    level: float,
-    task: str | None,
-    across_tasks: bool,
-    lower_is_better: bool,
-    model: str | None,
-    judges_used: int | None,
-    max_items: int | None,
-    one_generation: bool,
-    rescale: bool,
     json_path: Path | None,
+    **asked: Any,
 ) -> None:
     """Plan an evaluation from a pilot (a log, or a file of recorded scores).
 
@@ -120,35 +99,22 @@ def plan(
     which model is best. Exit code 2 if the pilot cannot tell.
     """
     from evalbudget.cli.backtest._shared import progress
-    from evalbudget.plans import check_question
     from evalbudget.plans import plan as planned
+    from evalbudget.plans._plan import PURPOSES, check_question
     from evalbudget.scale import parse_range
 
-    check_question(half_width, item_half_width, usd, race=race, audit=audit)  # before a large log is read
-    recorded = opened((pilot,), task=task, across_tasks=across_tasks, lower_is_better=lower_is_better)
+    check_question(*(asked[purpose] for purpose in PURPOSES))  # before a large log is read
+    recorded = read((pilot,))
     tell(recorded)
-    replays = race or audit or item_half_width is not None
+    replays = asked["race"] or asked["audit"] or asked["item_half_width"] is not None
     with progress() if replays else nullcontext() as report:
         found = planned(
             recorded,
-            half_width=half_width,
-            item_half_width=item_half_width,
-            usd=usd,
-            race=race,
-            audit=audit,
             samplers=[name.strip() for name in samplers.split(",") if name.strip()],
             score_range=None if score_range is None else parse_range(score_range),
-            label_price=label_price,
-            rater=rater,
             judge_prices=typed_prices(judge_prices),
-            generation_price=generation_price,
-            level=level,
-            model=model,
-            judges_used=judges_used,
-            max_items=max_items,
-            one_generation=one_generation,
-            rescale=rescale,
             source=f"{pilot}",
             progress=report,
+            **asked,
         )
     publish(found.to_json(), json_path, *found.tables)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from evalbudget.cli._output import STDOUT, check_targets, json_option, publish, write_bytes, write_text
 from evalbudget.cli._pages import check_folder, is_folder, write_pages
-from evalbudget.cli._sources import opened, sources
+from evalbudget.cli._shared_options import MODELS, PATHS, level_option
+from evalbudget.cli._sources import Reader, sources
 from evalbudget.cli.flags import options_of
 from evalbudget.errors import InvalidInputError
 from evalbudget.flags import MISSING
@@ -30,14 +32,12 @@ Several raters are a panel of judges; --rater picks one of them, or one of a tas
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@PATHS
 @sources
-@click.option("--model", "models", metavar="NAME", multiple=True, help="Only this model; may be repeated.")
+@MODELS
 @click.option("--rater", metavar="NAME", help="Only this rater; all of them are a panel otherwise.")
 @click.option("--against", metavar="MODEL", help="Compare all models with this one; the leader otherwise.")
-@click.option(
-    "--level", type=float, default=0.95, show_default=True, help="Confidence level of the intervals."
-)
+@level_option("Confidence level of the intervals.")
 @options_of((MISSING,))
 @click.option("--rescale", is_flag=True, help="Map the range that each rater used to 0..1 first.")
 @json_option("report as JSON; - writes it to stdout instead of the tables")
@@ -54,18 +54,12 @@ Several raters are a panel of judges; --rater picks one of them, or one of a tas
 )
 def report(
     paths: tuple[Path, ...],
-    task: str | None,
-    across_tasks: bool,
-    lower_is_better: bool,
-    models: tuple[str, ...],
-    rater: str | None,
-    against: str | None,
-    level: float,
+    read: Reader,
     missing: str | None,
-    rescale: bool,
     json_path: Path | None,
     picture: Path | None,
     html_path: Path | None,
+    **asked: Any,
 ) -> None:
     """Say what recorded scores prove: a leaderboard with intervals, paired differences, judges.
 
@@ -86,15 +80,7 @@ def report(
         from evalbudget.report._axes import require_matplotlib
 
         require_matplotlib()
-    found = assemble(
-        opened(paths, task=task, across_tasks=across_tasks, lower_is_better=lower_is_better),
-        level=level,
-        against=against,
-        models=models,
-        rater=rater,
-        rescale=rescale,
-        missing=as_missing(missing),
-    )
+    found = assemble(read(paths), missing=as_missing(missing), **asked)
     publish(found.to_json(), json_path, *(() if html_path == STDOUT else (found.table(),)))
     if picture is not None and image is not None:
         write_bytes(picture, draw(found, image), "--picture")

@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import click
 
-if TYPE_CHECKING:
-    from evalbudget.statistics._bounds import FloatArray
+_Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 TASK = click.option(
     "--task", metavar="NAME", help="Of several tasks in a folder of logs or a table, this one."
 )
+PATHS = click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path))
+STORE = click.argument("where", metavar="STORE")
+MODELS = click.option(
+    "--model", "models", metavar="NAME", multiple=True, help="Only this model; may be repeated."
+)
 
 
-def panel_prices(text: str, judges: tuple[str, ...]) -> FloatArray:
-    """``judge=price,...`` in the order of the panel; ones if empty.
+def level_option(what: str) -> _Decorator:
+    """``--level``, with what it is of."""
+    return click.option("--level", type=float, default=0.95, show_default=True, help=what)
 
-    Raises:
-        UnknownNameError: a judge that is not in the panel.
-        InvalidInputError: something that is not a price, a judge twice or without a price.
-    """
-    from evalbudget.judges.schedules import per_judge
 
-    return per_judge("--judge-prices", typed_prices(text) or None, judges)
+def whole(
+    flag: str, what: str, *, default: int | None = None, least: int = 1, metavar: str = "N"
+) -> _Decorator:
+    """An option that is a whole number."""
+    kind = click.IntRange(min=least)
+    shown = default is not None
+    return click.option(flag, type=kind, metavar=metavar, default=default, show_default=shown, help=what)
 
 
 def typed_prices(text: str) -> dict[str, float]:

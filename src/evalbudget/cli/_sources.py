@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,8 @@ from evalbudget.shown import shown
 if TYPE_CHECKING:
     from evalbudget.backtest import RecordedScores
 
+Reader = Callable[..., "RecordedScores"]
+"""Reads the scores of paths, as the options of the command say."""
 ACROSS_TASKS = click.option(
     "--across-tasks",
     is_flag=True,
@@ -33,18 +36,25 @@ _OPTIONS = (
 
 
 def sources(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options ``task``, ``across_tasks``, ``lower_is_better``."""
+    """The options that say how scores are read; the command is given ``read``, :func:`opened` with these."""
+
+    @wraps(command)
+    def given(*, task: str | None, across_tasks: bool, lower_is_better: bool, **others: Any) -> Any:
+        read = partial(opened, task=task, across_tasks=across_tasks, lower_is_better=lower_is_better)
+        return command(read=read, **others)
+
+    found: Callable[..., Any] = given
     for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+        found = option(found)
+    return found
 
 
 def opened(
     paths: Iterable[Path],
     *,
-    task: str | None = None,
-    across_tasks: bool = False,
-    lower_is_better: bool = False,
+    task: str | None,
+    across_tasks: bool,
+    lower_is_better: bool,
     category: str | None = None,
     may_be_empty: bool = False,
 ) -> RecordedScores:

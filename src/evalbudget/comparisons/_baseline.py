@@ -96,17 +96,15 @@ class Baseline:
         """
         if len(recorded.models) > 1:
             raise InvalidInputError(
-                f"{name} holds {len(recorded.models)} models ({', '.join(recorded.models[:4])}); a "
-                "gate compares "
-                "one with one: give the log of one"
+                f"{name} holds {len(recorded.models)} models ({', '.join(recorded.models[:4])}); a gate "
+                "compares one with one: give the log of one"
             )
         known_as = next((each for each in series if each in recorded.raters), None)
         wanted = [name for name in (score, *series) if name is not None]
         if wanted and recorded.raters[0] not in (*wanted, UNNAMED) and len(recorded.raters) == 1:
             raise InvalidInputError(
-                f"the scores of {name} are {recorded.raters[0]!r}, and {wanted[0]!r} is to be "
-                "compared; give scores "
-                "of one kind"
+                f"the scores of {name} are {recorded.raters[0]!r}, and {wanted[0]!r} is to be compared; give "
+                "scores of one kind"
             )
         score = known_as or score
         if score is not None and (score in recorded.raters or not recorded.one_measure):
@@ -298,16 +296,14 @@ class Baseline:
         for item in items:
             if item not in self.clusters:
                 raise InvalidInputError(
-                    f"the baseline says of item {item!r} not which cluster it belongs to; leave "
-                    "--cluster out, "
-                    "or give a baseline that does"
+                    f"the baseline says of item {item!r} not which cluster it belongs to; leave --cluster "
+                    "out, or give a baseline that does"
                 )
         codes = np.unique([self.clusters[item] for item in items], return_inverse=True)[1].astype(np.int64)
         if not codes.any():
             raise InvalidInputError(
-                f"all items belong to one cluster, {self.clusters[items[0]]!r}, so that nothing was "
-                "sampled twice; "
-                "leave --cluster out, or give a field that tells items apart"
+                f"all items belong to one cluster, {self.clusters[items[0]]!r}, so that nothing was sampled "
+                "twice; leave --cluster out, or give a field that tells items apart"
             )
         return codes
 
@@ -335,7 +331,6 @@ class Baseline:
             if not low - 1e-9 <= value <= high + 1e-9:
                 raise InvalidInputError(
                     f"{self.name} has the score {value:g}, outside of {low:g} to {high:g}; declare the "
-                    "smallest and "
-                    "the largest possible score, for example --score-range 1..10"
+                    "smallest and the largest possible score, for example --score-range 1..10"
                 )
         return replace(self, scores={item: min(max(x, low), high) for item, x in self.scores.items()})

@@ -21,6 +21,7 @@ from itertools import combinations
 
 import numpy as np
 
+from evalbudget._fields import NOTHING
 from evalbudget.backtest import RecordedScores
 from evalbudget.comparisons._comparisons import Comparison, Comparisons, Outcome
 from evalbudget.comparisons._guaranteed import guaranteed_interval, require_range
@@ -31,7 +32,6 @@ from evalbudget.recorded._differences import require_one_version
 from evalbudget.recorded._direction import notes_of
 from evalbudget.recorded._percent import require_one_unit
 from evalbudget.recorded._side_by_side import side_by_side
-from evalbudget.report._numbers import NOTHING
 from evalbudget.report._study import Study
 from evalbudget.statistics._bounds import FloatArray, IntArray, check_level
 from evalbudget.statistics._clustered_mean import ClusteredMean, clustered_mean, summed_errors
@@ -95,9 +95,8 @@ def compare(
         chosen = [recorded.models.index(against), *chosen]
     if len(chosen) < 2:
         raise InvalidInputError(
-            f"a comparison needs two models, and there is only {recorded.models[chosen[0]]}; give a "
-            "second log, "
-            "or a recording of several models"
+            f"a comparison needs two models, and there is only {recorded.models[chosen[0]]}; give a second "
+            "log, or a recording of several models"
         )
     raters = _chosen("score", scores, recorded.raters)
     recorded = recorded.part(models=np.array(chosen), raters=np.array(raters))
@@ -209,8 +208,7 @@ def _clusters(recorded: RecordedScores, cluster: str | None) -> IntArray:
     if not codes.any():
         raise InvalidInputError(
             f"--cluster {cluster}: all items belong to one, {recorded.categories[0]!r}, so nothing was "
-            "sampled "
-            "twice; leave it out, or give a field that tells items apart"
+            "sampled twice; leave it out, or give a field that tells items apart"
         )
     return codes
 

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 
-from rich.text import Text
-
-from evalbudget.replay._rows import defined
+from evalbudget._fields import NOTHING, Shown, decimals, formatted, number, percent, span
+from evalbudget.replay._rows import AsJson
 from evalbudget.report._axes import plot
 from evalbudget.report._charts import Bar, Chart
 from evalbudget.report._missing import missing_words
-from evalbudget.report._numbers import MISSING, NOTHING, decimals, name_cell, new_table, number, span
+from evalbudget.report._numbers import new_table
 from evalbudget.shown import shown, shown_html
-from evalbudget.tables import NotedTable
+from evalbudget.tables import NOTED, WORDS, NotedTable
 
 ASYMPTOTIC = (
     "Fixed-n and asymptotic: about right, unless few items differ far more than the rest; --guaranteed gives "
@@ -37,6 +35,21 @@ class Outcome(StrEnum):
     EQUIVALENT = "equivalent"
     """The difference is smaller than the margin."""
     UNDECIDED = "undecided"
+
+
+_SWAPPED = {Outcome.FIRST: Outcome.SECOND, Outcome.SECOND: Outcome.FIRST}
+
+
+def _needed(row: Comparison) -> str:
+    return "" if row.items_needed is None else f"{row.items_needed:,} items"
+
+
+def _of_the_first(row: Comparison) -> str:
+    return f"undecided: {row.missing_words}" if row.is_open_by_missing else WORDS_FOR[row.outcome]
+
+
+WORDS_FOR = {Outcome.FIRST: "better", Outcome.SECOND: "worse", Outcome.UNDECIDED: "undecided"}
+"""Of the first model, where no margin makes the two equivalent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,19 +75,34 @@ class Comparison:
         if_dropped: the outcome on the items that both have, as if those missing had been picked by chance.
     """
 
-    first: str
-    second: str
+    first: Annotated[str, Shown("model")]
+    second: Annotated[str, Shown("against")]
     metric: str
-    difference: float
-    standard_error: float
-    low: float
+    difference: Annotated[float, Shown("difference", "+p")]
+    standard_error: Annotated[float, Shown("s.e.", "e")]
+    low: Annotated[float, Shown("{level} at once", "+p", to="high")]
     high: float
-    items: int
+    items: Annotated[int, Shown("items", ",")]
     clusters: int
-    outcome: Outcome
-    items_needed: int | None
+    outcome: Annotated[Outcome, Shown("verdict", by=_of_the_first, more=WORDS)]
+    items_needed: Annotated[int | None, Shown("decided by", by=_needed)]
     missing: tuple[int, int] = (0, 0)
     if_dropped: Outcome = Outcome.UNDECIDED
+
+    @property
+    def swapped(self) -> Comparison:
+        """The second less the first."""
+        return replace(
+            self,
+            first=self.second,
+            second=self.first,
+            difference=0.0 - self.difference,
+            low=-self.high,
+            high=-self.low,
+            outcome=_SWAPPED.get(self.outcome, self.outcome),
+            missing=self.missing[::-1],
+            if_dropped=_SWAPPED.get(self.if_dropped, self.if_dropped),
+        )
 
     @property
     def verdict(self) -> str:
@@ -107,7 +135,7 @@ class Comparison:
 
 
 @dataclass(frozen=True, repr=False)
-class Comparisons:
+class Comparisons(AsJson):
     """All comparisons that were asked for; they hold at once.
 
     Attributes:
@@ -143,7 +171,7 @@ class Comparisons:
         if len(self.rows) > 1:
             open_ones = sum(row.outcome is Outcome.UNDECIDED for row in self.rows)
             decided = len(self.rows) - open_ones
-            sure = f"with {_percent(self.level)} confidence in all" + ("" if self.guaranteed else ", about")
+            sure = f"with {percent(self.level)} confidence in all" + ("" if self.guaranteed else ", about")
             missing = sum(row.is_open_by_missing for row in self.rows)
             of_them = (
                 f" {missing} {'is' if missing == 1 else 'are'} open since answers are missing."
@@ -156,7 +184,7 @@ class Comparisons:
         told = f"{row.first} less {row.second} is {number(row.difference, places, sign=True)}"
         told = told if row.items else "no item has a score of both"
         if math.isfinite(row.low):
-            told += f", {_percent(self.level)} interval {span(row.low, row.high, places, sign=True)}"
+            told += f", {percent(self.level)} interval {span(row.low, row.high, places, sign=True)}"
             told += " whatever they would have been" if any(row.missing) else ""
         verdict = {
             Outcome.EQUIVALENT: f"Equivalent within {self.margin:g}" if self.margin else "",
@@ -175,7 +203,7 @@ class Comparisons:
             sampled += f", of {', '.join(self.unclustered)} items,"
         parts = [f"First less second, paired by item. Random: {sampled} (sampled, independent) and repeats."]
         if self.guaranteed:
-            parts.append(GUARANTEED.format(error=_percent(1.0 - self.level)))
+            parts.append(GUARANTEED.format(error=percent(1.0 - self.level)))
         else:
             parts.append(ASYMPTOTIC)
         if self.comparable > 1:
@@ -190,13 +218,12 @@ class Comparisons:
     def table(self) -> NotedTable:
         """One row per comparison."""
         same = len({(row.items, row.clusters) for row in self.rows}) == 1
-        columns = ["difference", "s.e.", f"{_percent(self.level)} interval", *([] if same else ["items"])]
         several = ["metric"] if len({row.metric for row in self.rows}) > 1 else []
-        table = new_table("", " ".join([*self._counts(same=same), self.label, *self.notes]), [])
+        table = new_table("", " ".join([*self._counts(same=same), self.label, *self.notes]))
         for name in ("first", "second", *several):
             table.add_column(name, overflow="fold", min_width=6 if several else 8)
-        for name in columns:
-            table.add_column(name, justify="right", no_wrap=True)
+        for name in ("difference", "s.e.", f"{percent(self.level)} interval", *([] if same else ["items"])):
+            table.add_column(name, **NOTED.numbers)
         table.add_column("verdict", overflow="fold", min_width=9)
         of_metric = {
             metric: decimals(row.standard_error for row in self.rows if row.metric == metric)
@@ -206,14 +233,14 @@ class Comparisons:
             places = of_metric[row.metric]
             needs = f", {row.items_needed:,} items would decide" if row.items_needed else ""
             table.add_row(
-                name_cell(row.first),
-                name_cell(row.second),
-                *[name_cell(row.metric)] * len(several),
+                row.first,
+                row.second,
+                *[row.metric] * len(several),
                 number(row.difference, places, sign=True),
-                number(row.standard_error, places) if row.standard_error > NOTHING else MISSING,
+                formatted(row.standard_error, "e", places),
                 span(row.low, row.high, places, sign=True),
                 *([] if same else [f"{row.items:,}"]),
-                Text(row.verdict + needs),
+                row.verdict + needs,
             )
         return table
 
@@ -226,26 +253,17 @@ class Comparisons:
         items = f"{self.rows[0].items:,} items" if same else "Items"
         return (f"{items}{clusters}.",) if same or clusters else ()
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON values; undefined numbers are None."""
-        rows = [row.to_dict() for row in self.rows]
-        found: dict[str, Any] = defined(
-            {
-                "sentence": self.sentence,
-                "label": self.label,
-                "level": self.level,
-                "margin": self.margin,
-                "cluster": self.cluster,
-                "interval": "guaranteed" if self.guaranteed else "asymptotic",
-                "notes": list(self.notes),
-                "rows": rows,
-            }
-        )
-        return found
-
-    def to_json(self, *, indent: int | None = 2) -> str:
-        """:meth:`to_dict` as text."""
-        return json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
+    def _told(self) -> dict[str, Any]:
+        return {
+            "sentence": self.sentence,
+            "label": self.label,
+            "level": self.level,
+            "margin": self.margin,
+            "cluster": self.cluster,
+            "interval": "guaranteed" if self.guaranteed else "asymptotic",
+            "notes": self.notes,
+            "rows": [row.to_dict() for row in self.rows],
+        }
 
     def plot(self, ax: Any = None) -> Any:
         """The differences with their intervals on axes of matplotlib.
@@ -277,7 +295,3 @@ class Comparisons:
 
     def __repr__(self) -> str:
         return f"<Comparisons: {shown(self.sentence)}>"
-
-
-def _percent(level: float) -> str:
-    return f"{100.0 * level:.10g}%"

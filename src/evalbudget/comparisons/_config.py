@@ -60,9 +60,8 @@ class GateConfig(RaceConfig):
             )
         if self.baseline and not Path(self.baseline).exists():
             raise InvalidInputError(
-                f"--baseline {self.baseline} does not exist (looked from {Path.cwd()}); give a log, or "
-                "a table "
-                "that --save-baseline wrote"
+                f"--baseline {self.baseline} does not exist (looked from {Path.cwd()}); give a log, or a "
+                "table that --save-baseline wrote"
             )
         if "margin" not in self.options:
             raise InvalidInputError(
@@ -75,9 +74,8 @@ class GateConfig(RaceConfig):
             )
         if self.cluster is not None and self.baseline_model is not None:
             raise InvalidInputError(
-                f"--cluster {self.cluster} is read from the baseline's log, which does not have all "
-                "items where "
-                "--baseline-model is asked; give one of them"
+                f"--cluster {self.cluster} is read from the baseline's log, which does not have all items "
+                "where --baseline-model is asked; give one of them"
             )
         if self.repeats is not None and not 1 <= self.repeats <= MOST_REPEATS:
             raise InvalidInputError(
@@ -112,9 +110,8 @@ class GateConfig(RaceConfig):
         if level is not None:
             if check_level(float(level)) < _LEAST_LEVEL:
                 raise InvalidInputError(
-                    f"--level {float(level):g} is the confidence that a verdict is right, and a coin "
-                    "has 0.5; "
-                    "give for example 0.95"
+                    f"--level {float(level):g} is the confidence that a verdict is right, and a coin has "
+                    "0.5; give for example 0.95"
                 )
             typed["delta"] = 1.0 - float(level)
         typed["these_items"] = typed.get("these_items") or None
@@ -171,9 +168,8 @@ class GateConfig(RaceConfig):
         """
         if self.baseline and self.baseline_model not in (None, name) and name != NO_NAME:
             raise InvalidInputError(
-                f"--baseline {self.baseline} is of {name} and --baseline-model is "
-                f"{self.baseline_model}: their "
-                "scores would be mixed; give two of the same model"
+                f"--baseline {self.baseline} is of {name} and --baseline-model is {self.baseline_model}: "
+                "their scores would be mixed; give two of the same model"
             )
 
     def compared(self, baseline: Baseline, items: Sequence[str]) -> list[str]:

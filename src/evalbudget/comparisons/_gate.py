@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from evalbudget.comparisons._evidence import GateEvidence, Verdict
 from evalbudget.exit_codes import ExitCode
 from evalbudget.missing import Missing
-from evalbudget.replay._rows import defined
+from evalbudget.replay._rows import AsJson
 from evalbudget.report._missing import missing_words
 from evalbudget.shown import shown
 
@@ -23,7 +22,7 @@ OF_BASELINE = "the baseline: "
 
 
 @dataclass(frozen=True, repr=False)
-class Gate:
+class Gate(AsJson):
     """What was found of one candidate.
 
     Attributes:
@@ -239,48 +238,40 @@ class Gate:
         told = f"Were there no difference{whole}, about {needed:,} items would prove it not worse"
         return f"{told}." if needed <= self.n_items else f"{told}, and there are {self.n_items:,}: {remedy}"
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON values; undefined numbers are None."""
+    def _told(self) -> dict[str, Any]:
         low, high = self.interval
-        found: dict[str, Any] = defined(
-            {
-                "verdict": self.verdict.value if self.verdict else "undecided",
-                "exit_code": int(self.exit_code),
-                "sentence": self.sentence,
-                "baseline": self.baseline,
-                "candidate": self.candidate,
-                "score": self.score,
-                "margin": self.margin,
-                "alpha": self.evidence.alpha,
-                "difference": self.difference,
-                "lower": low,
-                "upper": high,
-                "anytime": self.evidence.is_anytime,
-                "items": self.items,
-                "repeats": self.repeats,
-                "failed": self.evidence.failed,
-                "missing": dict(zip(("baseline", "candidate"), self.missing, strict=True)),
-                "counted_as": self.handled.value,
-                "not_asked": self.not_asked,
-                "undecided_by_missing": self.is_open_by_missing,
-                "lower_is_better": self.lower_is_better,
-                "interval": "guaranteed",
-                "items_available": self.n_items,
-                "these_items": self.these_items,
-                "cluster": self.cluster,
-                "clusters": self.evidence.clusters,
-                "items_needed": self.items_needed,
-                "spent": self.spent or None,
-                "claim": self._claim,
-                "kept_baseline": self.reuse or None,
-                "notes": list(self.notes),
-            }
-        )
-        return found
-
-    def to_json(self, *, indent: int | None = 2) -> str:
-        """:meth:`to_dict` as text."""
-        return json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
+        return {
+            "verdict": self.verdict.value if self.verdict else "undecided",
+            "exit_code": int(self.exit_code),
+            "sentence": self.sentence,
+            "baseline": self.baseline,
+            "candidate": self.candidate,
+            "score": self.score,
+            "margin": self.margin,
+            "alpha": self.evidence.alpha,
+            "difference": self.difference,
+            "lower": low,
+            "upper": high,
+            "anytime": self.evidence.is_anytime,
+            "items": self.items,
+            "repeats": self.repeats,
+            "failed": self.evidence.failed,
+            "missing": dict(zip(("baseline", "candidate"), self.missing, strict=True)),
+            "counted_as": self.handled.value,
+            "not_asked": self.not_asked,
+            "undecided_by_missing": self.is_open_by_missing,
+            "lower_is_better": self.lower_is_better,
+            "interval": "guaranteed",
+            "items_available": self.n_items,
+            "these_items": self.these_items,
+            "cluster": self.cluster,
+            "clusters": self.evidence.clusters,
+            "items_needed": self.items_needed,
+            "spent": self.spent or None,
+            "claim": self._claim,
+            "kept_baseline": self.reuse or None,
+            "notes": self.notes,
+        }
 
     def __str__(self) -> str:
         return "\n".join(self.lines())

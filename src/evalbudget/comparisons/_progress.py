@@ -2,38 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from rich.console import Console
-from rich.live import Live
 from rich.text import Text
 
 from evalbudget.comparisons._gate_sampler import GateSampler
 from evalbudget.races import RacePurchase
-from evalbudget.shown import shown
-
-_LINES = 20
-_PAUSE = 0.25  # seconds between two looks on a terminal
+from evalbudget.races._progress import LINES, RaceProgress
 
 
-class GateProgress:
-    """Told the state of a gate after each reading or round.
+class GateProgress(RaceProgress):
+    """Told the state of a gate after each reading or round."""
 
-    Args:
-        console: to write to.
-        clock: seconds that go on.
-
-    Attributes:
-        so_far: how far the gate has come, for a message when it is broken off.
-    """
-
-    def __init__(self, console: Console, clock: Callable[[], float]) -> None:
-        self._console = console
-        self._clock = clock
-        self._live: Live | None = None
-        self._next = float("-inf")
-        self._mark = 0
-        self.so_far = ""
+    _mark = 0
 
     def begins(self, race: RacePurchase) -> None:
         """Say what is about to be spent at most."""
@@ -48,33 +27,17 @@ class GateProgress:
             f"items{each}{most}, until it is decided"
         )
 
-    def __call__(self, race: RacePurchase) -> None:
-        """Show what changed, if it is time."""
-        self.so_far = f" after {race.evaluations:,} evaluations"
-        if self._console.is_terminal:
-            if self._clock() >= self._next:
-                self._next = self._clock() + _PAUSE
-                if self._live is None:
-                    self._live = Live(console=self._console, auto_refresh=False, transient=True)
-                    self._live.start()
-                self._live.update(Text(_state(race)), refresh=True)
-            return
-        mark = race.evaluations * _LINES // race.design.n_items
-        if mark > self._mark:
-            self._mark = mark
-            self._line(_state(race))
+    def _part(self, race: RacePurchase) -> int:
+        return race.evaluations * LINES // race.design.n_items
 
-    def close(self) -> None:
-        """Take the live line away."""
-        if self._live is not None:
-            self._live.stop()
-            self._live = None
+    def _state(self, race: RacePurchase) -> Text:
+        return Text(_told(race))
 
-    def _line(self, text: str) -> None:
-        self._console.print(shown(text), emoji=False, highlight=False, markup=False, soft_wrap=True)
+    def _say(self, race: RacePurchase) -> None:
+        self._line(_told(race))
 
 
-def _state(race: RacePurchase) -> str:
+def _told(race: RacePurchase) -> str:
     """Items so far, and what they say."""
     assert isinstance(race.sampler, GateSampler)
     found = race.sampler.evidence(1)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from evalbudget._fields import decimals, percent
 from evalbudget.comparisons._compare import compared_pair
-from evalbudget.comparisons._comparisons import Comparison, Outcome
+from evalbudget.comparisons._comparisons import WORDS_FOR, Comparison, Outcome
 from evalbudget.errors import UnknownNameError
 from evalbudget.report._charts import Bar, Chart
-from evalbudget.report._numbers import CLAIM, MISSING, NOTHING, decimals, name_cell, new_table, number, span
+from evalbudget.report._numbers import CLAIM, new_table, table_of
 from evalbudget.report._section import Section
 from evalbudget.report._study import Study
 from evalbudget.tables import NotedTable
@@ -23,9 +24,7 @@ MOST = 60
 
 _IN_WORDS = 12
 _UNDECIDED = 30
-_WORDS = {Outcome.FIRST: "better", Outcome.SECOND: "worse", Outcome.UNDECIDED: "undecided"}
 _SIGNS = {Outcome.FIRST: "+", Outcome.SECOND: "−", Outcome.UNDECIDED: "?"}
-_SWAPPED = {Outcome.FIRST: Outcome.SECOND, Outcome.SECOND: Outcome.FIRST}
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,7 @@ class Verdicts(Section):
             rows = tuple(compared(m, other) for m in study.order if m != other)
         else:
             pairs = tuple(compared(a, b) for i, a in enumerate(study.order) for b in study.order[i + 1 :])
-            rows = tuple(_swapped(row) for row in pairs[: n - 1])
+            rows = tuple(row.swapped for row in pairs[: n - 1])
         names = tuple(study.models[m] for m in study.order)
         notes = ("Lower is better.",) * study.lower_is_better
         return cls(
@@ -108,7 +107,7 @@ class Verdicts(Section):
             else f"all {self.comparisons:,} pairs, since the leader was found by the same scores"
         )
         notes = "".join(f" {note}" for note in self.notes)
-        return f"{self.claim} {self.level:.0%} at once: {together} (Bonferroni).{notes}"
+        return f"{self.claim} {percent(self.level)} at once: {together} (Bonferroni).{notes}"
 
     @property
     def sentence(self) -> str:
@@ -121,7 +120,7 @@ class Verdicts(Section):
     def tables(self) -> tuple[NotedTable, ...]:
         """All models against the one."""
         title = f"against {self.against}" + ("" if self.chosen else " (the leader)")
-        return (self._table(title, self.rows, "model", f"{self.label} {self.sentence}".strip()),)
+        return (self._table(title, self.rows, "first", f"{self.label} {self.sentence}".strip()),)
 
     def page_tables(self) -> tuple[NotedTable, ...]:
         """The same, all pairs as a matrix, and those that are still open."""
@@ -132,11 +131,11 @@ class Verdicts(Section):
     def about_model(self, model: str) -> tuple[NotedTable, ...]:
         """Its differences from the others, as far as they were compared."""
         own = [row for row in self.pairs or self.rows if model in (row.first, row.second)]
-        rows = [row if row.first == model else _swapped(row) for row in own]
+        rows = [row if row.first == model else row.swapped for row in own]
         if not rows:
             return ()
         note = f"{model} less the other, paired by item. {self._claim}"
-        return (self._table("differences from the others", rows, "against", note),)
+        return (self._table("differences from the others", rows, "second", note),)
 
     def charts(self) -> tuple[Chart, ...]:
         """The differences from the one."""
@@ -160,20 +159,10 @@ class Verdicts(Section):
         items = {row.items for row in rows}
         shared = f"{items.pop():,} shared items. " if len(items) == 1 else ""
         needed = any(row.items_needed for row in rows)
-        columns = [who, "difference", "s.e.", f"{self.level:.0%} at once"]
-        columns += [*([] if shared else ["items"]), *(["decided by"] if needed else []), "verdict"]
         note = shared + note + (_NEEDED if needed else "")
-        table = new_table(title, note, columns)
-        places = decimals(row.standard_error for row in rows)
-        for row in rows:
-            table.add_row(
-                name_cell(row.second if who == "against" else row.first),
-                *_numbers(row, places),
-                *([] if shared else [f"{row.items:,}"]),
-                *([_needed(row)] if needed else []),
-                _word(row),
-            )
-        return table
+        columns = [who, "difference", "standard_error", "low", "items", "items_needed", "outcome"]
+        without = [*(["items"] if shared else []), *([] if needed else ["items_needed"])]
+        return table_of(rows, title, note, level=self.level, only=columns, without=without)
 
     def _matrix(self) -> NotedTable:
         """Row against column, by the place on the leaderboard."""
@@ -186,15 +175,15 @@ class Verdicts(Section):
         found: dict[tuple[str, str], Outcome] = {}
         for row in self.pairs:
             found[row.first, row.second] = row.outcome
-            found[row.second, row.first] = _swapped(row).outcome
+            found[row.second, row.first] = row.swapped.outcome
         columns = ["#", "model", *map(str, range(1, len(self.models) + 1))]
         table = new_table("every pair", note, columns)
         for place, model in enumerate(self.models, start=1):
             cells = [
-                "" if other == model else (_WORDS if words else _SIGNS)[found[model, other]]
+                "" if other == model else (WORDS_FOR if words else _SIGNS)[found[model, other]]
                 for other in self.models
             ]
-            table.add_row(f"{place}", name_cell(model), *cells)
+            table.add_row(f"{place}", model, *cells)
         return table
 
     def _open(self) -> Iterable[NotedTable]:
@@ -204,11 +193,11 @@ class Verdicts(Section):
         if not rows:
             return ()
         cut = f"The first {_UNDECIDED} of {len(rows):,}. " if len(rows) > _UNDECIDED else ""
-        columns = ["model", "against", "difference", "s.e.", f"{self.level:.0%} at once", "decided by"]
-        table = new_table("undecided pairs", f"{cut}{self._claim}{_NEEDED}", columns)
+        columns = ["first", "second", "difference", "standard_error", "low", "items_needed"]
+        note = f"{cut}{self._claim}{_NEEDED}"
+        shown = rows[:_UNDECIDED]
         places = decimals(row.standard_error for row in rows)
-        for row in rows[:_UNDECIDED]:
-            table.add_row(name_cell(row.first), name_cell(row.second), *_numbers(row, places), _needed(row))
+        table = table_of(shown, "undecided pairs", note, level=self.level, places=places, only=columns)
         return (table,)
 
 
@@ -218,40 +207,8 @@ _NEEDED = (
 )
 
 
-def _numbers(row: Comparison, places: int) -> tuple[str, str, str]:
-    return (
-        number(row.difference, places, sign=True),
-        number(row.standard_error, places) if row.standard_error > NOTHING else MISSING,
-        span(row.low, row.high, places, sign=True),
-    )
-
-
-def _needed(row: Comparison) -> str:
-    return "" if row.items_needed is None else f"{row.items_needed:,} items"
-
-
-def _word(row: Comparison) -> str:
-    """The verdict on the first of the two."""
-    return f"undecided: {row.missing_words}" if row.is_open_by_missing else _WORDS[row.outcome]
-
-
 def _json(row: Comparison) -> dict[str, Any]:
     told = row.to_dict()
     for name in ("first", "second", "metric", "clusters", "outcome", "if_dropped"):
         del told[name]
-    return told | {"verdict": _WORDS[row.outcome]}
-
-
-def _swapped(row: Comparison) -> Comparison:
-    """The second less the first."""
-    return replace(
-        row,
-        first=row.second,
-        second=row.first,
-        difference=0.0 - row.difference,
-        low=-row.high,
-        high=-row.low,
-        outcome=_SWAPPED.get(row.outcome, row.outcome),
-        missing=row.missing[::-1],
-        if_dropped=_SWAPPED.get(row.if_dropped, row.if_dropped),
-    )
+    return told | {"verdict": WORDS_FOR[row.outcome]}

@@ -29,7 +29,7 @@ class Finding:
     """What a check found.
 
     Attributes:
-        check: its name.
+        check: name of it, filled in by the diagnosis.
         kind: what it is about.
         title: a few words.
         text: sentences, with the numbers that show it.
@@ -38,13 +38,22 @@ class Finding:
         score: the metric it is about, where there are several.
     """
 
-    check: str
+    check: str = field(default="", kw_only=True)
     kind: Kind
     title: str
     text: str
     remedy: str = ""
     numbers: Mapping[str, float] = field(default_factory=dict)
     score: str = ""
+
+
+def saving(
+    worth: bool, title: str, otherwise: str, text: str, remedy: str, numbers: Mapping[str, float]
+) -> Finding:
+    """What would be saved, with its remedy; or, where it is not worth it, that nothing would be."""
+    if worth:
+        return Finding(Kind.SAVING, title, text, remedy, numbers)
+    return Finding(Kind.FINE, otherwise, text, "", numbers)
 
 
 class Check(ABC):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -19,14 +18,14 @@ from evalbudget.estimate import check_level
 from evalbudget.recorded._missing import missing_answers
 from evalbudget.recorded._percent import require_one_unit
 from evalbudget.repeats._wording import WIDTH, count, wrapped
-from evalbudget.replay._rows import defined
+from evalbudget.replay._rows import AsJson
 
 _ORDER = list(Kind)
 _INDENT = 9
 
 
 @dataclass(frozen=True)
-class Diagnosis:
+class Diagnosis(AsJson):
     """What was found.
 
     Attributes:
@@ -80,14 +79,8 @@ class Diagnosis:
     def __str__(self) -> str:
         return "\n".join(self.lines())
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON values; undefined numbers are None."""
-        found: dict[str, Any] = defined({**asdict(self), "sentence": self.sentence})
-        return found
-
-    def to_json(self, *, indent: int | None = 2) -> str:
-        """:meth:`to_dict` as text."""
-        return json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
+    def _told(self) -> dict[str, Any]:
+        return {**asdict(self), "sentence": self.sentence}
 
 
 def diagnose(
@@ -130,7 +123,9 @@ def diagnose(
             ours = (Exception,) if is_ours(check) else ()
             try:
                 with third_party(partial(silent.__setitem__, check.name), *ours):
-                    found += [replace(finding, score=name) for finding in check().examine(case)]
+                    found += [
+                        replace(finding, check=check.name, score=name) for finding in check().examine(case)
+                    ]
             except EvalbudgetError as ex:
                 silent.setdefault(check.name, str(ex))
     found.sort(key=lambda finding: _ORDER.index(finding.kind))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,14 @@ FloatArray = NDArray[np.float64]
 
 PANEL = "panel"
 _NUMBERS = tuple(column.name for column in COLUMNS["models"] if column.kind is Kind.NUMBER)
+_AS = {
+    "standard_error": "stderr",
+    "low": "lower",
+    "high": "upper",
+    "all_low": "all_lower",
+    "all_high": "all_upper",
+}
+"""Names of columns for fields that reports call otherwise."""
 _BIAS = ("bias", "stderr", "lower", "upper", "all_lower", "all_upper")
 
 
@@ -69,9 +78,9 @@ def judges(recorded: RecordedScores, level: float) -> dict[str, Values]:
         study.require_one_scale()
         found = Judges.of(study)
         for row in found.rows if found is not None else ():
-            told = (row.bias, row.standard_error, row.low, row.high, row.all_low, row.all_high)
-            for column, value in zip(biases.values(), told, strict=True):
-                column[recorded.raters.index(row.judge)] = value
+            for name, value in asdict(row).items():
+                if _AS.get(name, name) in _BIAS:
+                    biases[_AS.get(name, name)][recorded.raters.index(row.judge)] = value
     return {
         "rater": list(recorded.raters),
         "mean": mean_of_known(scores),
@@ -136,21 +145,8 @@ def _model(study: Study, m: int, rater: str) -> dict[str, object]:
     row = standing(study, m, study.mean(m), 1, (1, len(study.models)))
     rows = study.rows(m, study.level)
     again = {name: rows.get(name, math.nan) for name in ("repeats_stderr", "repeats_lower", "repeats_upper")}
-    return again | {
-        "model": row.model,
-        "rater": rater,
-        "estimate": row.estimate,
-        "stderr": row.standard_error,
-        "lower": row.low,
-        "upper": row.high,
-        "all_lower": row.all_low,
-        "all_upper": row.all_high,
-        "items": row.items,
-        "readings": row.readings,
-        "cost": row.cost,
-        "usd": math.nan if row.usd is None else row.usd,
-        "allocation": row.allocation,
-    }
+    told = {name: math.nan if value is None else value for name, value in asdict(row).items()}
+    return again | {_AS.get(name, name): value for name, value in told.items()} | {"rater": rater}
 
 
 def _joined(kind: str, parts: Sequence[Mapping[str, Values]]) -> dict[str, Values]:

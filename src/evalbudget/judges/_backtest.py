@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.table import Table
 
+from evalbudget._fields import Shown, percent
 from evalbudget.budget import Budget, Unit
 from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.estimate import check_level
@@ -24,7 +25,7 @@ from evalbudget.judges.schedules import JudgeSchedule
 from evalbudget.judges.schedules._panel import check_panel, per_judge
 from evalbudget.recorded._rescale import rescale_raters
 from evalbudget.recorded._scores import RecordedScores
-from evalbudget.replay._rows import rows_to_json
+from evalbudget.replay._rows import Replayed, asked, table_of
 from evalbudget.replay._workers import Job, Progress, run_all
 from evalbudget.tables import PrintableTable
 
@@ -56,25 +57,25 @@ class RotationRow:
         budget_asked: as written, for example ``2x``.
     """
 
-    rotation: str
+    rotation: Annotated[str, Shown("rotation")]
     budget: int
-    bias: float
-    variance: float
-    rmse: float
-    coverage: float
+    bias: Annotated[float, Shown("bias", "+.4f")]
+    variance: Annotated[float, Shown("variance", ".4g")]
+    rmse: Annotated[float, Shown("rmse", ".4f")]
+    coverage: Annotated[float, Shown("coverage", ".3f")]
     without_interval: float
-    half_width: float
+    half_width: Annotated[float, Shown("half-width", ".4f")]
     seeds: int
     level: float
-    cost: float
+    cost: Annotated[float, Shown("cost", "~")]
     calls: float
     models: int
     judges: int
-    budget_asked: str
+    budget_asked: Annotated[str, Shown("budget", by=asked)]
 
 
-@dataclass(frozen=True, slots=True)
-class RotationResult:
+@dataclass(frozen=True, slots=True, repr=False)
+class RotationResult(Replayed):
     """Everything a backtest of rotations found.
 
     Attributes:
@@ -85,43 +86,18 @@ class RotationResult:
     rows: tuple[RotationRow, ...]
     truth: Mapping[str, float]
 
-    def to_json(self, *, indent: int | None = 2) -> str:
-        """The rows as a list of objects; undefined numbers are null."""
-        return rows_to_json(self.rows, indent)
-
-    def table(self) -> Table:
+    def table(self) -> PrintableTable:
         """A rich table that fits 80 columns; it also prints itself as text."""
         first = self.rows[0]
         missing = max(row.without_interval for row in self.rows)
         lost = f" Up to {missing:.1%} of the replays of a row have no interval: misses." if missing else ""
-        table = PrintableTable(
-            caption=(
-                f"{first.models} models, {first.judges} judges, {first.seeds} seeds. Truth: mean over judges "
-                f"of their recorded means. Items are drawn with replacement. Coverage at {first.level:.0%}."
-                f"{lost}"
-            ),
-            caption_justify="left",
-            box=None,
-            padding=(0, 1, 0, 0),
+        caption = (
+            f"{first.models} models, {first.judges} judges, {first.seeds} seeds. Truth: mean over judges "
+            "of their recorded means. Items are drawn with replacement. Coverage at "
+            f"{percent(first.level)}.{lost}"
         )
-        for column in ("rotation", "budget", "bias", "variance", "rmse", "coverage", "half-width", "cost"):
-            table.add_column(column, justify="left" if column == "rotation" else "right")
-        previous = first
-        for row in self.rows:
-            if row.budget_asked != previous.budget_asked:
-                table.add_section()
-            table.add_row(
-                row.rotation,
-                f"{int(row.budget_asked):,}" if row.budget_asked.isdecimal() else row.budget_asked,
-                f"{row.bias:+.4f}",
-                f"{row.variance:.4g}",
-                f"{row.rmse:.4f}",
-                f"{row.coverage:.3f}",
-                f"{row.half_width:.4f}",
-                f"{row.cost:,.4g}" if row.cost < 1e4 else f"{row.cost:,.0f}",
-            )
-            previous = row
-        return table
+        columns = ["rotation", "budget_asked", "bias", "variance", "rmse", "coverage", "half_width", "cost"]
+        return table_of(self.rows, caption, only=columns, parted="budget_asked")
 
 
 def backtest_rotation(

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from evalbudget._fields import percent
 from evalbudget.estimate import Estimate
 from evalbudget.judges.estimates import (
     Bias,
@@ -202,7 +203,7 @@ class PanelRows:
         values = self.by_epoch.value
         seen = f" from {values.min():.4g} to {values.max():.4g}, the lowest and the highest seen"
         return (
-            f"{failed:,} of {len(self.calls):,} calls have no score; the {self.level:.0%} interval "
+            f"{failed:,} of {len(self.calls):,} calls have no score; the {percent(self.level)} interval "
             f"{worst.low:.4g} to {worst.high:.4g} holds whatever they would have scored"
             f"{seen if self.bounds is None else ''}"
         )

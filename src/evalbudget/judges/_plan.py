@@ -37,9 +37,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import sqrt
+from typing import Annotated
 
 import numpy as np
 
+from evalbudget._fields import Shown
 from evalbudget.errors import InvalidInferenceError, InvalidInputError, UnknownNameError
 from evalbudget.judges.estimates._components import VarianceComponents
 from evalbudget.judges.estimates._sources import Source
@@ -122,13 +124,13 @@ class Plan:
         shares: of the calls, per judge.
     """
 
-    strategy: str
-    items: int
-    generations: int
-    judges: int
-    calls: int
-    cost: float
-    half_width: float
+    strategy: Annotated[str, Shown("rotation")]
+    items: Annotated[int, Shown("items", ",")]
+    generations: Annotated[int, Shown("generations", "d")]
+    judges: Annotated[int, Shown("judges", "d")]
+    calls: Annotated[int, Shown("calls", ",")]
+    cost: Annotated[float, Shown("cost", "~")]
+    half_width: Annotated[float, Shown("half-width", ".4g")]
     level: float
     shares: tuple[float, ...]
 

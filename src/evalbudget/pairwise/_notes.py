@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from evalbudget.pairwise._rows import ModelRow, PairRow
+from evalbudget._fields import names
+from evalbudget.pairwise._rows import ModelRow, PairRow, Read
 from evalbudget.pairwise._win_rates import Taken
-from evalbudget.report._numbers import names
 
 _SHOWN = 3
 _NOT_IDENTIFIED = "the effect of position is not identified where each judge saw one order only"
@@ -16,30 +16,12 @@ _NO_ORDER = (
 )
 
 
-def notes(
-    models: Sequence[ModelRow],
-    pairs: Sequence[PairRow],
-    *,
-    items: int,
-    ordered: bool,
-    in_order: bool,
-    repeated: int,
-    not_read: Sequence[str],
-) -> tuple[str, ...]:
-    """In sentences.
-
-    Args:
-        models: the strongest first.
-        pairs: every two of them.
-        items: that were compared.
-        ordered: whether it is known which answer was shown first.
-        in_order: whether judgements stand in the order in which they were asked.
-        repeated: judgements of an item, order and judge that there were before.
-        not_read: columns that were not used.
-    """
+def notes(reading: Read) -> tuple[str, ...]:
+    """In sentences."""
+    models, pairs, repeated, not_read = reading.models, reading.pairs, reading.repeated, reading.not_read
     met = [row for row in pairs if row.judgements]
-    found = [*(_position(met) if ordered else (_NO_ORDER,)), *_missing(models, pairs)]
-    if items == 1:
+    found = [*(_position(met) if reading.ordered else (_NO_ORDER,)), *_missing(models, pairs)]
+    if reading.items == 1:
         found.append("One item shows no spread: there are no intervals. Compare on more items.")
     some = [row.model for row in models if 0 < row.opponents < len(models) - 1]
     if some:
@@ -48,7 +30,7 @@ def notes(
             "different opponents; strengths are comparable."
         )
     if repeated:
-        counts = "the first one counts for what is proved" if in_order else "their mean counts"
+        counts = "the first one counts for what is proved" if reading.in_order else "their mean counts"
         verb = "judgement repeats" if repeated == 1 else "judgements repeat"
         found.append(f"{repeated:,} {verb} an item, order and judge: {counts}.")
     if not_read:
@@ -79,9 +61,8 @@ def _position(pairs: Sequence[PairRow]) -> Iterator[str]:
         those = _those(some, lambda _: True)
         whom = those if len(some) == 1 else f"one pair or more of these ({those})"
         yield (
-            f"{judges} saw {whom} in one order only, which says nothing of who wins. "
-            f"The effect of position of the others is taken away{_allowed(some)}. Show them the other way "
-            "round, too."
+            f"{judges} saw {whom} in one order only, which says nothing of who wins. The effect of position "
+            f"of the others is taken away{_allowed(some)}. Show them the other way round, too."
         )
 
 

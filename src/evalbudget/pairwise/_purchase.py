@@ -20,6 +20,7 @@ from evalbudget.pairwise._preferences import Preference, Preferences
 from evalbudget.pairwise._prompt import parse_verdict, prompt_of
 from evalbudget.pairwise._reading import PairwiseReading, read_preferences
 from evalbudget.pairwise.samplers import PairSampler, duels
+from evalbudget.replay._rows import AsJson
 from evalbudget.run import Tally
 from evalbudget.statistics._bounds import check_level
 from evalbudget.store import Address
@@ -36,7 +37,7 @@ _DOWN = 3 * DOWN_AFTER
 
 
 @dataclass(frozen=True, repr=False)
-class PairwisePurchase:
+class PairwisePurchase(AsJson):
     """What was bought.
 
     Attributes:
@@ -66,14 +67,10 @@ class PairwisePurchase:
             return ExitCode.FAILED
         return ExitCode.UNDECIDED if self.until_proved and self.reading.winner is None else ExitCode.DONE
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON values: the reading's, if there is one, and what it cost."""
-        return {
-            **({} if self.reading is None else self.reading.to_dict()),
-            "calls": self.calls,
-            "failures": self.failures,
-            "stopped": self.stopped,
-        }
+    def _told(self) -> dict[str, Any]:
+        """The reading's, if there is one, and what it cost."""
+        reading = {} if self.reading is None else self.reading.to_dict()
+        return reading | {"calls": self.calls, "failures": self.failures, "stopped": self.stopped}
 
     def lines(self) -> list[str]:
         """What was bought, in sentences."""

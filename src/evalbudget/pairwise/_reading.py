@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import Any
 
@@ -18,50 +17,18 @@ from evalbudget.pairwise._position_effects import identified
 from evalbudget.pairwise._preferences import Preferences
 from evalbudget.pairwise._proof import PairEvidence, beats, winner
 from evalbudget.pairwise._ranks import ranks
-from evalbudget.pairwise._rows import ModelRow, PairRow, PositionRow
+from evalbudget.pairwise._rows import ModelRow, PairRow, PositionRow, Read
 from evalbudget.pairwise._tables import tables
 from evalbudget.pairwise._win_rates import Taken, WinRate, average_of, win_rate
-from evalbudget.replay._rows import defined
+from evalbudget.replay._rows import AsJson
 from evalbudget.statistics._bounds import FloatArray, IntArray, check_level
 from evalbudget.tables import Tables
 
 _NAMED = 4
 
 
-@dataclass(frozen=True, repr=False)
-class PairwiseReading:
-    """What preferences say.
-
-    Attributes:
-        models: the strongest first.
-        pairs: every two of them.
-        positions: of every judge.
-        winner: the model that is proved to beat every other one; None if there is none yet.
-        level: of the intervals, and 1 - the probability that anything proved is wrong.
-        in_order: whether judgements stand in the order in which they were asked, so that what is proved may
-            be read at every moment.
-        ordered: whether it is known which answer was shown first.
-        items: that were compared.
-        judgements: with a verdict.
-        ties: among them.
-        missing: without one.
-        repeated: judgements of an item, order and judge that there were before.
-        not_read: columns of the table that were not used.
-    """
-
-    models: tuple[ModelRow, ...]
-    pairs: tuple[PairRow, ...]
-    positions: tuple[PositionRow, ...]
-    winner: str | None
-    level: float
-    in_order: bool
-    ordered: bool
-    items: int
-    judgements: int
-    ties: int
-    missing: int
-    repeated: int
-    not_read: tuple[str, ...]
+class PairwiseReading(Read, AsJson):
+    """What preferences say."""
 
     @property
     def sentence(self) -> str:
@@ -91,46 +58,30 @@ class PairwiseReading:
     @property
     def notes(self) -> tuple[str, ...]:
         """What to know before reading the tables."""
-        return notes(
-            self.models,
-            self.pairs,
-            items=self.items,
-            ordered=self.ordered,
-            in_order=self.in_order,
-            repeated=self.repeated,
-            not_read=self.not_read,
-        )
+        return notes(self)
 
     def table(self) -> Tables:
         """Models, pairs if there are several, and judges."""
-        return tables(self.models, self.pairs, self.positions, self.level, ordered=self.ordered)
+        return tables(self)
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON values; undefined numbers are None."""
-        found: dict[str, Any] = defined(
-            {
-                "sentence": self.sentence,
-                "notes": list(self.notes),
-                "winner": self.winner,
-                "level": self.level,
-                "in_order": self.in_order,
-                "ordered": self.ordered,
-                "items": self.items,
-                "judgements": self.judgements,
-                "ties": self.ties,
-                "missing": self.missing,
-                "repeated": self.repeated,
-                "not_read": list(self.not_read),
-                "models": [asdict(row) for row in self.models],
-                "pairs": [asdict(row) for row in self.pairs],
-                "positions": [asdict(row) for row in self.positions],
-            }
-        )
-        return found
-
-    def to_json(self, *, indent: int | None = 2) -> str:
-        """:meth:`to_dict` as text."""
-        return json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
+    def _told(self) -> dict[str, Any]:
+        return {
+            "sentence": self.sentence,
+            "notes": self.notes,
+            "winner": self.winner,
+            "level": self.level,
+            "in_order": self.in_order,
+            "ordered": self.ordered,
+            "items": self.items,
+            "judgements": self.judgements,
+            "ties": self.ties,
+            "missing": self.missing,
+            "repeated": self.repeated,
+            "not_read": self.not_read,
+            "models": [asdict(row) for row in self.models],
+            "pairs": [asdict(row) for row in self.pairs],
+            "positions": [asdict(row) for row in self.positions],
+        }
 
     def __repr__(self) -> str:
         return f"<PairwiseReading: {self.sentence}>"
@@ -173,10 +124,9 @@ def read_preferences(
     return PairwiseReading(
         tuple(_model_row(preferences, m, rates, fit, of_ranks[m], level) for m in order),
         tuple(
-            replace(
-                _pair_row(
-                    preferences, (a, b), rates.get((a, b)), evidence.get((a, b)), level, in_order=in_order
-                ),
+            _pair_row(
+                *(preferences, (a, b), rates.get((a, b)), evidence.get((a, b)), level),
+                in_order=in_order,
                 strength=fit.against(a, b, level)[0],
                 proved=bool(proved[a, b]),
                 disproved=bool(proved[b, a]),
@@ -271,6 +221,7 @@ def _pair_row(
     level: float,
     *,
     in_order: bool,
+    **of_all: Any,
 ) -> PairRow:
     """Strengths and what is proved come from all pairs."""
     a, b = pair
@@ -285,7 +236,6 @@ def _pair_row(
         win_rate=math.nan if rate is None else rate.value,
         low=span[0],
         high=span[1],
-        strength=math.nan,
         anytime_low=anytime[0],
         anytime_high=anytime[1],
         items=0 if rate is None else rate.items,
@@ -295,9 +245,7 @@ def _pair_row(
         unidentified=0.0 if rate is None else rate.untold,
         both_ways=preferences.ordered and len(one_order) < np.unique(preferences.judge[rows]).size,
         one_order=one_order,
-        proved=False,
-        disproved=False,
-        undecided=False,
+        **of_all,
     )
 
 

@@ -3,6 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
+
+from evalbudget._fields import Shown
+
+_NAME = {"overflow": "fold", "min_width": 8}
+
+
+def _ranks(row: ModelRow) -> str:
+    return f"{row.rank_low}" if row.rank_low == row.rank_high else f"{row.rank_low}-{row.rank_high}"
+
+
+def _proved(row: PairRow) -> str:
+    return "beats" if row.proved else "is beaten by" if row.disproved else ""
+
+
+def _flipped(row: PositionRow) -> str:
+    return f"{row.flipped:,} ({100.0 * row.flipped / row.both_orders:.0f}%)" if row.both_orders else "-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,18 +42,18 @@ class ModelRow:
         missing: judgements of it without one.
     """
 
-    model: str
-    win_rate: float
-    low: float
+    model: Annotated[str, Shown("model")]
+    win_rate: Annotated[float, Shown("win rate", "p")]
+    low: Annotated[float, Shown("{level}", "p", to="high")]
     high: float
-    strength: float
-    strength_low: float
+    strength: Annotated[float, Shown("strength", "p")]
+    strength_low: Annotated[float, Shown("{level}", "p", to="strength_high")]
     strength_high: float
-    rank_low: int
+    rank_low: Annotated[int, Shown("rank", by=_ranks)]
     rank_high: int
     opponents: int
     items: int
-    judgements: int
+    judgements: Annotated[int, Shown("judged", ",")]
     missing: int
 
 
@@ -70,22 +87,22 @@ class PairRow:
             verdicts.
     """
 
-    first: str
-    second: str
-    win_rate: float
-    low: float
+    first: Annotated[str, Shown("model", more=_NAME)]
+    second: Annotated[str, Shown("against", more=_NAME)]
+    win_rate: Annotated[float, Shown("win rate", "p")]
+    low: Annotated[float, Shown("{level}", "p", to="high")]
     high: float
     strength: float
     anytime_low: float
     anytime_high: float
-    items: int
-    judgements: int
+    items: Annotated[int, Shown("items", ",")]
+    judgements: Annotated[int, Shown("judged", ",")]
     missing: int
     position: str
     unidentified: float
     both_ways: bool
     one_order: tuple[str, ...]
-    proved: bool
+    proved: Annotated[bool, Shown("proved", by=_proved, more={"overflow": "fold"})]
     disproved: bool
     undecided: bool
 
@@ -104,10 +121,46 @@ class PositionRow:
         correlation: of an item's values in the two orders.
     """
 
-    judge: str
-    bias: float
-    low: float
+    judge: Annotated[str, Shown("judge")]
+    bias: Annotated[float, Shown("position bias", "+p")]
+    low: Annotated[float, Shown("{level}", "+p", to="high")]
     high: float
-    both_orders: int
-    flipped: int
+    both_orders: Annotated[int, Shown("both orders", ",")]
+    flipped: Annotated[int, Shown("flipped", by=_flipped)]
     correlation: float
+
+
+@dataclass(frozen=True, repr=False)
+class Read:
+    """What preferences say, in numbers.
+
+    Attributes:
+        models: the strongest first.
+        pairs: every two of them.
+        positions: of every judge.
+        winner: the model that is proved to beat every other one; None if there is none yet.
+        level: of the intervals, and 1 - the probability that anything proved is wrong.
+        in_order: whether judgements stand in the order in which they were asked, so that what is proved may
+            be read at every moment.
+        ordered: whether it is known which answer was shown first.
+        items: that were compared.
+        judgements: with a verdict.
+        ties: among them.
+        missing: without one.
+        repeated: judgements of an item, order and judge that there were before.
+        not_read: columns of the table that were not used.
+    """
+
+    models: tuple[ModelRow, ...]
+    pairs: tuple[PairRow, ...]
+    positions: tuple[PositionRow, ...]
+    winner: str | None
+    level: float
+    in_order: bool
+    ordered: bool
+    items: int
+    judgements: int
+    ties: int
+    missing: int
+    repeated: int
+    not_read: tuple[str, ...]

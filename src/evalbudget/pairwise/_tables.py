@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from evalbudget.pairwise._rows import ModelRow, PairRow, PositionRow
+from evalbudget._fields import percent
+from evalbudget.pairwise._rows import PositionRow, Read
 from evalbudget.pairwise._win_rates import Taken
-from evalbudget.report._numbers import MISSING, name_cell, new_table, number, span
+from evalbudget.report._numbers import table_of
 from evalbudget.tables import NotedTable, Tables
 
 _PLACES = 3
@@ -14,37 +13,20 @@ _MOST_PAIRS = 28
 _MOST_JUDGES = 12
 
 
-def tables(
-    models: Sequence[ModelRow],
-    pairs: Sequence[PairRow],
-    judges: Sequence[PositionRow],
-    level: float,
-    *,
-    ordered: bool,
-) -> Tables:
-    """Models, pairs where there are more than two models, and judges.
-
-    Args:
-        models: the strongest first.
-        pairs: every two of them.
-        judges: their position bias.
-        level: of the intervals.
-        ordered: whether it is known which answer was shown first.
-    """
-    percent = f"{100.0 * level:.10g}%"
-    proved = any(row.proved or row.disproved for row in pairs)
-    parts = [_models(models, _taken(pairs, ordered=ordered), percent, proved=proved)]
-    if 1 < len(pairs) <= _MOST_PAIRS:
-        parts.append(_pairs(pairs, percent))
-    if judges:
-        parts.append(_positions(list(judges), percent))
+def tables(reading: Read) -> Tables:
+    """Models, pairs where there are more than two models, and judges."""
+    parts = [_models(reading)]
+    if 1 < len(reading.pairs) <= _MOST_PAIRS:
+        parts.append(table_of(reading.pairs, "", "", level=reading.level, places=_PLACES))
+    if reading.positions:
+        parts.append(_positions(list(reading.positions), reading.level))
     return Tables(tuple(parts))
 
 
-def _taken(pairs: Sequence[PairRow], *, ordered: bool) -> str:
+def _taken(reading: Read) -> str:
     """What win rates are free of."""
-    found = {Taken(row.position) for row in pairs if row.judgements}
-    if not ordered:
+    found = {Taken(row.position) for row in reading.pairs if row.judgements}
+    if not reading.ordered:
         return "as shown, in an order that is not known"
     if Taken.NOTHING in found:
         return "as shown, with whatever position did"
@@ -53,52 +35,22 @@ def _taken(pairs: Sequence[PairRow], *, ordered: bool) -> str:
     return "both orders weighing alike"
 
 
-def _models(rows: Sequence[ModelRow], taken: str, percent: str, *, proved: bool) -> NotedTable:
+def _models(reading: Read) -> NotedTable:
+    rows, level = reading.models, reading.level
     note = (
-        f"Win rate: of all judges, against the average of the others, ties half a win, {taken}. "
-        "Strength: win probability against the average opponent (Bradley-Terry). "
-        f"Each {percent} interval for itself; random: items (sampled, independent); fixed-n, asymptotic."
+        "Win rate: of all judges, against the average of the others, ties half a win, "
+        f"{_taken(reading)}. Strength: win probability against the average opponent (Bradley-Terry). Each "
+        f"{percent(level)} interval for itself; random: items (sampled, independent); fixed-n, asymptotic."
     )
     if any(row.rank_high - row.rank_low < len(rows) - 1 for row in rows):
+        proved = any(row.proved or row.disproved for row in reading.pairs)
         held = "hold all at once" if proved else "are by all differences at once, which is no proof"
         note += f" Ranks {held}."
-    table = new_table("", note, ["model", "rank", "win rate", percent, "strength", percent, "judged"])
-    for row in rows:
-        rank = f"{row.rank_low}" if row.rank_low == row.rank_high else f"{row.rank_low}-{row.rank_high}"
-        table.add_row(
-            name_cell(row.model),
-            rank,
-            number(row.win_rate, _PLACES),
-            span(row.low, row.high, _PLACES),
-            number(row.strength, _PLACES),
-            span(row.strength_low, row.strength_high, _PLACES),
-            f"{row.judgements:,}",
-        )
-    return table
+    columns = ["model", "rank_low", "win_rate", "low", "strength", "strength_low", "judgements"]
+    return table_of(rows, "", note, level=level, places=_PLACES, only=columns)
 
 
-def _pairs(rows: Sequence[PairRow], percent: str) -> NotedTable:
-    table = new_table("", "", [])
-    for name in ("model", "against"):
-        table.add_column(name, overflow="fold", min_width=8)
-    for name in ("win rate", percent, "items", "judged"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("proved", overflow="fold")
-    for row in rows:
-        verdict = "beats" if row.proved else "is beaten by" if row.disproved else ""
-        table.add_row(
-            name_cell(row.first),
-            name_cell(row.second),
-            number(row.win_rate, _PLACES),
-            span(row.low, row.high, _PLACES),
-            f"{row.items:,}",
-            f"{row.judgements:,}",
-            verdict,
-        )
-    return table
-
-
-def _positions(rows: list[PositionRow], percent: str) -> NotedTable:
+def _positions(rows: list[PositionRow], level: float) -> NotedTable:
     note = (
         "Position bias: mean value for the answer shown first, less 1/2. Flipped: the first was better both "
         "times, or the second."
@@ -107,14 +59,4 @@ def _positions(rows: list[PositionRow], percent: str) -> NotedTable:
     if len(rows) > _MOST_JUDGES:
         shown = rows[: _MOST_JUDGES - 1] + rows[-1:]
         note = f"{len(rows) - len(shown)} more judges are in the JSON. {note}"
-    table = new_table("", note, ["judge", "position bias", percent, "both orders", "flipped"])
-    for row in shown:
-        share = f" ({100.0 * row.flipped / row.both_orders:.0f}%)" if row.both_orders else ""
-        table.add_row(
-            name_cell(row.judge),
-            number(row.bias, _PLACES, sign=True),
-            span(row.low, row.high, _PLACES, sign=True),
-            f"{row.both_orders:,}",
-            f"{row.flipped:,}{share}" if row.both_orders else MISSING,
-        )
-    return table
+    return table_of(shown, "", note, level=level, places=_PLACES)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from rich.text import Text
 
 from evalbudget.errors import InvalidInferenceError
+from evalbudget.plans._result import say_below
 from evalbudget.recorded._scores import RecordedScores
-from evalbudget.shown import shown_lines
 from evalbudget.statistics._bounds import FloatArray
 from evalbudget.statistics._cluster_excess import ClusterExcess
 from evalbudget.tables import PrintableTable
@@ -50,9 +49,9 @@ def say_clusters(table: PrintableTable, recorded: RecordedScores, found: Cluster
     """That items come in clusters, below the plans."""
     if found is None or recorded.declared is None:
         return
-    said = (
+    say_below(
+        table,
         f"Items come in clusters ({recorded.declared.cluster}): {found.clusters:,} in the pilot, and as "
         f"large in what is planned. The variance of the mean is {found.effect:.3g} times that of "
-        "independent items."
+        "independent items.",
     )
-    table.caption = Text(shown_lines(f"{table.caption}\n{said}" if table.caption else said))

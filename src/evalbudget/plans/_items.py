@@ -7,18 +7,17 @@ from dataclasses import asdict
 from functools import partial
 
 import numpy as np
-from rich.text import Text
 
+from evalbudget._fields import percent
 from evalbudget.design import Design
 from evalbudget.errors import InvalidInferenceError, InvalidInputError
-from evalbudget.plans._result import Plans
+from evalbudget.plans._result import Plans, table_of
 from evalbudget.recorded._scores import RecordedScores
-from evalbudget.repeats import RepeatPlan, plan_repeats
+from evalbudget.repeats import plan_repeats
 from evalbudget.repeats.estimates import ItemReadings
 from evalbudget.replay._contestant import Contestant, contestants
 from evalbudget.replay._workers import Progress
 from evalbudget.sampler import Sampler
-from evalbudget.tables import PrintableTable
 
 
 def plan_items(
@@ -54,22 +53,14 @@ def plan_items(
     except InvalidInferenceError as ex:
         raise InvalidInferenceError(f"{source}: {ex}") from ex
     found = {"item_half_width": half_width, "level": level, "plans": [asdict(plan) for plan in plans]}
-    return Plans(found, (_table(plans, half_width, level),))
+    caption = (
+        f"Until each item is known to ±{half_width:g} ({percent(level)}), if scores vary as in the pilot. "
+        "Calls: the median over worlds that fit it; the last column is enough in 90% of them. No sampler "
+        "needs fewer than the last row."
+    )
+    columns = ["strategy", "per_item", "calls", "calls_upper"]
+    return Plans(found, (table_of(plans, caption, only=columns),))
 
 
 def _make(entrant: Contestant, design: Design, seed: int, budget: int) -> Sampler:
     return entrant.construct(design, seed=seed, known={"budget": budget})
-
-
-def _table(plans: Sequence[RepeatPlan], half_width: float, level: float) -> PrintableTable:
-    table = PrintableTable(box=None, caption_justify="left")
-    for column in ("", "per item", "calls", "calls, 90% sure"):
-        table.add_column(column, justify="right" if column else "left")
-    for plan in plans:
-        table.add_row(plan.strategy, f"{plan.per_item:.1f}", f"{plan.calls:,}", f"{plan.calls_upper:,}")
-    table.caption = Text(
-        f"Until each item is known to ±{half_width:g} ({level:.0%}), if scores vary as in the pilot. Calls: "
-        "the median over worlds that fit it; the last column is enough in 90% of them. No sampler needs "
-        "fewer than the last row."
-    )
-    return table

@@ -15,21 +15,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
+from typing import Annotated
 
 import numpy as np
-from rich.text import Text
 
+from evalbudget._fields import Shown, percent
 from evalbudget.errors import InvalidInferenceError, InvalidInputError
 from evalbudget.plans._clusters import cluster_entries, clusters_of, say_clusters
-from evalbudget.plans._result import Plans
+from evalbudget.plans._result import Plans, table_of
 from evalbudget.recorded._scores import RecordedScores
 from evalbudget.statistics._bounds import FloatArray
 from evalbudget.statistics._shrinkage import t_quantile
-from evalbudget.tables import PrintableTable
 
 _SCORES = (1, 2, 4)
 _SURE = 0.8
 _FEWEST = 2
+_NO_REPEATS = " The pilot has one score of each item, so it does not show what repeats gain."
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +46,12 @@ class ItemsPlan:
         half_width: of the interval of the mean.
     """
 
-    scores_per_item: int
-    items: int
-    items_upper: int
-    calls: int
-    cost: float
-    half_width: float
+    scores_per_item: Annotated[int, Shown("scores per item", "d")]
+    items: Annotated[int, Shown("items", ",")]
+    items_upper: Annotated[int, Shown("items, 80% sure", ",")]
+    calls: Annotated[int, Shown("calls", ",")]
+    cost: Annotated[float, Shown("cost", "~")]
+    half_width: Annotated[float, Shown("half-width", ".4g")]
 
 
 def plan_one_scorer(
@@ -113,7 +114,11 @@ def plan_one_scorer(
         "items": items,
         **cluster_entries(recorded, clusters),
     }
-    table = _table(plans, level, items, known=noise is not None)
+    table = table_of(
+        plans,
+        f"{percent(level)} interval of the mean over items like the pilot's {items:,}, by one scorer, whose "
+        f"bias is not in it.{_NO_REPEATS if noise is None else ''}",
+    )
     say_clusters(table, recorded, clusters)
     return Plans(document, (table,))
 
@@ -150,24 +155,3 @@ def _why(max_items: int | None, usd: float | None) -> str:
     if usd is not None:
         return "the money does not buy two scores; raise --usd"
     return f"more than the {max_items:,} items of --max-items are needed; take a wider --half-width"
-
-
-def _table(plans: list[ItemsPlan], level: float, items: int, *, known: bool) -> PrintableTable:
-    table = PrintableTable(box=None, caption_justify="left")
-    for column in ("scores per item", "items", f"items, {_SURE:.0%} sure", "calls", "cost", "half-width"):
-        table.add_column(column, justify="right")
-    for plan in plans:
-        table.add_row(
-            f"{plan.scores_per_item}",
-            f"{plan.items:,}",
-            f"{plan.items_upper:,}",
-            f"{plan.calls:,}",
-            f"{plan.cost:,.4g}" if plan.cost < 1e4 else f"{plan.cost:,.0f}",
-            f"{plan.half_width:.4g}",
-        )
-    repeats = "" if known else " The pilot has one score of each item, so it does not show what repeats gain."
-    table.caption = Text(
-        f"{level:.0%} interval of the mean over items like the pilot's {items:,}, by one scorer, whose bias "
-        f"is not in it.{repeats}"
-    )
-    return table

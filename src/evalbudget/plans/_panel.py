@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from rich.text import Text
 
+from evalbudget._fields import percent
 from evalbudget.budget import Unit, shown_amount
 from evalbudget.errors import EvalbudgetError, InvalidInferenceError, InvalidInputError
 from evalbudget.judges._plan import Plan, Prices, Refusal, plan_for_half_width, plan_for_money
@@ -24,9 +25,9 @@ from evalbudget.judges.estimates import rescale as rescale_scores
 from evalbudget.judges.schedules._panel import per_judge
 from evalbudget.plans._clusters import cluster_entries, clusters_of, say_clusters
 from evalbudget.plans._one_scorer import plan_one_scorer
-from evalbudget.plans._result import Plans
+from evalbudget.plans._result import Plans, say_below, table_of
 from evalbudget.recorded._scores import RecordedScores
-from evalbudget.shown import shown, shown_lines
+from evalbudget.shown import shown
 from evalbudget.statistics._bounds import FloatArray
 from evalbudget.tables import PrintableTable
 
@@ -127,9 +128,7 @@ def _say_prices(table: PrintableTable, source: str, found: VarianceComponents, p
         f"{judge} {shown_amount(price, Unit.USD)}"
         for judge, price in zip(found.judges, prices.tolist(), strict=True)
     )
-    said = f"What a score cost in {source}, its answer included: {told}. Others: --judge-prices"
-    before = f"{table.caption}\n" if table.caption else ""
-    table.caption = Text(shown_lines(before + said))
+    say_below(table, f"What a score cost in {source}, its answer included: {told}. Others: --judge-prices")
 
 
 def _prices(given: Mapping[str, float], scores: JudgeScores, found: VarianceComponents) -> FloatArray:
@@ -223,7 +222,7 @@ def _components_table(found: VarianceComponents, level: float, silent: tuple[str
         caption=Text(f"no score by {', '.join(silent)}: planned without") if silent else None,
         caption_justify="left",
     )
-    for column in ("source", "variance", f"{level:.0%} interval", "share"):
+    for column in ("source", "variance", f"{percent(level)} interval", "share"):
         table.add_column(column, justify="left" if column == "source" else "right")
     for c, low, high in zip(found.components, bounds.low, bounds.high, strict=True):
         note = " (negative: not told from 0)" if c.negative else ""
@@ -232,29 +231,15 @@ def _components_table(found: VarianceComponents, level: float, silent: tuple[str
 
 
 def _plans_table(plans: tuple[Plan | Refusal, ...], deal: dict[str, float]) -> PrintableTable:
-    table = PrintableTable(box=None, caption_justify="left")
-    for column in ("rotation", "items", "generations", "judges", "calls", "cost", "half-width"):
-        table.add_column(column, justify="left" if column == "rotation" else "right")
     notes = []
     for p in plans:
-        if isinstance(p, Plan):
-            table.add_row(
-                p.strategy,
-                f"{p.items:,}",
-                str(p.generations),
-                str(p.judges),
-                f"{p.calls:,}",
-                f"{p.cost:,.4g}" if p.cost < 1e4 else f"{p.cost:,.0f}",
-                f"{p.half_width:.4g}",
-            )
-        else:
+        if isinstance(p, Refusal):
             notes.append(f"{p.strategy}: {p.reason}")
-        if isinstance(p, Plan) and p.strategy == "priced":
+        elif p.strategy == "priced":
             asked = ", ".join(f"{j} {share:.0%}" for j, share in zip(deal, p.shares, strict=True))
             as_prices = ",".join(f"{judge}={price:g}" for judge, price in deal.items())
             notes.append(
                 f"priced asks {asked}. Price and variance decide that; what deals it: "
                 f"--rotation priced --judge-prices {as_prices}"
             )
-    table.caption = Text("\n".join(map(shown, notes))) if notes else None
-    return table
+    return table_of([p for p in plans if isinstance(p, Plan)], "\n".join(map(shown, notes)))

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from evalbudget.errors import InvalidInferenceError, InvalidInputError
-from evalbudget.plans._contests import plan_audits, plan_races
+from evalbudget.plans._contests import plan_contest
 from evalbudget.plans._items import plan_items
 from evalbudget.plans._panel import plan_panel
 from evalbudget.plans._result import Plans
 from evalbudget.recorded._scores import RecordedScores
 from evalbudget.replay._workers import Progress
 
+PURPOSES = ("half_width", "item_half_width", "usd", "race", "audit")
+"""What a plan can be for, as arguments of :func:`plan`."""
 LABEL_PRICE = 20.0
 """Of a human label, in scores of the judge."""
 
@@ -72,7 +74,7 @@ def plan(
         InvalidInferenceError: the pilot does not support a plan.
         UnknownNameError: no such model, judge, rater or sampler.
     """
-    check_question(half_width, item_half_width, usd, race=race, audit=audit)
+    check_question(half_width, item_half_width, usd, race, audit)
     progress = progress or _unseen
     if item_half_width is not None:
         return plan_items(
@@ -95,9 +97,15 @@ def plan(
             if given:
                 raise InvalidInputError(f"{flag} is not for --race and --audit; drop it")
         try:
-            if race:
-                return plan_races(pilot, samplers, max_items, rater, score_range, progress)
-            return plan_audits(pilot, samplers, max_items, rater, score_range, label_price, progress)
+            return plan_contest(
+                pilot,
+                samplers,
+                rater=rater,
+                label_price=label_price if audit else None,
+                n_items=max_items,
+                score_range=score_range,
+                progress=progress,
+            )
         except InvalidInferenceError as ex:
             raise InvalidInferenceError(f"{source}: {ex}") from ex
     return plan_panel(
@@ -116,15 +124,16 @@ def plan(
     )
 
 
-def check_question(
-    half_width: float | None, item_half_width: float | None, usd: float | None, *, race: bool, audit: bool
-) -> None:
+def check_question(*purposes: float | bool | None) -> None:
     """Refuse none, or several, of what a plan can be for.
+
+    Args:
+        purposes: what is given of each.
 
     Raises:
         InvalidInputError: they are not exactly one.
     """
-    if [half_width, item_half_width, usd, race or None, audit or None].count(None) != 4:
+    if sum(given is not None and given is not False for given in purposes) != 1:
         raise InvalidInputError(
             "give one of --half-width (how narrow), --item-half-width (each item), --usd (how much money), "
             "--race and --audit (which model is best)"

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evalbudget.replay._rows import defined
-from evalbudget.tables import PrintableTable
+from rich.text import Text
+
+from evalbudget.replay._rows import AsJson
+from evalbudget.shown import shown_lines
+from evalbudget.tables import PLANNED, PrintableTable, fill
 
 
 @dataclass(frozen=True, repr=False)
-class Plans:
+class Plans(AsJson):
     """What each way of spending needs, or reaches.
 
     Attributes:
@@ -23,14 +25,8 @@ class Plans:
     document: Mapping[str, Any]
     tables: tuple[PrintableTable, ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON values; undefined numbers are None."""
-        found: dict[str, Any] = defined(dict(self.document))
-        return found
-
-    def to_json(self, *, indent: int | None = 2) -> str:
-        """:meth:`to_dict` as text."""
-        return json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
+    def _told(self) -> Mapping[str, Any]:
+        return self.document
 
     def _repr_html_(self) -> str:
         """What notebooks show."""
@@ -38,3 +34,17 @@ class Plans:
 
     def __repr__(self) -> str:
         return "\n\n".join(map(str, self.tables))
+
+
+def table_of(rows: Sequence[Any], caption: str, **more: Any) -> PrintableTable:
+    """Plans as a table, one a row, and what to know below; more as of :func:`~evalbudget.tables.fill`."""
+    table = PrintableTable(box=None, caption_justify="left")
+    fill(table, rows, PLANNED, **more)
+    say_below(table, caption)
+    return table
+
+
+def say_below(table: PrintableTable, said: str) -> None:
+    """Say one thing more below a table, if there is one."""
+    if said:
+        table.caption = Text(shown_lines(f"{table.caption}\n{said}" if table.caption else said))

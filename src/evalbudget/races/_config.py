@@ -62,9 +62,8 @@ class RaceConfig(RunConfig):
             )
         if self.until is not None and self.until_proved:
             raise InvalidInputError(
-                "--until goes on until scores are known, and --until-proved until it is known who is "
-                "best; give "
-                "one of them"
+                "--until goes on until scores are known, and --until-proved until it is known who is best; "
+                "give one of them"
             )
         as_missing(self.missing)
         self.resolve_budget(1_000_000, 1_000_000)

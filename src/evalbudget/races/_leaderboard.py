@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from evalbudget._fields import percent
 from evalbudget.budget import Unit, shown_amount
 from evalbudget.errors import InvalidInferenceError
 from evalbudget.estimate import Estimate
@@ -195,9 +196,11 @@ def _of_one(standing: Standing, race: RacePurchase, level: float) -> str:
         missing = f"whatever its {count_of_missing(standing.missing)}"
         if not standing.unread:
             return f"{answered}, and {interval} on all of them, {missing}."
-        return f"{answered}; {level:.0%} interval {interval} for all of them, whenever you look, {missing}."
+        return (
+            f"{answered}; {percent(level)} interval {interval} for all of them, whenever you look, {missing}."
+        )
     return (
-        f"{score} on {items}; {level:.0%} interval {interval}, whenever you look, from "
+        f"{score} on {items}; {percent(level)} interval {interval}, whenever you look, from "
         f"{standing.readings:,} of them."
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from rich.console import Console, Group
+from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
@@ -16,7 +16,8 @@ from evalbudget.races._table import shortened
 from evalbudget.races._verdict import Status
 from evalbudget.shown import shown
 
-_LINES = 20
+LINES = 20
+"""Of a race from its beginning to its end, where there is no terminal."""
 _MOST_ROWS = 12
 _PAUSE, _LONGEST = 0.25, 5.0  # seconds between two looks, within which it is this many times what one takes:
 _TIMES = 20.0
@@ -36,12 +37,14 @@ class RaceProgress:
         so_far: how far the race has come, for a message when it is broken off.
     """
 
+    _mark = -1
+    """Twentieths of the budget that there is a line of."""
+
     def __init__(self, console: Console, clock: Callable[[], float]) -> None:
         self._console = console
         self._clock = clock
         self._live: Live | None = None
         self._next = float("-inf")
-        self._mark = -1
         self._lost: set[str] = set()
         self.so_far = ""
 
@@ -59,9 +62,8 @@ class RaceProgress:
             until = f", until {'its mean is' if models == 1 else 'means are'} known to {race.config.until}"
         known = f"; {race.evaluations:,} are known" if race.evaluations else ""
         self._line(
-            f"race: {models:,} model{'s' * (models != 1)} x {items:,} items = {race.grid:,} "
-            f"evaluations; at most {most}"
-            f"{until}{known}"
+            f"race: {models:,} model{'s' * (models != 1)} x {items:,} items = {race.grid:,} evaluations; at "
+            f"most {most}{until}{known}"
         )
 
     def __call__(self, race: RacePurchase) -> None:
@@ -72,28 +74,38 @@ class RaceProgress:
             if self._clock() >= self._next:
                 self._show(race)
             return
-        mark = int(race.spent * _LINES / race.budget.amount)
+        mark = self._part(race)
         if mark > self._mark:
             self._mark = mark
-            self._say(leaderboard_of(race))
+            self._say(race)
 
     def close(self) -> None:
-        """Take the live table away."""
+        """Take away what is live."""
         if self._live is not None:
             self._live.stop()
             self._live = None
 
     def _show(self, race: RacePurchase) -> None:
         started = self._clock()
-        table = Text("\n").join(live_lines(leaderboard_of(race), self._console.width))
+        state = self._state(race)
         if self._live is None:
             self._live = Live(console=self._console, auto_refresh=False, transient=True)
             self._live.start()
-        self._live.update(Group(table), refresh=True)
+        self._live.update(state, refresh=True)
         now = self._clock()
         self._next = now + min(max(_PAUSE, _TIMES * (now - started)), _LONGEST)
 
-    def _say(self, board: Leaderboard) -> None:
+    def _part(self, race: RacePurchase) -> int:
+        """Twentieths of the budget that are spent."""
+        return int(race.spent * LINES / race.budget.amount)
+
+    def _state(self, race: RacePurchase) -> Text:
+        """What a terminal shows."""
+        return Text("\n").join(live_lines(leaderboard_of(race), self._console.width))
+
+    def _say(self, race: RacePurchase) -> None:
+        """A line, where there is no terminal."""
+        board = leaderboard_of(race)
         for standing in board.standings:
             if standing.status is Status.LOST and standing.name not in self._lost:
                 self._lost.add(standing.name)

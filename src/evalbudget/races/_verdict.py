@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from evalbudget._fields import percent
 from evalbudget.missing import Missing
 from evalbudget.races._missing_answers import counted_as
 from evalbudget.races.estimates import PossibleWinners, Rule
@@ -82,7 +83,7 @@ class Verdict:
     def _said(self, names: Sequence[str]) -> str:
         n_lost = self.statuses.count(Status.LOST)
         among = " of those that answered" if n_lost else ""
-        sure = f"with {self.found.level:.0%} confidence"
+        sure = f"with {percent(self.found.level)} confidence"
         if self.outcome is Finding.NOTHING:
             return "Every model was lost, so none is best." if self.scored else "No model has a score."
         if self.outcome is Finding.BEST and not self.found.is_exact:

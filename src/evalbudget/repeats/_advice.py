@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from evalbudget.repeats._mean_rows import FEWEST_ITEMS, BenchmarkMean
+from evalbudget.repeats._mean_rows import FEWEST_ITEMS
+from evalbudget.repeats._outcome import Outcome
 from evalbudget.repeats._sample_in_words import enough_for_half
 from evalbudget.repeats._wording import count, shortened
 from evalbudget.repeats.estimates import ItemReadings
@@ -33,29 +34,14 @@ def items_share(rows: Mapping[str, float]) -> float | None:
     return max(0.0, 1.0 - (rows["repeats_stderr"] / rows["stderr"]) ** 2)
 
 
-def next_steps(
-    mean: BenchmarkMean,
-    *,
-    table: ItemReadings,
-    failures: Mapping[str, int],
-    bounds: tuple[float, float] | None,
-    range_flag: str,
-    judges_flag: str,
-    drawn: bool = False,
-    in_vain: int = 0,
-) -> list[str]:
+def next_steps(outcome: Outcome, failures: Mapping[str, int]) -> list[str]:
     """What to do next, the most useful first.
 
     Args:
-        mean: the benchmark mean.
-        table: of all items.
-        failures: how many calls gave no score, by reason.
-        bounds: the smallest and the largest possible score; None if unknown.
-        range_flag: how the host is told the range of the scores.
-        judges_flag: how it is told of several judges; empty where that would not help.
-        drawn: the items that were read are a random sample.
-        in_vain: items that were asked and have no score.
+        outcome: of the run.
+        failures: how many calls gave no score, by reason, the most frequent first.
     """
+    mean, table = outcome.mean, outcome.table
     steps: list[str] = []
     unread = {reason: calls for reason, calls in failures.items() if reason != LOST}
     failed, scored = sum(unread.values()), int(table.value.size)
@@ -70,12 +56,14 @@ def next_steps(
         return steps
     items = int(np.count_nonzero(table.counts))
     known = "lower" in mean.rows and "full_lower" not in mean.rows  # every item that can be scored was read
-    if drawn and items < table.n_items and not known:
-        more = enough_for_half(items, table.n_items - in_vain)
+    if outcome.drawn and items < table.n_items and not known:
+        more = enough_for_half(items, table.n_items - outcome.in_vain)
         if more is not None and "full_lower" in mean.rows:
             steps.append(f"{more:,} of the {table.n_items:,} items would halve that interval.")
-        if bounds is None and "full_lower" not in mean.rows:
-            steps.append(f"Declare the range of the scores ({range_flag} LOW..HIGH) to get an interval.")
+        if outcome.bounds is None and "full_lower" not in mean.rows:
+            steps.append(
+                f"Declare the range of the scores ({outcome.range_flag} LOW..HIGH) to get an interval."
+            )
         return steps
     if items < FEWEST_ITEMS:
         steps.append(f"Add items: {count(items, 'item')} cannot speak for others.")
@@ -85,11 +73,12 @@ def next_steps(
             "on more items."
         )
     elif (share := items_share(mean.rows)) is not None:
+        judges_flag = outcome.judges_flag if outcome.judged and not outcome.judges else ""
         steps.append(_where_to_spend(share, judges_flag, clustered=mean.clusters is not None))
-    if bounds is None:
+    if outcome.bounds is None:
         steps.append(
-            f"Declare the range of the scores ({range_flag} LOW..HIGH) to get intervals for single items "
-            "that hold however often you look."
+            f"Declare the range of the scores ({outcome.range_flag} LOW..HIGH) to get intervals for single "
+            "items that hold however often you look."
         )
     return steps
 

@@ -182,9 +182,8 @@ class RepeatConfig(RunConfig):
         if self.allocation is Allocation.FIXED:
             raise InvalidInputError(
                 f"--until {self.until} ends a run by its scores, and the estimate of sampler "
-                f"{self.sampler!r} is for "
-                "numbers of repeats that do not depend on them; use --sampler auto, or drop "
-                "--until"
+                f"{self.sampler!r} is for numbers of repeats that do not depend on them; use --sampler auto, "
+                "or drop --until"
             )
 
     def _check_without_budget(self) -> None:

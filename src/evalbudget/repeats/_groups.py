@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from evalbudget._fields import names
 from evalbudget.estimate import Estimate
 from evalbudget.repeats._mean_rows import LEVEL, NOTHING_SCORED, BenchmarkMean, mean_rows, with_ends
 from evalbudget.repeats.estimates._combined import weighted_mean
@@ -40,7 +41,7 @@ def describe_group(
     scored = {task: mean for task, mean in means.items() if mean.total is not None}
     if not scored or len(scored) < len(means):
         missing = [task for task in means if task not in scored]
-        return BenchmarkMean(NOTHING_SCORED.rows, f"nothing was scored in {_named(missing)}")
+        return BenchmarkMean(NOTHING_SCORED.rows, f"nothing was scored in {names(missing, _SHOWN)}")
     own = [weights[task] for task in scored]
     totals = [mean.total for mean in scored.values() if mean.total is not None]
     repeats = [mean.repeats for mean in scored.values() if mean.repeats is not None]
@@ -69,10 +70,10 @@ def describe_group(
         if not same:
             return found
         cases = "items" if all(scored[task].clusters is None for task in same) else "clusters"
-        alike = f"all {cases} of {_named(same)} have the same score"
+        alike = f"all {cases} of {names(same, _SHOWN)} have the same score"
         return replace(found, no_interval=f"{alike}, and the range of the scores is not declared")
     unknown = [task for task, mean in scored.items() if not math.isfinite(mean.total.standard_error)]  # type: ignore[union-attr]
-    why = f"too few items were scored in {_named(unknown)} to know an error"
+    why = f"too few items were scored in {names(unknown, _SHOWN)} to know an error"
     return replace(found, no_interval=why)
 
 
@@ -108,8 +109,3 @@ def _bounds(means: list[BenchmarkMean], weights: list[float]) -> tuple[float, fl
         math.fsum(w * bounds[end] for w, bounds in zip(weights, known, strict=True)) / whole for end in (0, 1)
     )
     return low, high
-
-
-def _named(tasks: list[str]) -> str:
-    rest = len(tasks) - _SHOWN
-    return ", ".join(tasks[:_SHOWN]) + (f" and {rest} more" if rest > 0 else "")

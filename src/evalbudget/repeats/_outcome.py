@@ -46,6 +46,7 @@ class Outcome:
         processes: that shared the budget.
         in_vain: items that were asked and have no score.
         cached: readings of answers that came out of the host's cache.
+        dear: a reading costs more than one of the budget, so that plain epochs are not told in readings.
     """
 
     task: str
@@ -77,6 +78,7 @@ class Outcome:
     processes: int = 1
     in_vain: int = 0
     cached: int = 0
+    dear: bool = False
 
     @property
     def without_score(self) -> int:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from evalbudget._fields import Shown
 from evalbudget.design import Design
 from evalbudget.errors import InvalidInferenceError, InvalidInputError
 from evalbudget.estimate import check_level
@@ -39,10 +41,10 @@ class RepeatPlan:
         per_item: ``calls`` by the number of items.
     """
 
-    strategy: str
-    calls: int
-    calls_upper: int
-    per_item: float
+    strategy: Annotated[str, Shown("")]
+    calls: Annotated[int, Shown("calls", ",")]
+    calls_upper: Annotated[int, Shown("calls, 90% sure", ",")]
+    per_item: Annotated[float, Shown("per item", ".1f")]
 
 
 def plan_repeats(

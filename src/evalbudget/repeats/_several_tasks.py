@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 import numpy as np
-from rich.cells import cell_len
 
+from evalbudget._fields import decimals
 from evalbudget.errors import InvalidInputError
 from evalbudget.repeats._groups import describe_group
 from evalbudget.repeats._mean_rows import BenchmarkMean, whole_counts
 from evalbudget.repeats._outcome import Outcome
 from evalbudget.repeats._summary import SHOWN, Summary, summarize
-from evalbudget.repeats._wording import count, decimals, padded, shortened, wrapped
+from evalbudget.repeats._wording import aligned, count, shortened, wrapped
 from evalbudget.repeats.estimates import ItemReadings
 
 _MOST_TASKS = 12
 _REASONS = 3
+_GROUP = " (group)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class Part:
     lacking: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class SharedSummary(Summary):
     """What a budgeted run of several tasks found; prints itself as text.
 
@@ -56,10 +57,8 @@ class SharedSummary(Summary):
 
     def as_json(self) -> dict[str, Any]:
         """As JSON values; counts are whole numbers."""
-        own = Summary.as_json(self)
-        for part in own["parts"]:
-            part["rows"] = whole_counts(part["rows"])
-        return own
+        parts = [asdict(part) | {"rows": whole_counts(part.rows)} for part in self.parts]
+        return super().as_json() | {"parts": parts}
 
     def _title(self, width: int) -> list[str]:
         return [shortened(f"{self.task} with {self.model}, which share one budget", width)]
@@ -68,24 +67,20 @@ class SharedSummary(Summary):
         shown = self.parts[:_MOST_TASKS]
         prefix = "full_" if any("full_lower" in part.rows for part in shown) else ""
         places = decimals(part.rows.get("stderr", float("nan")) for part in shown)
-        cells = [
+        rows = [
             (
-                f"{part.rows['estimate']:.{places}f}" if "estimate" in part.rows else "-",
-                _interval(part, prefix, places),
-                f"{part.rows['items']:,.0f}",
-                f"{part.rows['readings']:,.0f}",
+                part.name + _GROUP * part.is_group,
+                (
+                    f"{part.rows['estimate']:.{places}f}" if "estimate" in part.rows else "-",
+                    _interval(part, prefix, places),
+                    f"{part.rows['items']:,.0f}",
+                    f"{part.rows['readings']:,.0f}",
+                ),
             )
             for part in shown
         ]
-        head = ("estimate", "95% interval", "items", "readings")
-        widths = [max(len(h), *(len(row[i]) for row in cells)) for i, h in enumerate(head)]
-        room = max(20, width - sum(widths) - 2 * len(widths))
-        names = [shortened(part.name, room - 8) + " (group)" * part.is_group for part in shown]
-        first = max(map(cell_len, names))
-        found = []
-        for name, row in zip(["", *names], [head, *cells], strict=True):
-            numbers = "  ".join(f"{text:>{w}}" for text, w in zip(row, widths, strict=True))
-            found.append(f"{padded(name, first)}  {numbers}")
+        head = ("", "estimate", "95% interval", "items", "readings")
+        found = aligned(head, rows, width, most=_named)
         more = len(self.parts) - len(shown)
         if more:
             found.append(f"{count(more, 'further task')} in the table above")
@@ -141,24 +136,22 @@ def share_budget(
         whole={outcome.task: float(outcome.table.n_items) for outcome in outcomes},
     )
     known = all(outcome.bounds is not None for outcome in outcomes)
-    whole = summarize(
-        replace(
-            one,
-            task=f"{len(outcomes)} tasks",
-            names=[name for outcome in outcomes for name in outcome.names],
-            table=joined([outcome.table for outcome in outcomes]),
-            columns={key: [x for outcome in outcomes for x in outcome.columns[key]] for key in SHOWN},
-            mean=replace(mean, counted=sum(outcome.mean.counted for outcome in outcomes)),
-            spent=spent,
-            failures=failures,
-            closed=closed,
-            bounds=one.bounds if known else None,
-            judges=(),
-            judged=False,
-            kept=all(outcome.kept for outcome in outcomes),
-            score="",
-            in_vain=sum(outcome.in_vain for outcome in outcomes),
-        )
+    whole = replace(
+        one,
+        task=f"{len(outcomes)} tasks",
+        names=[name for outcome in outcomes for name in outcome.names],
+        table=joined([outcome.table for outcome in outcomes]),
+        columns={key: [x for outcome in outcomes for x in outcome.columns[key]] for key in SHOWN},
+        mean=replace(mean, counted=sum(outcome.mean.counted for outcome in outcomes)),
+        spent=spent,
+        failures=failures,
+        closed=closed,
+        bounds=one.bounds if known else None,
+        judges=(),
+        judged=False,
+        kept=all(outcome.kept for outcome in outcomes),
+        score="",
+        in_vain=sum(outcome.in_vain for outcome in outcomes),
     )
     return SharedSummary(
         **{field.name: getattr(whole, field.name) for field in fields(whole)},
@@ -189,6 +182,12 @@ def _part(name: str, mean: BenchmarkMean, *, is_group: bool) -> Part:
 def _lacking(outcome: Outcome) -> str:
     found = summarize(outcome)
     return found.lacking(decimals([found.rows.get("stderr", float("nan"))])) if found.without_score else ""
+
+
+def _named(name: str, room: int) -> str:
+    """Shortened but for what says that it is a group."""
+    plain = name.removesuffix(_GROUP)
+    return shortened(plain, room - len(_GROUP)) + name[len(plain) :]
 
 
 def _interval(part: Part, prefix: str, places: int) -> str:

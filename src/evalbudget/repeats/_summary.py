@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from rich.cells import cell_len
 
+from evalbudget._fields import decimals
 from evalbudget.budget import USED_UP, Unit, shown_amount
 from evalbudget.exit_codes import ExitCode
 from evalbudget.repeats._advice import next_steps
-from evalbudget.repeats._failing_items import FailingItems
 from evalbudget.repeats._mean_rows import whole_counts
 from evalbudget.repeats._objective import Objective
 from evalbudget.repeats._outcome import Outcome
 from evalbudget.repeats._plain_epochs import PlainEpochs, plain_epochs, plain_epochs_of_mean
 from evalbudget.repeats._sample_in_words import sample_in_words
-from evalbudget.repeats._wording import WIDTH, count, decimals, padded, shortened, wrapped
-from evalbudget.repeats.estimates import ItemReadings
-from evalbudget.run import BillRow
+from evalbudget.repeats._wording import WIDTH, aligned, count, shortened, wrapped
 from evalbudget.shown import shown
+from evalbudget.statistics._bounds import IntArray
 
 SHOWN = ("estimate", "lower", "upper", "readings")
 """Of every item's columns."""
@@ -45,94 +44,122 @@ class ItemLine:
         return np.inf if self.interval is None else (self.interval[1] - self.interval[0]) / 2
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """What a budgeted run found; prints itself as text.
+@dataclass(frozen=True, eq=False)
+class Summary(Outcome):
+    """What a budgeted run found; prints itself as text."""
 
-    Attributes:
-        task: its name.
-        model: what was evaluated.
-        score: whose scores these are; empty if there is only one.
-        unit: what a budget of 1 buys, in the plural; ``usd`` and ``tokens`` for money and tokens.
-        costs: what was paid for, by model and role; empty where the budget counts scores.
-        wasted: of what was spent, for what brought no reading, in units of the budget.
-        budget: None where there was none.
-        spent: of it.
-        readings: scores that came back.
-        counted: of those, how many the estimate rests on.
-        items: of the benchmark.
-        failures: how many calls gave no score, by reason, most frequent first.
-        closed_items: items that failed too often to be asked again.
-        failing: items on which calls fail more than chance explains; None where they may fail at random.
-        stop_reason: why nothing more was asked.
-        rows: the benchmark mean, as in a host's table.
-        no_interval: why it has no interval; None where it has.
-        judges: that took turns.
-        kept: all readings of an item are of one answer.
-        least_known: the items known least well, the worst first.
-        plain: what plain epochs would have needed; None if that is unknown, or if this run is plain epochs.
-        next_steps: what to do next, a sentence each.
-        sample: which items were read, in words; empty where all were asked alike.
-        strata: field in proportion to whose values they were drawn; None for none.
-        cluster: field by which items come in clusters; None where they are independent of each other.
-        clusters: of the items that were scored; None likewise.
-        beside: what the host's own rows are of, a sentence each, where it is not what the estimate is of.
-        processes: that shared the budget; all is of all of them.
-        without_score: items that are not in the estimate though they were asked, or were to be.
-        with_them: what the estimate would be if they scored the lowest, and the highest; None where there are
-            none, or strata weigh.
-        at_worst: the 95% interval whatever they would score, as reports print it; None where there are none.
-        cached: readings of answers that came out of the host's cache.
-        alike: a sampler that goes by scores asked all items that have a score equally often, as plain epochs
-            would have; to one reading where the budget ended among them.
-        items_read: items with a reading.
-        each: the fewest and the most readings of one of these.
-    """
+    @property
+    def rows(self) -> Mapping[str, float]:
+        """The benchmark mean, as in a host's table."""
+        return self.mean.rows
 
-    task: str
-    model: str
-    score: str
-    unit: str
-    costs: tuple[BillRow, ...]
-    wasted: float
-    budget: float | None
-    spent: float
-    readings: int
-    counted: int
-    items: int
-    failures: Mapping[str, int]
-    closed_items: tuple[str, ...]
-    failing: FailingItems | None
-    stop_reason: str
-    rows: Mapping[str, float]
-    no_interval: str | None
-    judges: tuple[str, ...]
-    kept: bool
-    least_known: tuple[ItemLine, ...]
-    plain: PlainEpochs | None
-    next_steps: tuple[str, ...]
-    sample: str = ""
-    strata: str | None = None
-    cluster: str | None = None
-    clusters: int | None = None
-    beside: tuple[str, ...] = ()
-    processes: int = 1
-    without_score: int = 0
-    with_them: tuple[float, float] | None = None
-    at_worst: tuple[float, float] | None = None
-    cached: int = 0
-    alike: bool = False
-    items_read: int = 0
-    each: tuple[int, int] = (0, 0)
+    @property
+    def readings(self) -> int:
+        """Scores that came back."""
+        return int(self.table.value.size)
+
+    @cached_property
+    def by_reason(self) -> Mapping[str, int]:
+        """How many calls gave no score, the most frequent reason first."""
+        return dict(sorted(self.failures.items(), key=lambda reason: -reason[1]))
+
+    @cached_property
+    def least_known(self) -> tuple[ItemLine, ...]:
+        """The items known least well, the worst first."""
+        if self.drawn and self.table.counts.max(initial=0) < 2:
+            return ()
+        lines = [
+            ItemLine(name, score, None if low is None or high is None else (low, high), n)
+            for name, score, low, high, n in zip(
+                self.names, *(self.columns[key] for key in SHOWN), strict=True
+            )
+        ]
+        return tuple(sorted(lines, key=lambda line: (-line.half_width, line.readings))[:_MOST_ITEMS])
+
+    @cached_property
+    def plain(self) -> PlainEpochs | None:
+        """What plain epochs would have needed; None if that is unknown, or if this run is plain epochs."""
+        table = self.table
+        if self.dear or not table.value.size or np.ptp(table.counts) <= 1:
+            return None
+        if table.knows_phases and not self.judges and np.unique(table.value).size == 2:
+            return plain_epochs_of_mean(table)
+        return plain_epochs(table)
+
+    @cached_property
+    def next_steps(self) -> tuple[str, ...]:
+        """What to do next, a sentence each."""
+        return tuple(next_steps(self, self.by_reason))
+
+    @property
+    def sample(self) -> str:
+        """Which items were read, in words; empty where all were asked alike."""
+        return sample_in_words(self.table.counts, self.strata) if self.drawn else ""
+
+    @property
+    def at_worst(self) -> tuple[float, float] | None:
+        """The 95% interval whatever items without a score would score; None where there are none."""
+        found = self.mean.at_worst
+        return None if found is None else (found.low, found.high)
+
+    @property
+    def alike(self) -> bool:
+        """Whether a sampler that goes by scores asked all that have one equally often, as plain epochs would.
+
+        To one reading, where the budget ended among them.
+        """
+        read = self._counts
+        if not self.table.knows_phases or read.size < 2 or read.min() < 2:
+            return False
+        return bool(np.ptp(read) == 0 or (np.ptp(read) == 1 and not self.table.may_follow_scores))
+
+    @property
+    def each(self) -> tuple[int, int]:
+        """The fewest and the most readings of an item that has one."""
+        return int(self._counts.min(initial=self.readings)), int(self._counts.max(initial=0))
+
+    @property
+    def _counts(self) -> IntArray:
+        return self.table.counts[self.table.counts > 0]
 
     def as_json(self) -> dict[str, Any]:
         """As JSON values; counts are whole numbers."""
         return {
-            **asdict(self),
-            "rows": whole_counts(self.rows),
+            "task": self.task,
+            "model": self.model,
+            "score": self.score,
+            "unit": self.unit,
+            "costs": [asdict(row) for row in self.costs],
+            "wasted": self.wasted,
             "budget": None if self.budget is None else _number(self.budget),
             "spent": _number(self.spent),
+            "readings": self.readings,
+            "counted": self.mean.counted,
+            "items": self.table.n_items,
+            "failures": self.by_reason,
+            "closed_items": list(self.closed),
+            "failing": None if self.failing is None else asdict(self.failing),
+            "stop_reason": self.stop_reason,
+            "rows": whole_counts(self.rows),
+            "no_interval": self.mean.no_interval,
+            "judges": list(self.judges),
+            "kept": self.kept,
+            "least_known": [asdict(line) for line in self.least_known],
             "plain": None if self.plain is None else {**asdict(self.plain), "as_good": self.plain.as_good},
+            "next_steps": self.next_steps,
+            "sample": self.sample,
+            "strata": self.strata if self.drawn else None,
+            "cluster": self.cluster,
+            "clusters": self.mean.clusters,
+            "beside": list(self.beside),
+            "processes": self.processes,
+            "without_score": self.without_score,
+            "with_them": self.with_them,
+            "at_worst": self.at_worst,
+            "cached": self.cached,
+            "alike": self.alike,
+            "items_read": self._counts.size,
+            "each": self.each,
         }
 
     def lines(self, width: int = WIDTH) -> list[str]:
@@ -180,7 +207,7 @@ class Summary:
             random = "items, answers and judging all" if self.kept else "items and repeats both"
             found = wrapped(f"{value}, 95% interval {ends}: {random} random{self._in_clusters}.", width)
         else:
-            found = wrapped(f"{value} of {items}, without an interval: {self.no_interval}.", width)
+            found = wrapped(f"{value} of {items}, without an interval: {self.mean.no_interval}.", width)
         if "repeats_lower" in rows:
             ends = _span(rows["repeats_lower"], rows["repeats_upper"], places)
             which = "This item" if rows["items"] == 1 else f"These {items}"
@@ -195,26 +222,28 @@ class Summary:
 
     def lacking(self, places: int) -> str:
         """Which items have no score, and what they could make of the estimate, as a clause."""
-        what = f"; the values of {self.strata} weigh as drawn" if self.strata else ""
+        what = f"; the values of {self.strata} weigh as drawn" if self.drawn and self.strata else ""
         if self.with_them is not None:
             what = f", which would be {_span(*self.with_them, places)} with them"
         if self.at_worst is not None:
             what += f"; the 95% interval {_span(*self.at_worst, places)} holds whatever they would score"
-        missing = f"{count(self.without_score, 'item')} of {self.items:,} without a score"
+        missing = f"{count(self.without_score, 'item')} of {self.table.n_items:,} without a score"
         return f"{missing}: not in the estimate{what}"
 
     @property
     def _in_clusters(self) -> str:
-        if self.clusters is None:
+        if self.mean.clusters is None:
             return ""
-        return f", in {count(self.clusters, 'cluster')} by {self.cluster!r}"
+        return f", in {count(self.mean.clusters, 'cluster')} by {self.cluster!r}"
 
     def _of_sample(self, value: str, places: int, width: int) -> list[str]:
         rows = self.rows
         found = wrapped(f"{self.sample}.", width)
         if "full_lower" in rows:
             ends = _span(rows["full_lower"], rows["full_upper"], places)
-            which = "item that can be scored" if self.without_score else f"of the {self.items:,} items"
+            which = (
+                "item that can be scored" if self.without_score else f"of the {self.table.n_items:,} items"
+            )
             found += wrapped(f"{value}; one score of each {which} would have averaged {ends} (95%).", width)
             if "lower" in rows:
                 ends = _span(rows["lower"], rows["upper"], places)
@@ -225,7 +254,7 @@ class Summary:
             random = f"items and repeats both random{self._in_clusters}"
             found += wrapped(f"{value}, 95% interval {ends}: {random}.", width)
         else:
-            found += wrapped(f"{value}, without an interval: {self.no_interval}.", width)
+            found += wrapped(f"{value}, without an interval: {self.mean.no_interval}.", width)
         return found
 
     def _bought(self, width: int) -> list[str]:
@@ -233,8 +262,8 @@ class Summary:
         if self.budget is not None:
             spent = f"{self._amount(self.spent, short=True)} of {self._amount(self.budget)}"
         counted = "; all count for the estimate" if self.readings else ""
-        if self.counted < self.readings:
-            counted = f"; {self.counted:,} of them count for the estimate"
+        if self.mean.counted < self.readings:
+            counted = f"; {self.mean.counted:,} of them count for the estimate"
         shared = f", of {self.processes:,} processes" if self.processes > 1 else ""
         pairs = [
             ("Spent", spent),
@@ -242,24 +271,24 @@ class Summary:
             ("Stopped", self.stop_reason),
             (
                 "Readings",
-                f"{self.readings:,} of {count(self.items_read, 'item')}{self._alike}{shared}{counted}",
+                f"{self.readings:,} of {count(self._counts.size, 'item')}{self._alike}{shared}{counted}",
             ),
             ("Cached", self._cached()),
             *(("Beside", sentence) for sentence in self.beside),
         ]
-        if self.failures:
-            first = list(self.failures.items())[:_MOST_REASONS]
-            rest = sum(self.failures.values()) - sum(n for _, n in first)
+        if self.by_reason:
+            first = list(self.by_reason.items())[:_MOST_REASONS]
+            rest = sum(self.by_reason.values()) - sum(n for _, n in first)
             reasons = [f"{n:,} x {shortened(reason, 60)}" for reason, n in first]
             reasons += [f"{rest:,} x other"] if rest else []
-            if len(self.failures) == 1:
+            if len(self.by_reason) == 1:
                 reasons = [shortened(first[0][0], 60)]
-            pairs.append(("Failed", f"{count(sum(self.failures.values()), 'call')}: {', '.join(reasons)}"))
+            pairs.append(("Failed", f"{count(sum(self.by_reason.values()), 'call')}: {', '.join(reasons)}"))
         if self.failing is not None:
             pairs.append(("Beware", f"{self.failing}."))
-        if self.closed_items:
-            named = [shortened(name, _NAME) for name in self.closed_items[:_MOST_ITEMS]]
-            more = len(self.closed_items) - len(named)
+        if self.closed:
+            named = [shortened(name, _NAME) for name in self.closed[:_MOST_ITEMS]]
+            more = len(self.closed) - len(named)
             pairs.append(("Given up", ", ".join(named) + (f" and {more:,} more" if more else "")))
         found: list[str] = []
         for label, text in pairs:
@@ -311,110 +340,24 @@ class Summary:
 
     def _items(self, width: int) -> list[str]:
         places = decimals(line.half_width for line in self.least_known)
-        cells = [
+        rows = [
             (
-                "-" if line.score is None else f"{line.score:.{places}f}",
-                "-" if line.interval is None else _span(*line.interval, places),
-                f"{line.readings:,}",
+                line.name,
+                (
+                    "-" if line.score is None else f"{line.score:.{places}f}",
+                    "-" if line.interval is None else _span(*line.interval, places),
+                    f"{line.readings:,}",
+                ),
             )
             for line in self.least_known
         ]
-        head = ("score", "95% interval", "readings")
-        widths = [max(len(h), *(len(row[i]) for row in cells)) for i, h in enumerate(head)]
-        room = max(20, width - sum(widths) - 2 * len(widths))
-        names = ["Known least well", *(shortened(line.name, room) for line in self.least_known)]
-        first = max(map(cell_len, names))
-        found = []
-        for name, row in zip(names, [head, *cells], strict=True):
-            numbers = "  ".join(f"{text:>{w}}" for text, w in zip(row, widths, strict=True))
-            found.append(f"{padded(name, first)}  {numbers}")
-        return found
+        head = ("Known least well", "score", "95% interval", "readings")
+        return aligned(head, rows, width)
 
 
 def summarize(outcome: Outcome) -> Summary:
     """What a run found, from what its host knows."""
-    failures = dict(sorted(outcome.failures.items(), key=lambda reason: -reason[1]))
-    read = outcome.table.counts[outcome.table.counts > 0]
-    return Summary(
-        task=outcome.task,
-        model=outcome.model,
-        score=outcome.score,
-        unit=outcome.unit,
-        costs=tuple(outcome.costs),
-        wasted=outcome.wasted,
-        budget=outcome.budget,
-        spent=outcome.spent,
-        readings=int(outcome.table.value.size),
-        counted=outcome.mean.counted,
-        items=outcome.table.n_items,
-        failures=failures,
-        closed_items=tuple(outcome.closed),
-        failing=outcome.failing,
-        stop_reason=outcome.stop_reason,
-        rows=outcome.mean.rows,
-        no_interval=outcome.mean.no_interval,
-        judges=tuple(outcome.judges),
-        kept=outcome.kept,
-        least_known=()
-        if outcome.drawn and outcome.table.counts.max(initial=0) < 2
-        else _least_known(outcome),
-        plain=_plain(outcome),
-        next_steps=tuple(
-            next_steps(
-                outcome.mean,
-                table=outcome.table,
-                failures=failures,
-                bounds=outcome.bounds,
-                range_flag=outcome.range_flag,
-                judges_flag=outcome.judges_flag if outcome.judged and not outcome.judges else "",
-                drawn=outcome.drawn,
-                in_vain=outcome.in_vain,
-            )
-        ),
-        sample=sample_in_words(outcome.table.counts, outcome.strata) if outcome.drawn else "",
-        strata=outcome.strata if outcome.drawn else None,
-        cluster=outcome.cluster,
-        clusters=outcome.mean.clusters,
-        beside=tuple(outcome.beside),
-        processes=outcome.processes,
-        without_score=outcome.without_score,
-        with_them=outcome.with_them,
-        at_worst=None if (worst := outcome.mean.at_worst) is None else (worst.low, worst.high),
-        cached=outcome.cached,
-        alike=outcome.table.knows_phases and _is_alike(outcome.table),
-        items_read=read.size,
-        each=(int(read.min()), int(read.max())) if read.size else (0, 0),
-    )
-
-
-def _is_alike(table: ItemReadings) -> bool:
-    """Whether several items were read several times, and equally often but for where the budget ended."""
-    read = table.counts[table.counts > 0]
-    if read.size < 2 or read.min() < 2:
-        return False
-    return bool(np.ptp(read) == 0 or (np.ptp(read) == 1 and not table.may_follow_scores))
-
-
-def _plain(outcome: Outcome) -> PlainEpochs | None:
-    table = outcome.table
-    if not table.value.size or np.ptp(table.counts) <= 1:  # then these were plain epochs
-        return None
-    if table.knows_phases and not outcome.judges and np.unique(table.value).size == 2:
-        return plain_epochs_of_mean(table)
-    return plain_epochs(table)
-
-
-def _least_known(outcome: Outcome) -> tuple[ItemLine, ...]:
-    columns = outcome.columns
-    lines = [
-        ItemLine(name, score, None if low is None or high is None else (low, high), n)
-        for name, score, low, high, n in zip(
-            outcome.names,
-            *(columns[key] for key in SHOWN),
-            strict=True,
-        )
-    ]
-    return tuple(sorted(lines, key=lambda line: (-line.half_width, line.readings))[:_MOST_ITEMS])
+    return Summary(**{field.name: getattr(outcome, field.name) for field in fields(outcome)})
 
 
 def _compared(plain: PlainEpochs, unit: str) -> str:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import textwrap
-from collections.abc import Iterable
-from statistics import median
+from collections.abc import Callable, Sequence
 
 from rich.cells import cell_len, set_cell_size
 
@@ -28,9 +26,31 @@ def shortened(name: str, room: int) -> str:
     return set_cell_size(plain, room - 1).rstrip() + _ELLIPSIS
 
 
-def padded(text: str, room: int) -> str:
-    """Text filled up with spaces to so many columns of the terminal."""
-    return text + " " * max(0, room - cell_len(text))
+def aligned(
+    head: Sequence[str],
+    rows: Sequence[tuple[str, Sequence[str]]],
+    width: int,
+    *,
+    most: Callable[[str, int], str] = shortened,
+) -> list[str]:
+    """A table in lines: names on the left, numbers on the right of their columns.
+
+    Args:
+        head: of all columns.
+        rows: names, and the cells beside them.
+        width: of the terminal.
+        most: shortens a name to the room that there is.
+    """
+    columns = zip(head[1:], *(cells for _, cells in rows), strict=True)
+    widths = [max(map(len, column)) for column in columns]
+    room = max(20, width - sum(widths) - 2 * len(widths))
+    names = [head[0], *(most(name, room) for name, _ in rows)]
+    first = max(map(cell_len, names))
+    lines = []
+    for name, cells in zip(names, [head[1:], *(cells for _, cells in rows)], strict=True):
+        numbers = "  ".join(f"{text:>{w}}" for text, w in zip(cells, widths, strict=True))
+        lines.append(f"{name}{' ' * (first - cell_len(name))}  {numbers}")
+    return lines
 
 
 def wrapped(text: str, width: int, *, first: str = "", rest: str | None = None) -> list[str]:
@@ -55,11 +75,3 @@ def wrapped(text: str, width: int, *, first: str = "", rest: str | None = None) 
 def count(number: int, what: str) -> str:
     """``1 item``, ``2,000 items``."""
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
-
-
-def decimals(errors: Iterable[float]) -> int:
-    """Decimals that show two digits of the median of these errors; three where there is none."""
-    known = [error for error in errors if math.isfinite(error) and error > 0.0]
-    if not known:
-        return 3
-    return max(0, min(6, 1 - math.floor(math.log10(median(known)))))

@@ -14,7 +14,7 @@ from evalbudget.report._charts import Bar, Chart, Histogram
 from evalbudget.report._html import page, site
 from evalbudget.report._items import Items
 from evalbudget.report._picture import draw
-from evalbudget.report._report import SECTIONS, Report, of_race, report
+from evalbudget.report._report import SECTIONS, Report, report
 from evalbudget.report._section import Section
 from evalbudget.report._study import Study
 
@@ -28,7 +28,6 @@ __all__ = [
     "Section",
     "Study",
     "draw",
-    "of_race",
     "page",
     "report",
     "site",

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 
-from evalbudget.report._numbers import MISSING, name_cell, new_table, number
-from evalbudget.report._section import Section
+from evalbudget._fields import Shown
+from evalbudget.report._section import TableSection
 from evalbudget.report._study import Study
 from evalbudget.statistics._bounds import FloatArray
 from evalbudget.statistics._means import mean_of_known
@@ -32,18 +31,18 @@ class AgreementRow:
         values: how many different ones.
     """
 
-    judge: str
-    correlation: float
-    apart: float
+    judge: Annotated[str, Shown("judge")]
+    correlation: Annotated[float, Shown("correlation", ",.2f")]
+    apart: Annotated[float, Shown("distance", ".3g")]
     cells: int
-    low: float
-    high: float
-    deviation: float
-    values: int
+    low: Annotated[float, Shown("lowest", ".4g")]
+    high: Annotated[float, Shown("highest", ".4g")]
+    deviation: Annotated[float, Shown("s.d.", ".3g")]
+    values: Annotated[int, Shown("values", ",")]
 
 
 @dataclass(frozen=True)
-class JudgeAgreement(Section):
+class JudgeAgreement(TableSection):
     """Judges in the order of the panel.
 
     Attributes:
@@ -52,6 +51,7 @@ class JudgeAgreement(Section):
 
     name: ClassVar[str] = "agreement"
     title: ClassVar[str] = "Agreement of the judges"
+    caption: ClassVar[str] = "agreement and scale"
 
     rows: tuple[AgreementRow, ...]
 
@@ -80,33 +80,9 @@ class JudgeAgreement(Section):
             "standard deviation, different values. Point estimates, no intervals."
         )
 
-    def tables(self) -> tuple[NotedTable, ...]:
-        """One table."""
-        return (self._table(self.rows),)
-
     def about_judge(self, judge: str) -> tuple[NotedTable, ...]:
         """Its row."""
-        rows = tuple(row for row in self.rows if row.judge == judge)
-        return (self._table(rows),) if rows else ()
-
-    def _table(self, rows: Sequence[AgreementRow]) -> NotedTable:
-        columns = ["judge", "correlation", "distance", "lowest", "highest", "s.d.", "values"]
-        table = new_table("agreement and scale", self.label, columns)
-        for row in rows:
-            table.add_row(
-                name_cell(row.judge),
-                number(row.correlation, 2),
-                f"{row.apart:.3g}" if np.isfinite(row.apart) else MISSING,
-                f"{row.low:.4g}",
-                f"{row.high:.4g}",
-                f"{row.deviation:.3g}",
-                f"{row.values:,}",
-            )
-        return table
-
-    def to_dict(self) -> dict[str, Any]:
-        """Label and rows."""
-        return {"label": self.label, "rows": [asdict(row) for row in self.rows]}
+        return self._of_judge(judge)
 
 
 def _row(judge: str, scores: FloatArray, centred: FloatArray, j: int) -> AgreementRow:

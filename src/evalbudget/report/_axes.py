@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from evalbudget._fields import percent
 from evalbudget.errors import InvalidInputError
 from evalbudget.report._charts import Chart, Histogram
 from evalbudget.shown import shown
@@ -57,26 +58,39 @@ def plot(charts: Sequence[Chart | Histogram], ax: Any, *, level: float) -> Any:
         rows = len(chart.bars[:MOST]) if isinstance(chart, Chart) else 0
         height = 1.0 + ROW * rows if rows else 2 * HISTOGRAM
         ax = pyplot.subplots(figsize=(WIDTH, height), layout="constrained")[1]
-    if isinstance(chart, Histogram):
-        draw_histogram(ax, chart)
-        return ax
-    if len(chart.bars) > MOST:
+    if isinstance(chart, Chart) and len(chart.bars) > MOST:
         title = f"{chart.title} (the first {MOST} of {len(chart.bars):,})"
         chart = replace(chart, title=title, bars=chart.bars[:MOST], of=chart.all_rows)
     draw_chart(ax, chart, level)
     return ax
 
 
-def draw_chart(axis: Any, chart: Chart, level: float) -> None:
+def draw_chart(axis: Any, chart: Chart | Histogram, level: float) -> None:
+    """A title, and what the chart shows.
+
+    Args:
+        axis: where to draw.
+        chart: what to draw.
+        level: of its intervals.
+    """
+    axis.set_title(_text(chart.title), loc="left", fontweight="bold", fontsize=10)
+    axis.set_xlabel(_text(chart.label))
+    if isinstance(chart, Histogram):
+        _bins(axis, chart)
+    else:
+        _intervals(axis, chart, level)
+
+
+def _intervals(axis: Any, chart: Chart, level: float) -> None:
     """Points, thick and thin bars for the two intervals."""
     bars = chart.bars
     rows = range(len(bars))
     if chart.zero:
         axis.axvline(0.0, color=_GREY, linewidth=0.8, zorder=0)
     several = len(bars) > 1
-    alone, all_of_them = f"{level:.0%} interval", f"{level:.0%}, all {chart.all_rows:,} at once"
+    alone, all_of_them = f"{percent(level)} interval", f"{percent(level)}, all {chart.all_rows:,} at once"
     if several:
-        alone = all_of_them if chart.together else f"{level:.0%}, each by itself"
+        alone = all_of_them if chart.together else f"{percent(level)}, each by itself"
     if several and not chart.together:
         axis.hlines(
             rows,
@@ -97,21 +111,17 @@ def draw_chart(axis: Any, chart: Chart, level: float) -> None:
     axis.plot([bar.value for bar in bars], rows, "o", color="white", mec=_INK, ms=4.5, zorder=3)
     axis.set_yticks(list(rows), [_text(bar.name) for bar in bars])
     axis.set_ylim(len(bars) - 0.4, -0.6)
-    axis.set_title(_text(chart.title), loc="left", fontweight="bold", fontsize=10)
-    axis.set_xlabel(_text(chart.label))
     axis.grid(axis="x", alpha=0.25)
     axis.spines[["top", "right", "left"]].set_visible(False)
     axis.tick_params(axis="y", length=0)
     axis.legend(frameon=False, fontsize=8, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2)
 
 
-def draw_histogram(axis: Any, chart: Histogram) -> None:
+def _bins(axis: Any, chart: Histogram) -> None:
     """Counts in bins."""
-    axis.set_title(_text(chart.title), loc="left", fontweight="bold", fontsize=10)
     axis.bar(
         chart.edges[:-1], chart.counts, np.diff(chart.edges), align="edge", color=_INK, edgecolor="white"
     )
-    axis.set_xlabel(_text(chart.label))
     axis.set_ylabel("items")
     axis.spines[["top", "right"]].set_visible(False)
     axis.grid(axis="y", alpha=0.25)

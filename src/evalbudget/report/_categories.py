@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from math import ceil, isnan, nan
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from rich.text import Text
 
+from evalbudget._fields import Shown, decimals, number, percent
 from evalbudget.errors import InvalidInferenceError
 from evalbudget.report._charts import Bar, Chart
-from evalbudget.report._numbers import CLAIM, decimals, name_cell, new_table, number, span
+from evalbudget.report._numbers import CLAIM, new_table, table_of
 from evalbudget.report._section import Section
 from evalbudget.report._study import Study
 from evalbudget.tables import NotedTable
@@ -40,15 +43,15 @@ class CategoryMean:
     """
 
     model: str
-    category: str
-    items: int
-    estimate: float
-    standard_error: float
+    category: Annotated[str, Shown("category")]
+    items: Annotated[int, Shown("items", ",")]
+    estimate: Annotated[float, Shown("mean", "p")]
+    standard_error: Annotated[float, Shown("s.e.", "p")]
     low: float
     high: float
-    all_low: float
+    all_low: Annotated[float, Shown("{level} at once", "p", to="all_high")]
     all_high: float
-    missing: int
+    missing: Annotated[int, Shown("missing", ",")]
 
 
 @dataclass(frozen=True)
@@ -97,7 +100,7 @@ class Categories(Section):
         """Exactly what the intervals claim."""
         means = f"all {len(self.rows)} means" if len(self.models) > 1 else "all categories"
         return (
-            f"Mean score over all items like those of the category. {self.claim} {self.level:.0%} "
+            f"Mean score over all items like those of the category. {self.claim} {percent(self.level)} "
             f"{'at once' if len(self.models) == 1 else '± (its wider side)'}: {means} together (Bonferroni)."
         )
 
@@ -140,21 +143,10 @@ class Categories(Section):
         rows = [row for row in self.rows if row.model == model]
         if not rows:
             return ()
-        places = decimals(row.standard_error for row in rows)
-        columns = ["category", "mean", "s.e.", f"{self.level:.0%} at once", "items"]
-        lacking = any(row.missing for row in rows)
-        columns += ["missing"] if lacking else []
-        table = new_table("categories", self.label + self._missing(rows), columns)
-        for row in rows:
-            table.add_row(
-                name_cell(row.category),
-                number(row.estimate, places),
-                number(row.standard_error, places),
-                span(row.all_low, row.all_high, places),
-                f"{row.items:,}",
-                *([f"{row.missing:,}"] if lacking else []),
-            )
-        return (table,)
+        columns = ["category", "estimate", "standard_error", "all_low", "items"]
+        columns += ["missing"] if any(row.missing for row in rows) else []
+        note = self.label + self._missing(rows)
+        return (table_of(rows, "categories", note, level=self.level, only=columns),)
 
     def model_charts(self, model: str) -> tuple[Chart, ...]:
         """Its mean in each category."""
@@ -172,9 +164,9 @@ class Categories(Section):
         note = self.label + self._missing(self.rows)
         table = new_table(title, note if last else "", ["model"])
         for category in group:
-            table.add_column(name_cell(category), justify="right", overflow="fold")
+            table.add_column(Text(category), justify="right", overflow="fold")
         for model in self.models:
-            table.add_row(name_cell(model), *(cells[model, c] for c in group))
+            table.add_row(model, *(cells[model, c] for c in group))
         return table
 
     def to_dict(self) -> dict[str, Any]:
@@ -196,31 +188,20 @@ def _rows(study: Study, category: str, here: NDArray[np.bool_], at_once: float) 
     """One per model; a category of a group is a task as the group's mean has it."""
     lost = [study.lost_of(m, here) for m in range(len(study.models))]
     if not study.recorded.counts[:, here].any():  # by anybody
-        return [_nothing(model, category, n) for model, n in zip(study.models, lost, strict=True)]
+        names = zip(study.models, lost, strict=True)
+        return [CategoryMean(model, category, 0, *(nan,) * 6, missing) for model, missing in names]
     part = study.tasks[category].study if study.tasks else replace(study.only(here), seen=study.scale)
     return [_mean(part, m, category, at_once, n) for m, n in enumerate(lost)]
 
 
-def _nothing(model: str, category: str, missing: int) -> CategoryMean:
-    return CategoryMean(model, category, 0, nan, nan, nan, nan, nan, nan, missing)
-
-
 def _mean(part: Study, m: int, category: str, at_once: float, missing: int) -> CategoryMean:
     """As the model's own row would be if there were no other category."""
-    model = part.models[m]
-    try:
+    own: Mapping[str, float] = {}
+    everyone = own
+    with suppress(InvalidInferenceError):  # no score in this category
         own, everyone = part.rows(m, part.level), part.rows(m, at_once)
-    except InvalidInferenceError:  # no score in this category
-        return _nothing(model, category, missing)
-    return CategoryMean(
-        model,
-        category,
-        int(own["items"]),
-        own.get("estimate", nan),
-        own.get("stderr", nan),
-        own.get("lower", nan),
-        own.get("upper", nan),
-        everyone.get("lower", nan),
-        everyone.get("upper", nan),
-        missing,
-    )
+    low, high = own.get("lower", nan), own.get("upper", nan)
+    all_low, all_high = everyone.get("lower", nan), everyone.get("upper", nan)
+    items, estimate, error = int(own.get("items", 0)), own.get("estimate", nan), own.get("stderr", nan)
+    name = part.models[m]
+    return CategoryMean(name, category, items, estimate, error, low, high, all_low, all_high, missing)

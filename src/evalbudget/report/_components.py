@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import asdict, dataclass
 from math import isfinite
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 
+from evalbudget._fields import Shown, percent
 from evalbudget.errors import InvalidInferenceError
 from evalbudget.judges.estimates import VarianceComponents, variance_components
-from evalbudget.report._numbers import new_table, span
-from evalbudget.report._section import Section
+from evalbudget.report._section import TableSection
 from evalbudget.report._study import Study
-from evalbudget.tables import NotedTable
+from evalbudget.tables import WORDS, NotedTable
 
 RESAMPLES = 200
+_COLUMNS = ("source", "variance", "low", "share")
+
+
+def _source(row: ComponentRow) -> str:
+    return row.source + (" (negative: taken for 0)" if row.variance < 0 else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +37,16 @@ class ComponentRow:
         high: of it; the largest.
     """
 
-    source: str
+    source: Annotated[str, Shown("source", by=_source, more=WORDS)]
     identified: bool
-    variance: float
-    share: float
-    low: float
+    variance: Annotated[float, Shown("variance", ".3g")]
+    share: Annotated[float, Shown("share", ".0%")]
+    low: Annotated[float, Shown("over models", ".3g", to="high")]
     high: float
 
 
 @dataclass(frozen=True)
-class Components(Section):
+class Components(TableSection):
     """Variance components.
 
     Attributes:
@@ -56,6 +61,7 @@ class Components(Section):
 
     name: ClassVar[str] = "components"
     title: ClassVar[str] = "Where the variance comes from"
+    caption: ClassVar[str] = "where the variance comes from"
 
     rows: tuple[ComponentRow, ...]
     level: float
@@ -122,7 +128,7 @@ class Components(Section):
         """What the numbers are, and what they cannot tell."""
         one = len(self.models) == 1
         what = (
-            f"{self.level:.0%} intervals: bootstrap over items, each source for itself, fixed-n."
+            f"{percent(self.level)} intervals: bootstrap over items, each source for itself, fixed-n."
             if one
             else f"Means over {len(self.models)} models and the range of their estimates; no intervals."
         )
@@ -146,19 +152,8 @@ class Components(Section):
 
     def tables(self) -> tuple[NotedTable, ...]:
         """One table."""
-        spread = f"{self.level:.0%} interval" if len(self.models) == 1 else "over models"
-        table = new_table(
-            "where the variance comes from", self.label, ["source", "variance", spread, "share"]
-        )
-        for row in self.rows:
-            note = " (negative: taken for 0)" if row.variance < 0 else ""
-            low, high = (f"{end:.3g}" for end in (row.low, row.high))
-            known = span(row.low, row.high, 0) != "-"
-            share = "-" if np.isnan(row.share) else f"{row.share:.0%}"
-            table.add_row(
-                row.source + note, f"{row.variance:.3g}", f"{low} to {high}" if known else "-", share
-            )
-        return (table,)
+        spread = f"{percent(self.level)} interval" if len(self.models) == 1 else "over models"
+        return (self._table(self.rows, only=_COLUMNS, titles={"low": spread}),)
 
     def to_dict(self) -> dict[str, Any]:
         """Label, design and rows."""

@@ -10,6 +10,7 @@ from enum import StrEnum
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
+from evalbudget._fields import percent
 from evalbudget._spreadsheets import name_as_cell
 from evalbudget.report._html_document import Part, document
 from evalbudget.report._html_table import Links, as_html
@@ -155,8 +156,7 @@ def _of(section: Section, kind: Kind, name: str) -> tuple[NotedTable, ...]:
 def _said(section: Section, kind: Kind, name: str, level: float, key: str, heading: str, links: Links) -> str:
     """Pictures and tables of one model or judge; empty if there are none."""
     charts = section.model_charts(name) if kind is Kind.MODEL else ()
-    pieces = [_figures(charts, level, key), _tables(_of(section, kind, name), heading, links)]
-    return "\n".join(piece for piece in pieces if piece)
+    return _joined(_figures(charts, level, key), _of(section, kind, name), heading, links)
 
 
 def _about(report: Report, kind: Kind, name: str, anchor: str, links: Links) -> str:
@@ -174,11 +174,9 @@ def _board(report: Report) -> Leaderboard | None:
 def _sections(report: Report, links: Links) -> list[Part]:
     parts = []
     for key, section in _keyed(report):
-        pieces = [
-            _figures(section.charts(), report.level, key),
-            _tables(section.page_tables(), section.heading, links),
-        ]
-        parts.append(Part(key, section.heading, "\n".join(piece for piece in pieces if piece)))
+        figures = _figures(section.charts(), report.level, key)
+        body = _joined(figures, section.page_tables(), section.heading, links)
+        parts.append(Part(key, section.heading, body))
     return parts
 
 
@@ -196,15 +194,16 @@ def _keyed(report: Report) -> list[tuple[str, Section]]:
     return [(f"part-{keys[section.name]}", section) for section in report.sections]
 
 
-def _tables(tables: Sequence[NotedTable], heading: str, links: Links) -> str:
-    return "\n".join(as_html(table, heading, links) for table in tables)
+def _joined(figures: str, tables: Sequence[NotedTable], heading: str, links: Links) -> str:
+    """Pictures, then tables; empty if there are none."""
+    return "\n".join(filter(None, [figures, *(as_html(table, heading, links) for table in tables)]))
 
 
 def _lead(report: Report) -> str:
     models, raters = len(report.models), len(report.raters)
     parts = [f"{models:,} model{'s' * (models != 1)}", f"{report.items:,} items"]
     parts += [f"{raters} judges"] if raters > 1 else []
-    return f"{', '.join(parts)}; intervals at {100.0 * report.level:.10g}%."
+    return f"{', '.join(parts)}; intervals at {percent(report.level)}."
 
 
 def _exports(links: Sequence[str]) -> str:

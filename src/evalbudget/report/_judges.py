@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 
+from evalbudget._fields import Shown, decimals, names, number, percent, span
 from evalbudget.errors import InvalidInferenceError
 from evalbudget.estimate import Coverage
 from evalbudget.judges.estimates import EffectiveVotes, JudgeScores, effective_votes, judge_biases
 from evalbudget.report._charts import Bar, Chart
-from evalbudget.report._numbers import CLAIM, claimed, decimals, name_cell, names, new_table, number, span
-from evalbudget.report._section import Section
+from evalbudget.report._numbers import CLAIM, claimed, details
+from evalbudget.report._section import TableSection
 from evalbudget.report._study import Study
 from evalbudget.statistics._means import mean_of_known
 from evalbudget.tables import NotedTable
@@ -34,19 +35,19 @@ class JudgeRow:
         scores: how many.
     """
 
-    judge: str
-    bias: float
-    standard_error: float
+    judge: Annotated[str, Shown("judge")]
+    bias: Annotated[float, Shown("bias", "+p")]
+    standard_error: Annotated[float, Shown("s.e.", "p")]
     low: float
     high: float
-    all_low: float
+    all_low: Annotated[float, Shown("{level} at once", "+p", to="all_high")]
     all_high: float
-    mean: float
-    scores: int
+    mean: Annotated[float, Shown("mean", "p")]
+    scores: Annotated[int, Shown("scores", ",")]
 
 
 @dataclass(frozen=True)
-class Judges(Section):
+class Judges(TableSection):
     """The panel, the most lenient judge first.
 
     Attributes:
@@ -59,6 +60,7 @@ class Judges(Section):
     """
 
     name: ClassVar[str] = "judges"
+    caption: ClassVar[str] = "judges"
 
     rows: tuple[JudgeRow, ...]
     level: float
@@ -106,7 +108,7 @@ class Judges(Section):
         over = f", averaged over {self.models} models" if self.models > 1 else ""
         return (
             f"Bias: deviation from the mean of these {len(self.rows)} judges, not from the truth{over}; "
-            f"{self.method}. {CLAIM} {self.level:.0%} at once: all judges together (Bonferroni)."
+            f"{self.method}. {CLAIM} {percent(self.level)} at once: all judges together (Bonferroni)."
         )
 
     def tables(self) -> tuple[NotedTable, ...]:
@@ -125,54 +127,29 @@ class Judges(Section):
             )
         if self.silent:
             lines.append(f"No score by {names(self.silent)}.")
-        table = new_table(
-            "judges",
-            " ".join(lines),
-            ["judge", "bias", "s.e.", f"{self.level:.0%} at once", "mean", "scores"],
-        )
-        places = decimals(row.standard_error for row in self.rows)
-        for row in self.rows:
-            table.add_row(
-                name_cell(row.judge),
-                number(row.bias, places, sign=True),
-                number(row.standard_error, places),
-                span(row.all_low, row.all_high, places, sign=True),
-                number(row.mean, places),
-                f"{row.scores:,}",
-            )
-        return (table,)
+        return (self._table(self.rows, note=" ".join(lines)),)
 
     def about_judge(self, judge: str) -> tuple[NotedTable, ...]:
         """Its bias, with both intervals."""
         row = next((row for row in self.rows if row.judge == judge), None)
         if row is None:
             return ()
-        places = decimals([row.standard_error])
-        table = new_table("bias", self.label, [])
-        table.add_column("what", justify="left")
-        table.add_column("value", justify="left")
-        for what, value in (
-            ("bias", number(row.bias, places, sign=True)),
-            ("standard error", number(row.standard_error, places)),
-            (f"{self.level:.0%} interval", span(row.low, row.high, places, sign=True)),
-            (
-                f"{self.level:.0%} interval, all {len(self.rows)} judges at once",
-                span(row.all_low, row.all_high, places, sign=True),
-            ),
-            ("mean of its scores", number(row.mean, places)),
-            ("scores", f"{row.scores:,}"),
-        ):
-            table.add_row(what, value)
-        return (table,)
+        places, level = decimals([row.standard_error]), percent(self.level)
+        together = f"{level} interval, all {len(self.rows)} judges at once"
+        told = {
+            "bias": number(row.bias, places, sign=True),
+            "standard error": number(row.standard_error, places),
+            f"{level} interval": span(row.low, row.high, places, sign=True),
+            together: span(row.all_low, row.all_high, places, sign=True),
+            "mean of its scores": number(row.mean, places),
+            "scores": f"{row.scores:,}",
+        }
+        return (details("bias", self.label, told),)
 
     def to_dict(self) -> dict[str, Any]:
         """Label, rows and effective votes."""
-        return {
-            "label": self.label,
-            "rows": [asdict(row) for row in self.rows],
-            "effective_votes": None if self.votes is None else asdict(self.votes),
-            "silent": list(self.silent),
-        }
+        votes = None if self.votes is None else asdict(self.votes)
+        return {**super().to_dict(), "effective_votes": votes, "silent": list(self.silent)}
 
     def charts(self) -> tuple[Chart, ...]:
         """Thick: each judge's own interval; thin: that of all at once."""

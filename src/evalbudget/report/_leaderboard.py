@@ -5,24 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 
-from evalbudget.budget import Unit, shown_amount
+from evalbudget._fields import NOTHING, Shown, decimals, names, number, percent, span
 from evalbudget.estimate import Estimate
 from evalbudget.report._charts import Bar, Chart
-from evalbudget.report._numbers import (
-    CLAIM,
-    MISSING,
-    NOTHING,
-    decimals,
-    name_cell,
-    names,
-    new_table,
-    number,
-    span,
-)
+from evalbudget.report._numbers import CLAIM, details, table_of
 from evalbudget.report._pairs import open_ranks
 from evalbudget.report._section import Section
 from evalbudget.report._study import Study
@@ -36,6 +26,11 @@ ALLOCATIONS = {
 }
 """How readings were allocated, in words."""
 _NEIGHBOURS = 4  # on each side of a model, in its picture
+
+
+def _open_ranks(row: Standing) -> str:
+    only = row.best_rank == row.worst_rank
+    return str(row.rank) if only else f"{row.best_rank}-{row.worst_rank}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,24 +60,24 @@ class Standing:
         method: of the estimate.
     """
 
-    model: str
-    rank: int
+    model: Annotated[str, Shown("model")]
+    rank: Annotated[int, Shown("rank", by=_open_ranks)]
     best_rank: int
     worst_rank: int
-    estimate: float
-    standard_error: float
-    low: float
+    estimate: Annotated[float, Shown("mean", "p")]
+    standard_error: Annotated[float, Shown("s.e.", "p")]
+    low: Annotated[float, Shown("{level} interval", "p", to="high")]
     high: float
-    all_low: float
+    all_low: Annotated[float, Shown("at once", "p", to="all_high")]
     all_high: float
-    items: int
-    readings: int
+    items: Annotated[int, Shown("items", ",")]
+    readings: Annotated[int, Shown("readings", ",")]
     readings_recorded: int
     fewest: int
     most: int
-    cost: float
-    usd: float | None
-    per_usd: float | None
+    cost: Annotated[float, Shown("cost", ",.0f")]
+    usd: Annotated[float | None, Shown("usd", "usd")]
+    per_usd: Annotated[float | None, Shown("per $", ",.3g")]
     allocation: str
     method: str
 
@@ -150,13 +145,15 @@ class Leaderboard(Section):
         first = f"the {'lowest' if self.lower_is_better else 'highest'} mean is first"
         if len(self.rows) == 1:
             better = " Lower is better." if self.lower_is_better else ""
-            return f"{text}{self.level:.0%} interval: of this model.{better}"
-        rank = f"what the paired differences of all pairs together leave open at {self.level:.0%}; {first}"
+            return f"{text}{percent(self.level)} interval: of this model.{better}"
+        rank = (
+            f"what the paired differences of all pairs together leave open at {percent(self.level)}; {first}"
+        )
         if not self.proved:
             rank = f"the paired differences leave all of them open; {first}"
         return (
-            f"{text}{self.level:.0%} interval: each model by itself; at once: all {len(self.rows)} models "
-            f"together (Bonferroni). Rank: {rank}."
+            f"{text}{percent(self.level)} interval: each model by itself; at once: all {len(self.rows)} "
+            f"models together (Bonferroni). Rank: {rank}."
         )
 
     def tables(self) -> tuple[NotedTable, ...]:
@@ -167,32 +164,14 @@ class Leaderboard(Section):
         constant = len(per_item) == 1 and (readings := per_item.pop()) == int(readings)
         paid = any(row.cost != row.readings for row in rows)
         dollars = any(row.usd is not None for row in rows)
-        several = len(rows) > 1
-        columns = [*(["rank"] if several else []), "model", "mean", "s.e.", f"{self.level:.0%} interval"]
-        columns += ["at once"] if several else []
-        columns += [] if same_items else ["items"]
-        columns += [] if constant else ["readings"]
-        notes = list(self.notes)
         counts = [f"{self.items:,} item{'s' * (self.items != 1)}."] if same_items else []
         if constant:
             counts.append(_per_item(rows, int(readings)))
-        table = new_table("leaderboard", " ".join([*counts, self.label, *notes]), columns)
-        places = decimals(row.standard_error for row in rows)
-        for row in rows:
-            cells: list[Any] = []
-            if several:
-                open_ranks = f"{row.best_rank}-{row.worst_rank}"
-                cells.append(str(row.rank) if row.best_rank == row.worst_rank else open_ranks)
-            cells += [
-                name_cell(row.model),
-                number(row.estimate, places),
-                number(row.standard_error, places),
-                span(row.low, row.high, places),
-            ]
-            cells += [span(row.all_low, row.all_high, places)] if several else []
-            cells += [] if same_items else [f"{row.items:,}"]
-            cells += [] if constant else [f"{row.readings:,}"]
-            table.add_row(*cells)
+        columns = ["model", "estimate", "standard_error", "low"]
+        columns = ["rank", *columns, "all_low"] if len(rows) > 1 else columns
+        columns += [*([] if same_items else ["items"]), *([] if constant else ["readings"])]
+        note = " ".join([*counts, self.label, *self.notes])
+        table = table_of(rows, "leaderboard", note, level=self.level, only=columns)
         return (table, self._costs(dollars=dollars)) if paid or dollars else (table,)
 
     def _costs(self, *, dollars: bool) -> NotedTable:
@@ -202,31 +181,23 @@ class Leaderboard(Section):
             note += (
                 " Per $: precision per dollar, 1/(s.e.² x usd). Where it is twice as high, half as much does."
             )
-        columns = ["model", "readings", "cost", *(["usd", "per $"] if dollars else [])]
-        table = new_table("what it cost", note, columns)
-        for row in self.rows:
-            usd = MISSING if row.usd is None else shown_amount(row.usd, Unit.USD).lstrip("$")
-            per_usd = MISSING if row.per_usd is None else f"{row.per_usd:,.3g}"
-            cells = [f"{row.readings:,}", f"{row.cost:,.0f}", *([usd, per_usd] if dollars else [])]
-            table.add_row(name_cell(row.model), *cells)
-        return table
+        columns = ["model", "readings", "cost", *(["usd", "per_usd"] if dollars else [])]
+        return table_of(self.rows, "what it cost", note, only=columns)
 
     def about_model(self, model: str) -> tuple[NotedTable, ...]:
         """Its estimate, what is claimed of it, and what it rests on."""
         row = next((row for row in self.rows if row.model == model), None)
         if row is None:
             return ()
-        places = decimals([row.standard_error])
+        places, level = decimals([row.standard_error]), percent(self.level)
         told = {
             "estimate": number(row.estimate, places),
             "standard error": number(row.standard_error, places),
-            f"{self.level:.0%} interval": span(row.low, row.high, places),
+            f"{level} interval": span(row.low, row.high, places),
         }
         n = len(self.rows)
         if n > 1:
-            told[f"{self.level:.0%} interval, all {n:,} models at once"] = span(
-                row.all_low, row.all_high, places
-            )
+            told[f"{level} interval, all {n:,} models at once"] = span(row.all_low, row.all_high, places)
             told["rank"] = f"{row.rank} of {n:,}; open: {row.best_rank} to {row.worst_rank}"
         told |= {
             "items": f"{row.items:,} of {self.items:,}",
@@ -234,12 +205,7 @@ class Leaderboard(Section):
             "repeats": ALLOCATIONS[Allocation(row.allocation)],
             "method": row.method,
         }
-        table = new_table("estimate", f"{self.claim} {' '.join(self._of(model))}".strip(), [])
-        table.add_column("what", justify="left")
-        table.add_column("value", justify="left", overflow="fold")
-        for what, value in told.items():
-            table.add_row(what, name_cell(value))
-        return (table,)
+        return (details("estimate", f"{self.claim} {' '.join(self._of(model))}".strip(), told),)
 
     def _of(self, model: str) -> list[str]:
         return [note for note in self.notes if note.startswith((f"{model}: ", f"{model} was "))]

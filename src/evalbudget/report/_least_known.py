@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 
+from evalbudget._fields import Shown, decimals, percent
 from evalbudget.judges.estimates import judge_corrected_generations
 from evalbudget.repeats.estimates import eb_wilson
-from evalbudget.report._numbers import decimals, name_cell, new_table, number, span
 from evalbudget.report._scored import readings_of
-from evalbudget.report._section import Section
+from evalbudget.report._section import TableSection
 from evalbudget.report._study import Study
 from evalbudget.sampler import Allocation
 from evalbudget.tables import NotedTable
@@ -38,13 +38,13 @@ class ItemRow:
         text: the beginning of what was asked; empty where nothing tells it.
     """
 
-    model: str
-    item: str
-    score: float
-    low: float
+    model: Annotated[str, Shown("model")]
+    item: Annotated[str, Shown("item")]
+    score: Annotated[float, Shown("score", "p")]
+    low: Annotated[float, Shown("{level} interval", "p", to="high")]
     high: float
-    readings: int
-    text: str
+    readings: Annotated[int, Shown("readings", ",")]
+    text: Annotated[str, Shown("text", optional=True, more={"justify": "left", "overflow": "fold"})]
 
     @property
     def half_width(self) -> float:
@@ -53,7 +53,7 @@ class ItemRow:
 
 
 @dataclass(frozen=True)
-class LeastKnown(Section):
+class LeastKnown(TableSection):
     """Items with the widest intervals.
 
     Attributes:
@@ -64,6 +64,7 @@ class LeastKnown(Section):
 
     name: ClassVar[str] = "least_known"
     title: ClassVar[str] = "Items known least well"
+    caption: ClassVar[str] = "items known least well"
 
     rows: tuple[ItemRow, ...]
     level: float
@@ -84,51 +85,33 @@ class LeastKnown(Section):
     def label(self) -> str:
         """Exactly what the intervals claim."""
         return (
-            f"The mean score of an item, asked again and again. {self.level:.0%} interval: {self.method}; "
-            "random: repeats; covers so many of all items on average, fixed-n."
+            f"The mean score of an item, asked again and again. {percent(self.level)} interval: "
+            f"{self.method}; random: repeats; covers so many of all items on average, fixed-n."
         )
 
     def tables(self) -> tuple[NotedTable, ...]:
         """The five widest of all."""
-        return (self._table(self._widest(_SHOWN), texts=False, model=len(self._models) > 1),)
+        return (self._of_items(self._widest(_SHOWN), *self._one_model, "text"),)
 
     def page_tables(self) -> tuple[NotedTable, ...]:
         """The ten widest of all, with their texts."""
-        return (self._table(self._widest(MOST), texts=True, model=len(self._models) > 1),)
+        return (self._of_items(self._widest(MOST), *self._one_model),)
 
     def about_model(self, model: str) -> tuple[NotedTable, ...]:
         """Its ten widest, with their texts."""
         rows = [row for row in self.rows if row.model == model]
-        return (self._table(rows, texts=True, model=False),) if rows else ()
+        return (self._of_items(rows, "model"),) if rows else ()
 
     @property
-    def _models(self) -> set[str]:
-        return {row.model for row in self.rows}
+    def _one_model(self) -> tuple[str, ...]:
+        """Not a column where all rows are of one."""
+        return ("model",) if len({row.model for row in self.rows}) == 1 else ()
 
     def _widest(self, most: int) -> list[ItemRow]:
         return sorted(self.rows, key=lambda row: -row.half_width)[:most]
 
-    def _table(self, rows: Sequence[ItemRow], *, texts: bool, model: bool) -> NotedTable:
-        columns = [*(["model"] if model else []), "item", "score", f"{self.level:.0%} interval", "readings"]
-        table = new_table("items known least well", self.label, columns)
-        texts = texts and any(row.text for row in rows)
-        if texts:
-            table.add_column("text", justify="left", overflow="fold")
-        places = decimals(row.half_width / 2 for row in rows)
-        for row in rows:
-            table.add_row(
-                *([name_cell(row.model)] if model else []),
-                name_cell(row.item),
-                number(row.score, places),
-                span(row.low, row.high, places),
-                f"{row.readings:,}",
-                *([name_cell(row.text)] if texts else []),
-            )
-        return table
-
-    def to_dict(self) -> dict[str, Any]:
-        """Label and rows."""
-        return {"label": self.label, "rows": [asdict(row) for row in self.rows]}
+    def _of_items(self, rows: Sequence[ItemRow], *without: str) -> NotedTable:
+        return self._table(rows, places=decimals(row.half_width / 2 for row in rows), without=without)
 
 
 def _items(study: Study, m: int) -> tuple[list[ItemRow], str]:

@@ -7,8 +7,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from evalbudget._fields import decimals, number, percent, span
 from evalbudget.report._leaderboard import Leaderboard, Standing
-from evalbudget.report._numbers import decimals, name_cell, new_table, number, span
+from evalbudget.report._numbers import new_table
 from evalbudget.report._section import Section
 from evalbudget.report._study import Study
 from evalbudget.tables import NotedTable
@@ -60,14 +61,14 @@ class Metrics(Section):
     def tables(self) -> tuple[NotedTable, ...]:
         """One row per metric and model."""
         parts = (self.claim, "Each interval by itself. Everything on one of them: --rater NAME.", *self.notes)
-        columns = ["metric", "model", "estimate", "s.e.", f"{self.level:.0%} interval", "items"]
+        columns = ["metric", "model", "estimate", "s.e.", f"{percent(self.level)} interval", "items"]
         table = new_table("metrics", " ".join(parts), columns)
         for metric, rows in self.boards:
             places = decimals(row.standard_error for row in rows)
             for row in rows:
                 table.add_row(
-                    name_cell(metric),
-                    name_cell(row.model),
+                    metric,
+                    row.model,
                     number(row.estimate, places),
                     number(row.standard_error, places),
                     span(row.low, row.high, places),

@@ -111,35 +111,3 @@ def missing_words(counts: Iterable[tuple[str, int]]) -> str:
         return ""
     of = " and ".join(f"{n:,} of {name}'s" for name, n in told)
     return f"{of} answers {'is' if told == [(told[0][0], 1)] else 'are'} missing"
-
-
-def counted_as(
-    missing: Missing,
-    scale: tuple[float, float],
-    *,
-    known: bool,
-    lower_is_better: bool,
-    by_task: bool = False,
-    unseen: bool = False,
-) -> str:
-    """What missing answers count as, as the end of a sentence that says how many there are.
-
-    Args:
-        missing: what they count as.
-        scale: smallest and largest score that one could be.
-        known: that is known, and not only what was seen.
-        lower_is_better: of the scores.
-        by_task: where it is not known, each task of a group goes by what was seen of it.
-        unseen: of one of these tasks nothing was; it goes by what was seen of the others.
-    """
-    if missing is Missing.DROP:
-        return ", and left out (--missing drop)."
-    low, high = scale
-    if missing is Missing.ZERO:
-        return f", and counted as {high if lower_is_better else low:g} (--missing zero)."
-    seen = "" if known else ", the lowest and the highest seen"
-    ends = f"from {low:,.4g} to {high:,.4g}{seen}"
-    if by_task and not known:
-        others = ", or in the others where nobody answered theirs" if unseen else ""
-        ends = f"from the lowest to the highest seen in their task{others}"
-    return f": intervals and verdicts hold whatever they would have been, {ends}."

@@ -1,29 +1,19 @@
-"""How numbers and names are written in tables."""
+"""How the tables of reports look, and what they say."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from rich.text import Text
 
-from evalbudget.repeats import _wording
+from evalbudget._fields import NOTHING
 from evalbudget.statistics._bounds import Bounds, FloatArray
-from evalbudget.tables import NotedTable
-
-MISSING = "-"
-
-NOTHING = 1e-12
-"""A standard error up to this is rounding: equal differences prove no interval."""
+from evalbudget.tables import NOTED, NotedTable, fill
 
 CLAIM = "Random: items (sampled, independent) and repeats; fixed-n, asymptotic."
 """What every interval over sampled items takes for random, and when it may be read."""
-
-
-def decimals(errors: Iterable[float]) -> int:
-    """Decimals that show two digits of the median of the positive standard errors."""
-    return _wording.decimals(error for error in errors if error > NOTHING)
 
 
 def claimed(bounds: Bounds, errors: FloatArray) -> Bounds:
@@ -32,43 +22,31 @@ def claimed(bounds: Bounds, errors: FloatArray) -> Bounds:
     return Bounds(np.where(some, bounds.low, np.nan), np.where(some, bounds.high, np.nan))
 
 
-def number(value: float, places: int, *, sign: bool = False) -> str:
-    """A number, or a dash where there is none."""
-    if not math.isfinite(value):
-        return MISSING
-    return f"{value:{'+' if sign else ''},.{places}f}"
+def table_of(rows: Sequence[Any], title: str, note: str, **more: Any) -> NotedTable:
+    """A table of rows whose fields say how they are shown; more as of :func:`~evalbudget.tables.fill`."""
+    table = new_table(title, note)
+    fill(table, rows, **more)
+    return table
 
 
-def span(low: float, high: float, places: int, *, sign: bool = False) -> str:
-    """An interval, or a dash where there is none."""
-    if not (math.isfinite(low) and math.isfinite(high)):
-        return MISSING
-    return f"{number(low, places, sign=sign)} to {number(high, places, sign=sign)}"
-
-
-def names(what: Iterable[str], most: int = 5) -> str:
-    """A list for a sentence, cut after some."""
-    listed = list(what)
-    rest = len(listed) - most
-    return ", ".join(listed[:most]) + (f" and {rest} more" if rest > 0 else "")
-
-
-def new_table(title: str, note: str, columns: Iterable[str]) -> NotedTable:
+def new_table(title: str, note: str, columns: Iterable[str] = ()) -> NotedTable:
     """A table whose columns of words fold; the others hold numbers."""
     table = NotedTable(title=Text(title, style="bold"), title_justify="left", box=None, padding=(0, 1, 0, 0))
     table.note = note
     for column in columns:
-        if column in NAMED:
-            table.add_column(column, overflow="fold", min_width=12)
-        else:
-            table.add_column(column, justify="right", no_wrap=True)
+        table.add_column(column, **(NOTED.words if column in NAMED else NOTED.numbers))
+    return table
+
+
+def details(title: str, note: str, told: Mapping[str, str]) -> NotedTable:
+    """What is known of one model or judge, a line each."""
+    table = new_table(title, note)
+    table.add_column("what", justify="left")
+    table.add_column("value", justify="left", overflow="fold")
+    for line in told.items():
+        table.add_row(*line)
     return table
 
 
 NAMED = ("metric", "model", "against", "judge", "item", "category", "source", "verdict")
 """Columns of words."""
-
-
-def name_cell(name: str) -> Text:
-    """A name as it is, whatever brackets are in it."""
-    return Text(name)

@@ -7,7 +7,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from evalbudget.errors import InvalidInputError
-from evalbudget.report._axes import HISTOGRAM, ROW, WIDTH, draw_chart, draw_histogram, require_matplotlib
+from evalbudget.report._axes import HISTOGRAM, ROW, WIDTH, draw_chart, require_matplotlib
 from evalbudget.report._charts import Histogram
 
 if TYPE_CHECKING:
@@ -44,10 +44,7 @@ def draw(report: Report, image: str = "png") -> bytes:
         figure = Figure(figsize=(WIDTH, sum(heights) + 0.3), layout="constrained")
         axes = figure.subplots(len(charts), 1, squeeze=False, height_ratios=heights)[:, 0]
         for axis, chart in zip(axes, charts, strict=True):
-            if isinstance(chart, Histogram):
-                draw_histogram(axis, chart)
-            else:
-                draw_chart(axis, chart, report.level)
+            draw_chart(axis, chart, report.level)
         out = BytesIO()
         metadata: dict[str, Any] = {"Software": None} if image == "png" else {"Date": None, "Creator": None}
         figure.savefig(out, format=image, dpi=130, metadata=metadata)

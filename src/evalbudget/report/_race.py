@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Self
 
+from evalbudget._fields import decimals, number, span
 from evalbudget.recorded._race_record import RaceRecord
-from evalbudget.report._numbers import decimals, name_cell, new_table, number, span
+from evalbudget.report._numbers import new_table
 from evalbudget.report._section import Section
 from evalbudget.report._study import Study
 from evalbudget.tables import NotedTable
@@ -42,7 +43,7 @@ class Race(Section):
         places = decimals((row.upper - row.lower) / 4.0 for row in record.rows)
         for row in record.rows:
             table.add_row(
-                name_cell(row.model),
+                row.model,
                 row.status,
                 number(float("nan") if row.estimate is None else row.estimate, places),
                 span(row.lower, row.upper, places),

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 
+from evalbudget._fields import Shown, percent
 from evalbudget.judges.estimates import diagnose_scales
 from evalbudget.repeats.estimates import ItemReadings, mean_over_sampled_items
-from evalbudget.report._numbers import CLAIM, decimals, name_cell, new_table, number, span
-from evalbudget.report._section import Section
+from evalbudget.report._numbers import CLAIM
+from evalbudget.report._section import TableSection
 from evalbudget.report._study import Study
 from evalbudget.sampler import Allocation
 from evalbudget.statistics._bounds import FloatArray
@@ -37,18 +37,18 @@ class ReferenceRow:
         cells: pairs of model and item behind the correlation.
     """
 
-    judge: str
-    bias: float
-    standard_error: float
-    low: float
+    judge: Annotated[str, Shown("judge")]
+    bias: Annotated[float, Shown("bias", "+p")]
+    standard_error: Annotated[float, Shown("s.e.", "p")]
+    low: Annotated[float, Shown("{level} at once", "+p", to="high")]
     high: float
-    correlation: float
-    items: int
+    correlation: Annotated[float, Shown("correlation", ",.2f")]
+    items: Annotated[int, Shown("items", ",")]
     cells: int
 
 
 @dataclass(frozen=True)
-class AgainstReference(Section):
+class AgainstReference(TableSection):
     """Judges against the reference, in the order of the panel; its mean last.
 
     Attributes:
@@ -60,6 +60,7 @@ class AgainstReference(Section):
 
     name: ClassVar[str] = "reference"
     title: ClassVar[str] = "Against the reference"
+    caption: ClassVar[str] = "against the reference"
 
     rows: tuple[ReferenceRow, ...]
     level: float
@@ -89,39 +90,16 @@ class AgainstReference(Section):
         """Exactly what the intervals claim."""
         text = (
             f"Bias: score less the mean of up to {self.references} references of the same answer. {CLAIM} "
-            f"{self.level:.0%} at once: all rows together (Bonferroni). Correlation over answers: a point "
-            "estimate."
+            f"{percent(self.level)} at once: all rows together (Bonferroni). Correlation over answers: a "
+            "point estimate."
         )
         if self.odd:
             text += " Beware: the reference seems to be on another scale; then the bias means nothing."
         return text
 
-    def tables(self) -> tuple[NotedTable, ...]:
-        """One table."""
-        return (self._table(self.rows),)
-
     def about_judge(self, judge: str) -> tuple[NotedTable, ...]:
         """Its row."""
-        rows = tuple(row for row in self.rows if row.judge == judge)
-        return (self._table(rows),) if rows else ()
-
-    def _table(self, rows: Sequence[ReferenceRow]) -> NotedTable:
-        table = new_table(
-            "against the reference",
-            self.label,
-            ["judge", "bias", "s.e.", f"{self.level:.0%} at once", "correlation", "items"],
-        )
-        places = decimals(row.standard_error for row in self.rows)
-        for row in rows:
-            table.add_row(
-                name_cell(row.judge),
-                number(row.bias, places, sign=True),
-                number(row.standard_error, places),
-                span(row.low, row.high, places, sign=True),
-                number(row.correlation, 2),
-                f"{row.items:,}",
-            )
-        return table
+        return self._of_judge(judge)
 
     def to_dict(self) -> dict[str, Any]:
         """Label, rows and whether the scales differ."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -17,7 +16,7 @@ from evalbudget.missing import Missing, as_missing
 from evalbudget.recorded._missing import require_scores
 from evalbudget.recorded._percent import require_one_unit
 from evalbudget.recorded._side_by_side import side_by_side
-from evalbudget.replay._rows import defined
+from evalbudget.replay._rows import AsJson
 from evalbudget.report._agreement import JudgeAgreement
 from evalbudget.report._categories import Categories
 from evalbudget.report._charts import Chart, Histogram
@@ -59,7 +58,7 @@ SECTIONS: tuple[type[Section], ...] = (
 
 
 @dataclass(frozen=True, repr=False)
-class Report:
+class Report(AsJson):
     """Everything a report says.
 
     Attributes:
@@ -95,20 +94,10 @@ class Report:
         """What a picture shows."""
         return tuple(chart for section in self.sections for chart in section.charts())
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON values: what was asked, then every section by its name; undefined numbers are None."""
-        asked = {
-            "level": self.level,
-            "models": list(self.models),
-            "raters": list(self.raters),
-            "items": self.items,
-        }
-        told: dict[str, Any] = defined({section.name: section.to_dict() for section in self.sections})
-        return asked | told
-
-    def to_json(self, *, indent: int | None = 2) -> str:
-        """:meth:`to_dict` as text."""
-        return json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
+    def _told(self) -> dict[str, Any]:
+        """What was asked, then every section by its name."""
+        asked = {"level": self.level, "models": self.models, "raters": self.raters, "items": self.items}
+        return asked | {section.name: section.to_dict() for section in self.sections}
 
     def _repr_html_(self) -> str:
         """What notebooks show."""
@@ -177,11 +166,6 @@ def report(
 
         sections = list(plugins().reports.values())
     return Report(_found(sections, study), level, study.models, one.raters, len(one.items))
-
-
-def of_race(recorded: RecordedScores) -> Report | None:
-    """What a finished race said, for commands that would judge its scores anew; None for other scores."""
-    return None if recorded.race is None else report(recorded)
 
 
 def _found(sections: Sequence[type[Section]], study: Study) -> tuple[Section, ...]:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any, ClassVar, Self
 
+from evalbudget._fields import decimals
 from evalbudget.report._charts import Chart, Histogram
+from evalbudget.report._numbers import table_of
 from evalbudget.report._study import Study
 from evalbudget.tables import NotedTable, Tables
 
@@ -98,3 +102,40 @@ class Section(ABC):
     def _repr_html_(self) -> str:
         """What notebooks show."""
         return self.table()._repr_html_()
+
+
+class TableSection(Section):
+    """A section that is a table of rows, whose fields say how they are shown.
+
+    Attributes:
+        caption: title of the table.
+        rows: of one class.
+    """
+
+    caption: ClassVar[str]
+    rows: Sequence[Any]
+
+    @property
+    @abstractmethod
+    def label(self) -> str:
+        """What the columns mean, and exactly what intervals claim."""
+
+    def tables(self) -> tuple[NotedTable, ...]:
+        """One table."""
+        return (self._table(self.rows),)
+
+    def _table(self, rows: Sequence[Any], **more: Any) -> NotedTable:
+        """Some of the rows, with the decimals of all of them; more as of :func:`evalbudget.tables.fill`."""
+        if "places" not in more:
+            more["places"] = decimals(getattr(row, "standard_error", 0.0) for row in self.rows)
+        level = getattr(self, "level", 0.95)
+        return table_of(rows, self.caption, more.pop("note", self.label), level=level, **more)
+
+    def _of_judge(self, judge: str) -> tuple[NotedTable, ...]:
+        """The rows of one judge."""
+        rows = [row for row in self.rows if row.judge == judge]
+        return (self._table(rows),) if rows else ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Label and rows."""
+        return {"label": self.label, "rows": [asdict(row) for row in self.rows]}

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Self
 
+from evalbudget._fields import Shown, percent
 from evalbudget.errors import InvalidInferenceError
 from evalbudget.judges.estimates import self_preference
-from evalbudget.report._numbers import CLAIM, claimed, decimals, name_cell, new_table, number, span
-from evalbudget.report._section import Section
+from evalbudget.report._numbers import CLAIM, claimed
+from evalbudget.report._section import TableSection
 from evalbudget.report._study import Study
-from evalbudget.tables import NotedTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,17 +27,17 @@ class SelfPreferenceRow:
         items: behind it.
     """
 
-    judge: str
-    model: str
-    value: float
-    standard_error: float
-    low: float
+    judge: Annotated[str, Shown("judge")]
+    model: Annotated[str, Shown("model")]
+    value: Annotated[float, Shown("preference", "+p")]
+    standard_error: Annotated[float, Shown("s.e.", "p")]
+    low: Annotated[float, Shown("{level} at once", "+p", to="high")]
     high: float
-    items: int
+    items: Annotated[int, Shown("items", ",")]
 
 
 @dataclass(frozen=True)
-class SelfPreferences(Section):
+class SelfPreferences(TableSection):
     """Judges that are also judged models.
 
     Attributes:
@@ -47,6 +47,7 @@ class SelfPreferences(Section):
 
     name: ClassVar[str] = "self_preference"
     title: ClassVar[str] = "Self-preference"
+    caption: ClassVar[str] = "self-preference"
 
     rows: tuple[SelfPreferenceRow, ...]
     level: float
@@ -78,28 +79,6 @@ class SelfPreferences(Section):
         """Exactly what the intervals claim."""
         return (
             "How much more a judge gives itself than the others give it, beyond what it gives the other "
-            f"models more than they do. {CLAIM} {self.level:.0%} at once: all rows together (Bonferroni)."
+            f"models more than they do. {CLAIM} {percent(self.level)} at once: all rows together "
+            "(Bonferroni)."
         )
-
-    def tables(self) -> tuple[NotedTable, ...]:
-        """One table."""
-        table = new_table(
-            "self-preference",
-            self.label,
-            ["judge", "model", "preference", "s.e.", f"{self.level:.0%} at once", "items"],
-        )
-        places = decimals(row.standard_error for row in self.rows)
-        for row in self.rows:
-            table.add_row(
-                name_cell(row.judge),
-                name_cell(row.model),
-                number(row.value, places, sign=True),
-                number(row.standard_error, places),
-                span(row.low, row.high, places, sign=True),
-                f"{row.items:,}",
-            )
-        return (table,)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Label and rows."""
-        return {"label": self.label, "rows": [asdict(row) for row in self.rows]}

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 
-from evalbudget.budget import Unit, shown_amount
+from evalbudget._fields import Shown
 from evalbudget.report._leaderboard import standing
-from evalbudget.report._numbers import MISSING, name_cell, new_table
+from evalbudget.report._numbers import table_of
 from evalbudget.report._section import Section
 from evalbudget.report._study import Study
 from evalbudget.tables import NotedTable
@@ -27,11 +27,11 @@ class SpentOnModel:
         usd: dollars paid; None where unknown.
     """
 
-    model: str
-    counted: int
-    not_counted: int
-    failed: int | None
-    usd: float | None
+    model: Annotated[str, Shown("model")]
+    counted: Annotated[int, Shown("counted", ",")]
+    not_counted: Annotated[int, Shown("not counted", ",")]
+    failed: Annotated[int | None, Shown("failed", ",")]
+    usd: Annotated[float | None, Shown("usd", "usd", optional=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +46,10 @@ class SpentOnJudge:
             scored the same answers.
     """
 
-    judge: str
-    readings: int
-    share: float
-    usd: float | None
+    judge: Annotated[str, Shown("judge")]
+    readings: Annotated[int, Shown("scores", ",")]
+    share: Annotated[float, Shown("share", ".0%")]
+    usd: Annotated[float | None, Shown("usd", "usd", optional=True)]
 
 
 @dataclass(frozen=True)
@@ -88,56 +88,27 @@ class Spent(Section):
 
     def tables(self) -> tuple[NotedTable, ...]:
         """By model, with a total, and by judge."""
-        return (self._models(self.models, total=True), *self._judges(self.judges))
+        everyone = (_all_of(self.models),) if len(self.models) > 1 else ()
+        return (self._of_models((*self.models, *everyone)), *self._of_judges(self.judges))
 
     def about_model(self, model: str) -> tuple[NotedTable, ...]:
         """Its row."""
         rows = tuple(row for row in self.models if row.model == model)
-        return (self._models(rows, total=False),) if rows else ()
+        return (self._of_models(rows),) if rows else ()
 
     def about_judge(self, judge: str) -> tuple[NotedTable, ...]:
         """Its row."""
-        return self._judges(tuple(row for row in self.judges if row.judge == judge))
+        return self._of_judges(tuple(row for row in self.judges if row.judge == judge))
 
-    def _models(self, rows: tuple[SpentOnModel, ...], *, total: bool) -> NotedTable:
-        dollars = any(row.usd is not None for row in rows)
-        columns = ["model", "counted", "not counted", "failed", *(["usd"] if dollars else [])]
-        table = new_table("where the budget went", self.label, columns)
-        for row in rows:
-            table.add_row(
-                name_cell(row.model),
-                f"{row.counted:,}",
-                f"{row.not_counted:,}",
-                MISSING if row.failed is None else f"{row.failed:,}",
-                *([_dollars(row.usd)] if dollars else []),
-            )
-        if total and len(rows) > 1:
-            failed = [row.failed for row in rows if row.failed is not None]
-            paid = [row.usd for row in rows if row.usd is not None]
-            table.add_row(
-                "all",
-                f"{sum(row.counted for row in rows):,}",
-                f"{sum(row.not_counted for row in rows):,}",
-                f"{sum(failed):,}" if len(failed) == len(rows) else MISSING,
-                *([_dollars(sum(paid) if len(paid) == len(rows) else None)] if dollars else []),
-            )
-        return table
+    def _of_models(self, rows: tuple[SpentOnModel, ...]) -> NotedTable:
+        return table_of(rows, "where the budget went", self.label)
 
-    def _judges(self, rows: tuple[SpentOnJudge, ...]) -> tuple[NotedTable, ...]:
+    def _of_judges(self, rows: tuple[SpentOnJudge, ...]) -> tuple[NotedTable, ...]:
         if not rows:
             return ()
         dollars = any(row.usd is not None for row in rows)
         note = "Usd: of the answers it scored, with its scores." if dollars else ""
-        columns = ["judge", "scores", "share", *(["usd"] if dollars else [])]
-        table = new_table("where the budget went, by judge", note, columns)
-        for row in rows:
-            table.add_row(
-                name_cell(row.judge),
-                f"{row.readings:,}",
-                f"{row.share:.0%}",
-                *([_dollars(row.usd)] if dollars else []),
-            )
-        return (table,)
+        return (table_of(rows, "where the budget went, by judge", note),)
 
     def to_dict(self) -> dict[str, Any]:
         """Label and rows."""
@@ -164,6 +135,18 @@ def _model(study: Study, m: int) -> SpentOnModel:
     return SpentOnModel(study.models[m], row.readings, row.readings_recorded - row.readings, failed, usd)
 
 
+def _all_of(rows: tuple[SpentOnModel, ...]) -> SpentOnModel:
+    failed = [row.failed for row in rows if row.failed is not None]
+    paid = [row.usd for row in rows if row.usd is not None]
+    return SpentOnModel(
+        "all",
+        sum(row.counted for row in rows),
+        sum(row.not_counted for row in rows),
+        sum(failed) if len(failed) == len(rows) else None,
+        sum(paid) if len(paid) == len(rows) else None,
+    )
+
+
 def _judge(study: Study, j: int) -> SpentOnJudge:
     there = ~np.isnan(study.recorded.scores)
     costs = study.recorded.costs
@@ -180,7 +163,3 @@ def _shared(study: Study) -> bool:
 def _total(costs: np.ndarray[Any, np.dtype[np.floating[Any]]]) -> float | None:
     """Of what is known; None if some is not."""
     return None if not costs.size or np.isnan(costs).any() else float(costs.sum())
-
-
-def _dollars(usd: float | None) -> str:
-    return MISSING if usd is None else shown_amount(usd, Unit.USD).lstrip("$")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from evalbudget._fields import names
 from evalbudget.estimate import Estimate
 from evalbudget.judges.estimates import judge_corrected_generations
 from evalbudget.judges.estimates._panel_mean import panel_mean_of
@@ -28,8 +29,8 @@ from evalbudget.repeats._mean_rows import BenchmarkMean, mean_rows, with_ends
 from evalbudget.repeats.estimates import mean_over_fixed_items
 from evalbudget.repeats.estimates._benchmark_mean import mean_of_item_means
 from evalbudget.report._both import Both
-from evalbudget.report._missing import check_range, counted_as, missing_words, without_missing
-from evalbudget.report._numbers import CLAIM, names
+from evalbudget.report._missing import check_range, missing_words, without_missing
+from evalbudget.report._numbers import CLAIM
 from evalbudget.report._pairs import pairs_by_item
 from evalbudget.report._scored import Scored, readings_of
 from evalbudget.statistics._bounds import Bounds, FloatArray, IntArray, check_level
@@ -292,14 +293,18 @@ class Study(Scored):
     @property
     def counted_as(self) -> str:
         """What missing answers count as, as the end of a sentence that says how many there are."""
-        return counted_as(
-            self.missing,
-            self.scale,
-            known=self.bounds is not None or self.scale == (0.0, 1.0),
-            lower_is_better=self.lower_is_better,
-            by_task=bool(self.tasks),
-            unseen=any(not part.study.recorded.counts.any() for part in self.tasks.values()),
-        )
+        if self.missing is Missing.DROP:
+            return ", and left out (--missing drop)."
+        low, high = self.scale
+        if self.missing is Missing.ZERO:
+            return f", and counted as {high if self.lower_is_better else low:g} (--missing zero)."
+        known = self.bounds is not None or self.scale == (0.0, 1.0)
+        ends = f"from {low:,.4g} to {high:,.4g}{'' if known else ', the lowest and the highest seen'}"
+        if self.tasks and not known:  # each goes by what was seen of it
+            unseen = any(not part.study.recorded.counts.any() for part in self.tasks.values())
+            others = ", or in the others where nobody answered theirs" if unseen else ""
+            ends = f"from the lowest to the highest seen in their task{others}"
+        return f": intervals and verdicts hold whatever they would have been, {ends}."
 
     @cached_property
     def shares(self) -> FloatArray:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from evalbudget._fields import percent
 from evalbudget.report._charts import Bar, Chart, Histogram
 from evalbudget.shown import shown, shown_html
 
@@ -79,9 +80,9 @@ def legend(chart: Chart | Histogram, level: float) -> str:
     rest = f" The first {MOST} of {n:,}." if len(chart.bars) > MOST else ""
     rest += f" Filled point: {_short(chart.marked)}." if chart.marked and drawn > 1 else ""
     if n == 1 or chart.together:
-        what = f"{level:.0%} interval" + (f", all {n:,} at once" if n > 1 else "")
+        what = f"{percent(level)} interval" + (f", all {n:,} at once" if n > 1 else "")
         return f"Point: estimate. Bar: {what}.{rest}"
-    each = f"Thick bar: {level:.0%} interval, each by itself; thin bar: all {n:,} at once."
+    each = f"Thick bar: {percent(level)} interval, each by itself; thin bar: all {n:,} at once."
     return f"Point: estimate. {each}{rest}"
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
+from evalbudget._fields import Shown
 from evalbudget.audits.backtest._compare_policies import backtest_audits
 from evalbudget.recorded._scores import RecordedScores
 from evalbudget.replay._workers import Progress
@@ -27,13 +29,13 @@ class AuditPlan:
         right: share of them that name a best system.
     """
 
-    policy: str
-    labels: int
-    labels_most: int
-    cost: int
-    cost_most: int
-    decided: float
-    right: float
+    policy: Annotated[str, Shown("")]
+    labels: Annotated[int, Shown("labels", ",")]
+    labels_most: Annotated[int, Shown("at most", ",")]
+    cost: Annotated[int, Shown("cost", ",")]
+    cost_most: Annotated[int, Shown("at most", ",")]
+    decided: Annotated[float, Shown("decided", ".0%")]
+    right: Annotated[float, Shown("named is best", ".0%")]
 
 
 def plan_audit(

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from rich.table import Table
-
+from evalbudget._fields import Shown
 from evalbudget.replay._rows import Replayed
-from evalbudget.tables import NotedTable
+from evalbudget.tables import REPLAYED, NotedTable, fill
+
+
+def _verdicts(row: AuditRow) -> str:
+    return ", ".join(f"{name} {count}" for name, count in row.verdict_counts.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,16 +34,16 @@ class AuditRow:
         delta: probability of error asked for.
     """
 
-    sampler: str
-    allocator: str
-    correct: float
-    top: float
-    decided: float
-    wrong: float
-    pulls: float
-    audits: float
-    cost: float
-    verdict_counts: dict[str, int]
+    sampler: Annotated[str, Shown("sampler")]
+    allocator: Annotated[str, Shown("audits by")]
+    correct: Annotated[float, Shown("correct", ".2f")]
+    top: Annotated[float, Shown("top", ".2f")]
+    decided: Annotated[float, Shown("decided", ".2f")]
+    wrong: Annotated[float, Shown("wrong", ".2f")]
+    pulls: Annotated[float, Shown("pulls", ",.0f")]
+    audits: Annotated[float, Shown("audits", ",.0f")]
+    cost: Annotated[float, Shown("cost", ",.0f")]
+    verdict_counts: Annotated[dict[str, int], Shown("verdicts", by=_verdicts, more=REPLAYED.words)]
     judge_correct: float
     seeds: int
     delta: float
@@ -69,27 +73,10 @@ class AuditResult(Replayed):
     behind: float
     prices: tuple[float, float]
 
-    def table(self) -> Table:
+    def table(self) -> NotedTable:
         """A rich table that fits 80 columns; it also prints itself as text."""
         table = NotedTable(box=None, padding=(0, 1, 0, 0))
-        table.add_column("sampler", overflow="fold")
-        table.add_column("audits by", overflow="fold")
-        for column in ("correct", "top", "decided", "wrong", "pulls", "audits", "cost"):
-            table.add_column(column, justify="right")
-        table.add_column("verdicts", overflow="fold")
-        for row in self.rows:
-            table.add_row(
-                row.sampler,
-                row.allocator,
-                f"{row.correct:.2f}",
-                f"{row.top:.2f}",
-                f"{row.decided:.2f}",
-                f"{row.wrong:.2f}",
-                f"{row.pulls:,.0f}",
-                f"{row.audits:,.0f}",
-                f"{row.cost:,.0f}",
-                ", ".join(f"{name} {count}" for name, count in row.verdict_counts.items()),
-            )
+        fill(table, self.rows, REPLAYED)
         table.note = self._note()
         return table
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from evalbudget.cli._output import publish
-from evalbudget.cli._shared_options import TASK, panel_prices
+from evalbudget.cli._shared_options import TASK, typed_prices
 from evalbudget.cli._sources import tell
 from evalbudget.cli.backtest._shared import FILE, JSON, MODEL, SEEDS, WORKERS, listed, names_option, progress
 from evalbudget.hooks._plugins import plugins
@@ -53,11 +53,14 @@ def judges(
     The raters of FILE are the judges.
     """
     from evalbudget.backtest import backtest_rotation  # numpy and tables take their time: not for --help
+    from evalbudget.judges.schedules import per_judge
 
     classes = [plugins().schedule(name) for name in listed(rotations)]
     recorded = plugins().open_scores(path, task)
     tell(recorded)
-    prices = None if judge_prices is None else panel_prices(judge_prices, recorded.raters).tolist()
+    prices = None
+    if judge_prices is not None:
+        prices = per_judge("--judge-prices", typed_prices(judge_prices) or None, recorded.raters).tolist()
     with progress() as report:
         result = backtest_rotation(
             recorded,

@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 
 from evalbudget.cli._output import publish, say
-from evalbudget.cli._shared_options import TASK
+from evalbudget.cli._shared_options import TASK, whole
 from evalbudget.cli._sources import tell
 from evalbudget.cli.backtest._shared import (
     JSON,
@@ -55,22 +55,8 @@ Examples:
     help="Error to minimise: worst-item, mse or mean. The ratio to uniform is that of worst-item "
     "error, rmse or mean error.",
 )
-@click.option(
-    "--min-repeats",
-    metavar="N",
-    type=click.IntRange(min=1),
-    default=2,
-    show_default=True,
-    help="Drop items with fewer recorded repeats.",
-)
-@click.option(
-    "--in-flight",
-    metavar="N",
-    type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
-    help="Readings asked for at the same time.",
-)
+@whole("--min-repeats", "Drop items with fewer recorded repeats.", default=2)
+@whole("--in-flight", "Readings asked for at the same time.", default=1)
 @MODEL
 @RATER
 @TASK

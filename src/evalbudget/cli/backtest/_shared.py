@@ -13,16 +13,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from evalbudget.cli._output import json_option
+from evalbudget.cli._shared_options import whole
 
 FILE = click.argument("path", metavar="FILE", type=click.Path(path_type=Path))
-SEEDS = click.option(
-    "--seeds",
-    metavar="N",
-    type=click.IntRange(min=1),
-    default=20,
-    show_default=True,
-    help="Replays behind each row of the table.",
-)
+SEEDS = whole("--seeds", "Replays behind each row of the table.", default=20)
 MODEL = click.option("--model", metavar="NAME", help="Only this model; all of them otherwise.")
 RATER = click.option("--rater", metavar="NAME", help="Only this rater; all of them otherwise.")
 TOP = click.option(
@@ -33,12 +27,7 @@ TOP = click.option(
     show_default=True,
     help="Models within this share of the score range of the best count as top.",
 )
-WORKERS = click.option(
-    "--workers",
-    metavar="N",
-    type=click.IntRange(min=1),
-    help="Processes to use; chosen for you otherwise.",
-)
+WORKERS = whole("--workers", "Processes to use; chosen for you otherwise.")
 JSON = json_option("result as JSON; - writes it to stdout instead of the table")
 
 

@@ -57,20 +57,17 @@ class Drift(Check):
             last = float(when[read].max() - when[read].min())
             moved, uncertain = slope * last, half * last
             yield Finding(
-                self.name,
                 Kind.PROBLEM,
                 f"{rater} drifts",
                 f"From the first epoch to the last, its scores of the same items move by {moved:+.3g} "
                 f"({moved - uncertain:+.3g} to {moved + uncertain:+.3g}): epochs are not repeats of "
                 "one thing.",
-                "Look for a judge that was updated, a cache, or a prompt that sees earlier answers. "
-                "Score all models "
-                "in the same period, in a random order.",
+                "Look for a judge that was updated, a cache, or a prompt that sees earlier answers. Score "
+                "all models in the same period, in a random order.",
                 {"moved": moved, "low": moved - uncertain, "high": moved + uncertain},
             )
         if looked and not drifts:
             yield Finding(
-                self.name,
                 Kind.FINE,
                 "no drift",
                 "Later scores of the same items are neither higher nor lower than earlier ones, beyond "

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from evalbudget._fields import names
 from evalbudget.doctor._case import Case
-from evalbudget.doctor._check import Check, Finding, Kind
+from evalbudget.doctor._check import Check, Finding, Kind, saving
 
 _MODELS, _ITEMS = 5, 30
 _USEFUL = 0.3
@@ -51,14 +52,12 @@ class History(Check):
             if typical >= _USEFUL and np.arctanh(min(r, 0.999)) + _SURE / np.sqrt(sizes[name] - 3) < 0.1
         ]
         if against:
-            shown = ", ".join(against[:3]) + (f" and {len(against) - 3} more" if len(against) > 3 else "")
             yield Finding(
-                self.name,
                 Kind.BEWARE,
                 "history would mislead",
-                f"Items that other models fail are not those that {shown} fail{'s' * (len(against) == 1)} "
-                f"(correlation {max(found[name] for name in against):.2f} at most; {typical:.2f} is "
-                "usual here).",
+                f"Items that other models fail are not those that {names(against, 3)} "
+                f"fail{'s' * (len(against) == 1)} (correlation {max(found[name] for name in against):.2f} at "
+                f"most; {typical:.2f} is usual here).",
                 "Do not judge such a model by predictions. Intervals of --history hold whatever "
                 "history is worth.",
                 {"models": len(against), "typical": typical},
@@ -69,19 +68,16 @@ class History(Check):
             f"A model's item scores correlate with the mean of the others' by {typical:.2f} (median over "
             f"{len(found)} models)"
         )
-        if typical < _USEFUL:
-            text = f"{told}: history would save little."
-            yield Finding(self.name, Kind.FINE, "history says little", text, "", numbers)
-            return
-        yield Finding(
-            self.name,
-            Kind.SAVING,
+        useful = typical >= _USEFUL
+        yield saving(
+            useful,
             "history would save items",
-            f"{told}: a new model's mean would be as well known from {1.0 - saved:.0%} of the items it "
-            "takes at "
-            "random.",
-            "evalbudget inspect race --sampler visit --history THESE_LOGS --until ±0.02 (or lm-eval "
-            "race), with the new "
-            "model.",
+            "history says little",
+            f"{told}: a new model's mean would be as well known from {1.0 - saved:.0%} of the items it takes "
+            "at random."
+            if useful
+            else f"{told}: history would save little.",
+            "evalbudget inspect race --sampler visit --history THESE_LOGS --until ±0.02 (or lm-eval race), "
+            "with the new model.",
             numbers,
         )

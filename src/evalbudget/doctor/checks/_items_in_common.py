@@ -27,12 +27,10 @@ class ItemsInCommon(Check):
         n_items = scored.shape[1]
         if n_items < _FEW:
             yield Finding(
-                self.name,
                 Kind.BEWARE,
                 "few items",
-                f"Intervals over {n_items} items rest on guesses of how scores are distributed: with "
-                "fewer than "
-                f"{_FEW} they may be too narrow.",
+                f"Intervals over {n_items} items rest on guesses of how scores are distributed: with fewer "
+                f"than {_FEW} they may be too narrow.",
                 "Add items. Repeats do not help here.",
                 {"items": n_items},
             )
@@ -44,13 +42,11 @@ class ItemsInCommon(Check):
             return
         adaptive = "" if case.is_plain else " Where a sampler chose who is asked, that is meant."
         yield Finding(
-            self.name,
             Kind.PROBLEM if case.is_plain and case.read[fewest] < _MOSTLY * n_items else Kind.BEWARE,
             "models were scored on different items",
             f"All models have a score on {common:,} of {n_items:,} items; {case.recorded.models[fewest]} has "
-            f"{case.read[fewest]:,}. Their means are of different benchmarks, and a ranking by them "
-            "may rank the "
-            f"items.{adaptive}",
+            f"{case.read[fewest]:,}. Their means are of different benchmarks, and a ranking by them may rank "
+            f"the items.{adaptive}",
             "Compare models on the items they share: evalbudget compare does. Then score what is missing.",
             {"common": common, "items": n_items, "fewest": int(case.read[fewest])},
         )
@@ -63,7 +59,6 @@ class ItemsInCommon(Check):
         told = [f"{model} by {', '.join(raters)}" for model, raters in case.elsewhere.items()]
         more = f"; {len(told) - _NAMED:,} more likewise" if len(told) > _NAMED else ""
         yield Finding(
-            self.name,
             Kind.PROBLEM,
             "models were scored by different scorers",
             f"{', '.join(case.recorded.models[:_NAMED])}: scored by {own}; {'; '.join(told[:_NAMED])}{more}. "

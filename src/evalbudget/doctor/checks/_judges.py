@@ -21,11 +21,10 @@ class Judges(Check):
         """One judge; or biases, scales and how many independent votes there are; and what labels say."""
         labels = AgainstReference.of(case.study)
         if labels is not None:
-            yield _against_labels(self.name, labels)
+            yield _against_labels(labels)
         if not case.is_panel:
             if case.is_graded and labels is None:
                 yield Finding(
-                    self.name,
                     Kind.BEWARE,
                     "one judge",
                     "All scores are by one rater. If it is a judge model, its bias is in every score, and "
@@ -43,25 +42,21 @@ class Judges(Check):
         if apart:
             worst = max(apart, key=lambda row: abs(row.bias))
             yield Finding(
-                self.name,
                 Kind.BEWARE,
                 "judges are not equally strict",
                 f"{len(apart)} of {len(found.rows)} judges differ from the panel's mean; most of all "
                 f"{worst.judge}, by {worst.bias:+.3g} ({worst.all_low:+.3g} to {worst.all_high:+.3g}). "
-                "Scores by "
-                "different judges must not be compared, nor one judge's taken for the truth.",
+                "Scores by different judges must not be compared, nor one judge's taken for the truth.",
                 "Have every answer of every model judged by the same judges, or all judges in turns "
                 "(evalbudget inspect eval --judges a,b,c, lm-eval run): their biases are then taken out.",
                 {"judges": len(found.rows), "apart": len(apart), "largest": worst.bias},
             )
         else:
             yield Finding(
-                self.name,
                 Kind.FINE,
                 "no judge stands out",
-                f"No judge of {len(found.rows)} differs from the panel's mean beyond chance; "
-                f"{first.judge} is the "
-                f"most lenient, by {first.bias:+.3g}.",
+                f"No judge of {len(found.rows)} differs from the panel's mean beyond chance; {first.judge} "
+                f"is the most lenient, by {first.bias:+.3g}.",
                 "",
                 {"judges": len(found.rows), "largest": first.bias},
             )
@@ -71,25 +66,22 @@ class Judges(Check):
         bound = "at most " if found.votes.upper_bound else ""
         alike = votes < _FEW * judges
         yield Finding(
-            self.name,
             Kind.BEWARE if alike else Kind.FINE,
             f"{judges} judges are {bound}{votes:.1f} independent votes",
-            f"By how alike they err, the mean of this panel is as exact as that of {bound}{votes:.1f} "
-            "judges who "
-            "err independently."
+            f"By how alike they err, the mean of this panel is as exact as that of {bound}{votes:.1f} judges "
+            "who err independently."
             + (" Errors that all of them share do not show here." if found.votes.upper_bound else ""),
             "Replace judges of one family by one; a judge of another family is worth more." if alike else "",
             {"votes": votes, "judges": judges},
         )
 
 
-def _against_labels(check: str, labels: AgainstReference) -> Finding:
+def _against_labels(labels: AgainstReference) -> Finding:
     """What human labels say of the judge, or of the panel's mean."""
     row = labels.rows[-1]
     apart = row.low > 0.0 or row.high < 0.0
     beware = " The labels seem to be on another scale: then this means nothing." if labels.odd else ""
     return Finding(
-        check,
         Kind.BEWARE if apart or labels.odd else Kind.FINE,
         "judged differently than by the labels" if apart else "no bias beyond chance against the labels",
         f"Against the labels {row.judge} is off by {row.bias:+.3g} ({row.low:+.3g} to {row.high:+.3g}), on "

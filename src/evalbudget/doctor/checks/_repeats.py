@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from evalbudget.doctor._case import Case
-from evalbudget.doctor._check import Check, Finding, Kind
+from evalbudget.doctor._check import Check, Finding, Kind, saving
 
 _CELLS = 10
 _WORTH = 0.8
@@ -40,14 +40,12 @@ class Repeats(Check):
             return  # nearly all scores are the same: repeats agree whatever they are
         if same == cells:
             yield Finding(
-                self.name,
                 Kind.PROBLEM,
                 "repeats are identical",
                 f"All {cells:,} answers that were scored again got the same score again: {wasted:,} of "
                 f"{readings:,} scores told nothing. Intervals that count them as independent are too narrow.",
-                "Look for temperature 0, a fixed seed or a cache. If scores are meant to be "
-                "deterministic, buy "
-                "one each.",
+                "Look for temperature 0, a fixed seed or a cache. If scores are meant to be deterministic, "
+                "buy one each.",
                 numbers,
             )
             return
@@ -72,16 +70,13 @@ class Repeats(Check):
             f"{once:.3g}, and as many scores on {r:.3g} times as many items {wide:.3g}."
         )
         numbers |= {"stderr": now, "stderr_once": once, "stderr_items": wide, "share_of_items": share}
-        if wide < _WORTH * now:
-            yield Finding(
-                self.name,
-                Kind.SAVING,
-                "items would tell more than repeats",
-                told,
-                "For the mean, buy items: evalbudget inspect eval, or lm-eval run, --budget with fewer "
-                "scores than items draws a sample. For single items' scores keep repeats, and let --sampler "
-                "auto spread them.",
-                numbers,
-            )
-        else:
-            yield Finding(self.name, Kind.FINE, "repeats are worth their calls", told, "", numbers)
+        yield saving(
+            wide < _WORTH * now,
+            "items would tell more than repeats",
+            "repeats are worth their calls",
+            told,
+            "For the mean, buy items: evalbudget inspect eval, or lm-eval run, --budget with fewer "
+            "scores than items draws a sample. For single items' scores keep repeats, and let --sampler "
+            "auto spread them.",
+            numbers,
+        )

@@ -9,7 +9,7 @@ import numpy as np
 
 from evalbudget.backtest import backtest, backtest_audits, backtest_race
 from evalbudget.doctor._case import Case
-from evalbudget.doctor._check import Check, Finding, Kind
+from evalbudget.doctor._check import Check, Finding, saving
 from evalbudget.judges._plan import Prices, forecast
 from evalbudget.judges.estimates import variance_components
 
@@ -49,18 +49,17 @@ class RepeatSaving(Check):
             return
         ratio = row.ratio.mean
         told = (
-            f"With {r} scores per item in all, the sampler auto would have left {ratio:.2f} times the "
-            f"error of plain epochs on the worst item (mean of {_SEEDS} replays on {items.size} of these "
-            "items)."
+            f"With {r} scores per item in all, the sampler auto would have left {ratio:.2f} times the error "
+            f"of plain epochs on the worst item (mean of {_SEEDS} replays on {items.size} of these items)."
         )
-        if ratio < _SHORTER:
-            title, remedy = (
-                "repeats could be spread better",
-                "evalbudget inspect eval, or lm-eval run, with --budget; --sampler auto is the default.",
-            )
-            yield Finding(self.name, Kind.SAVING, title, told, remedy, {"ratio": ratio})
-        else:
-            yield Finding(self.name, Kind.FINE, "plain epochs do as well", told, "", {"ratio": ratio})
+        yield saving(
+            ratio < _SHORTER,
+            "repeats could be spread better",
+            "plain epochs do as well",
+            told,
+            "evalbudget inspect eval, or lm-eval run, with --budget; --sampler auto is the default.",
+            {"ratio": ratio},
+        )
 
 
 class RotationSaving(Check):
@@ -100,18 +99,16 @@ class RotationSaving(Check):
             "calls_in_turns": calls // judges,
             "calls_as_exact": as_exact,
         }
-        if as_exact < _SHORTER:
-            yield Finding(
-                self.name,
-                Kind.SAVING,
-                f"judges in turns: {turns / everyone:.2f} times the error for a {_part(judges)} of the calls",
-                f"{told} With as many more items as that takes, {as_exact:.0%} of the calls are as exact.",
-                "evalbudget inspect eval, or lm-eval run, --judges a,b,c has them take turns; --rotation all "
-                "is for when every answer's own score matters.",
-                numbers,
-            )
-        else:
-            yield Finding(self.name, Kind.FINE, "judges in turns would not save", told, "", numbers)
+        more = f" With as many more items as that takes, {as_exact:.0%} of the calls are as exact."
+        yield saving(
+            as_exact < _SHORTER,
+            f"judges in turns: {turns / everyone:.2f} times the error for a {_part(judges)} of the calls",
+            "judges in turns would not save",
+            told + more * (as_exact < _SHORTER),
+            "evalbudget inspect eval, or lm-eval run, --judges a,b,c has them take turns; --rotation all "
+            "is for when every answer's own score matters.",
+            numbers,
+        )
 
 
 class RaceSaving(Check):
@@ -151,25 +148,19 @@ class RaceSaving(Check):
             else f" (on {len(recorded.items):,} of the items, drawn at random)"
         )
         told = (
-            "A race until the best on these very items is proved would have read "
-            f"{row.evaluations:,.0f} of {grid:,} "
-            f"scores{sample}, and "
-            f"named the best in {row.p_best:.0%} of {_SEEDS} replays."
+            f"A race until the best on these very items is proved would have read {row.evaluations:,.0f} of "
+            f"{grid:,} scores{sample}, and named the best in {row.p_best:.0%} of {_SEEDS} replays."
         )
         numbers = {"evaluations": row.evaluations, "grid": grid, "best": row.p_best}
-        if share < _SHORTER:
-            yield Finding(
-                self.name,
-                Kind.SAVING,
-                f"who is best on these items: {share:.0%} of these scores",
-                told,
-                "If that is the question: evalbudget inspect race, lm-eval race. For every model's own "
-                "score, read "
-                "everything.",
-                numbers,
-            )
-        else:
-            yield Finding(self.name, Kind.FINE, "a race would not have been shorter", told, "", numbers)
+        yield saving(
+            share < _SHORTER,
+            f"who is best on these items: {share:.0%} of these scores",
+            "a race would not have been shorter",
+            told,
+            "If that is the question: evalbudget inspect race, lm-eval race. For every model's own score, "
+            "read everything.",
+            numbers,
+        )
 
 
 class AuditSaving(Check):
@@ -203,33 +194,20 @@ class AuditSaving(Check):
             part = f"{len(recorded.models)} of these models on {len(recorded.items)} of the items"
             sample = f" of {part}, drawn at random,"
         told = (
-            f"An audit{sample} would have asked people for {row.audits:,.0f} of {everything:,} labels; "
-            "it decided in "
-            f"{row.decided:.0%} of {_SEEDS} replays, rightly in {row.correct:.0%}."
+            f"An audit{sample} would have asked people for {row.audits:,.0f} of {everything:,} labels; it "
+            f"decided in {row.decided:.0%} of {_SEEDS} replays, rightly in {row.correct:.0%}."
         )
         numbers = {"labels": row.audits, "all": everything, "decided": row.decided, "correct": row.correct}
-        if share < _SHORTER and row.decided > 0.5:
-            yield Finding(
-                self.name,
-                Kind.SAVING,
-                f"human labels: {share:.0%} would have decided",
-                told,
-                "evalbudget inspect audit, lm-eval audit.",
-                numbers,
-            )
-        else:
-            yield Finding(self.name, Kind.FINE, "an audit would not have been cheaper", told, "", numbers)
+        yield saving(
+            share < _SHORTER and row.decided > 0.5,
+            f"human labels: {share:.0%} would have decided",
+            "an audit would not have been cheaper",
+            told,
+            "evalbudget inspect audit, lm-eval audit.",
+            numbers,
+        )
 
 
 def _part(judges: int) -> str:
-    names = {
-        2: "half",
-        3: "third",
-        4: "quarter",
-        5: "fifth",
-        6: "sixth",
-        7: "seventh",
-        8: "eighth",
-        10: "tenth",
-    }
-    return names.get(judges, f"{judges}th")
+    names = {2: "half", 3: "third", 4: "quarter", 5: "fifth", 6: "sixth", 7: "seventh", 8: "eighth"}
+    return "tenth" if judges == 10 else names.get(judges, f"{judges}th")

@@ -24,7 +24,6 @@ class SourcesCheck(Check):
         versions = _versions_note(case)
         if versions:
             yield Finding(
-                self.name,
                 Kind.PROBLEM,
                 "models were scored on different versions of the task",
                 versions,
@@ -32,10 +31,9 @@ class SourcesCheck(Check):
             )
         for note in found.notes:
             if note != versions:
-                yield Finding(self.name, Kind.BEWARE, "said by the source", note)
+                yield Finding(Kind.BEWARE, "said by the source", note)
         if found.assumed:
             yield Finding(
-                self.name,
                 Kind.FINE,
                 "not said by the source",
                 " ".join(found.assumed),
@@ -68,7 +66,6 @@ class MissingScores(Check):
                 told.append(f"{answers[model]:,} of {name} (up to {share * (high - low):.3g} of its mean)")
         seen = "" if known else f", if scores lie between {low:g} and {high:g} as those that are there"
         yield Finding(
-            self.name,
             Kind.PROBLEM if float(answers.max()) > 0.01 * shares.shape[1] else Kind.BEWARE,
             "scores are missing",
             f"Missing answers: {'; '.join(told)}{seen}. If what fails is what would be wrong, means without "
@@ -89,6 +86,4 @@ class RaceVerdict(Check):
         race = case.recorded.race
         if race is not None:
             text = " ".join(part for part in (race.sentence, race.proof) if part)
-            yield Finding(
-                self.name, Kind.FINE, f"these are the scores of a {race.kind}; its own verdict", text
-            )
+            yield Finding(Kind.FINE, f"these are the scores of a {race.kind}; its own verdict", text)

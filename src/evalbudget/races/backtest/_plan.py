@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from inspect import signature
+from typing import Annotated
 
+from evalbudget._fields import Shown
 from evalbudget.errors import InvalidInputError
 from evalbudget.hooks._plugins import plugins
 from evalbudget.races.backtest._compare_samplers import backtest_race
@@ -29,11 +31,11 @@ class RacePlan:
         best: share of them in which the model named is the best.
     """
 
-    sampler: str
-    evaluations: int
-    evaluations_most: int
-    proved: float
-    best: float
+    sampler: Annotated[str, Shown("")]
+    evaluations: Annotated[int, Shown("evaluations", ",")]
+    evaluations_most: Annotated[int, Shown("at most", ",")]
+    proved: Annotated[float, Shown("proved before the end", ".0%")]
+    best: Annotated[float, Shown("named is best", ".0%")]
 
 
 def plan_race(

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Annotated
 
-from rich.table import Table
-
-from evalbudget.budget import Unit, shown_amount
-from evalbudget.replay._rows import Replayed
+from evalbudget._fields import Shown, percent
+from evalbudget.replay._rows import Replayed, asked, table_of
 from evalbudget.tables import PrintableTable
 
 
@@ -35,20 +34,20 @@ class RaceRow:
         usd: dollars paid, mean over replays; None where evaluations are counted.
     """
 
-    sampler: str
+    sampler: Annotated[str, Shown("sampler")]
     budget: float
-    p_best: float
-    p_top: float
-    simple_regret: float
-    evaluations: float
-    coverage: float
-    half_width: float
-    seconds: float
+    p_best: Annotated[float, Shown("p(best)", ".2f")]
+    p_top: Annotated[float, Shown("p(top)", ".2f")]
+    simple_regret: Annotated[float, Shown("simple\nregret", ".4f")]
+    evaluations: Annotated[float, Shown("evalua-\ntions", ",.0f")]
+    coverage: Annotated[float, Shown("coverage", ".3f")]
+    half_width: Annotated[float, Shown("half-\nwidth", ".3f")]
+    seconds: Annotated[float, Shown("seconds", "#2")]
     seeds: int
     top: float
     level: float
-    budget_asked: str
-    usd: float | None = None
+    budget_asked: Annotated[str, Shown("budget", by=asked)]
+    usd: Annotated[float | None, Shown("paid", "$")] = None
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -69,40 +68,13 @@ class RaceResult(Replayed):
     missing: int
     history: str = ""
 
-    def table(self) -> Table:
+    def table(self) -> PrintableTable:
         """A rich table that fits 80 columns; it also prints itself as text."""
-        first = self.rows[0]
         covers = any(not math.isnan(row.coverage) for row in self.rows)
-        table = PrintableTable(
-            caption=self._caption(covers), caption_justify="left", box=None, padding=(0, 1, 0, 0)
-        )
-        table.add_column("sampler", overflow="fold")
-        columns = ["budget", "p(best)", "p(top)", "simple\nregret", "evalua-\ntions"]
         paid = any(row.usd is not None for row in self.rows)
-        last = "paid" if paid else "seconds"
-        for column in [*columns, *(["coverage", "half-\nwidth"] if covers else []), last]:
-            table.add_column(column, justify="right")
-        previous = first
-        for row in self.rows:
-            if row.budget_asked != previous.budget_asked:
-                table.add_section()
-            cells = [f"{row.coverage:.3f}", f"{row.half_width:.3f}"] if covers else []
-            table.add_row(
-                row.sampler,
-                f"{int(row.budget_asked):,}" if row.budget_asked.isdecimal() else row.budget_asked,
-                f"{row.p_best:.2f}",
-                f"{row.p_top:.2f}",
-                f"{row.simple_regret:.4f}",
-                f"{row.evaluations:,.0f}",
-                *cells,
-                f"{row.seconds:#.2g}".removesuffix(".")
-                if not paid
-                else "-"
-                if row.usd is None
-                else shown_amount(row.usd, Unit.USD),
-            )
-            previous = row
-        return table
+        columns = ["sampler", "budget_asked", "p_best", "p_top", "simple_regret", "evaluations"]
+        columns += [*(["coverage", "half_width"] if covers else []), "usd" if paid else "seconds"]
+        return table_of(self.rows, self._caption(covers), only=columns, parted="budget_asked")
 
     def _caption(self, covers: bool) -> str:
         first = self.rows[0]
@@ -115,5 +87,5 @@ class RaceResult(Replayed):
         if self.history:
             parts.append(self.history[0].upper() + self.history[1:] + ".")
         if covers:
-            parts.append(f"Intervals: anytime, simultaneous over models at {first.level:.0%}.")
+            parts.append(f"Intervals: anytime, simultaneous over models at {percent(first.level)}.")
         return " ".join(parts)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.table import Table
 
-from evalbudget.budget import Unit, shown_amount
-from evalbudget.replay._rows import Replayed
+from evalbudget._fields import Shown, short
+from evalbudget.replay._rows import Replayed, asked, table_of
 from evalbudget.tables import PrintableTable
 
 
@@ -50,8 +50,18 @@ class Average:
         residuals = (values - ratios[:, None] * baseline) / base[:, None]
         return cls(float(ratios.mean()), cls.of(residuals).stderr)
 
+    def __str__(self) -> str:
+        if math.isnan(self.stderr) or math.isnan(self.mean):
+            return short(self.mean, 3)
+        decimals = 0 if abs(self.mean) >= 100 else 3
+        return f"{self.mean:.{decimals}f} ±" + f"{self.stderr:.{decimals}f}".removeprefix("0")
+
 
 _UNKNOWN = Average(math.nan, math.nan)
+
+
+def _readings(row: Row) -> str:
+    return f"{row.readings:,}" if row.reason is None else "-"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,22 +92,22 @@ class Row:
         usd: dollars paid per replay, mean; None where the budget is in readings.
     """
 
-    sampler: str
+    sampler: Annotated[str, Shown("sampler")]
     budget: float
     seeds: int = 0
     objective: str
-    worst_item_error: Average = _UNKNOWN
-    rmse: Average = _UNKNOWN
-    mean_error: Average = _UNKNOWN
-    readings: int = 0
-    seconds: float = field(compare=False, default=math.nan)
+    worst_item_error: Annotated[Average, Shown("worst-item\nerror", "s")] = _UNKNOWN
+    rmse: Annotated[Average, Shown("rmse", "#3")] = _UNKNOWN
+    mean_error: Annotated[Average, Shown("mean\nerror", "#2")] = _UNKNOWN
+    readings: Annotated[int, Shown("readings", by=_readings)] = 0
+    seconds: Annotated[float, Shown("seconds", "#3")] = field(compare=False, default=math.nan)
     mean_bias: Average = _UNKNOWN
-    ratio: Average | None = _UNKNOWN
-    budget_asked: str
+    ratio: Annotated[Average | None, Shown("ratio to\nuniform", "s")] = _UNKNOWN
+    budget_asked: Annotated[str, Shown("budget", by=asked)]
     pools: int = 0
     items: int = 0
     reason: str | None = None
-    usd: float | None = None
+    usd: Annotated[float | None, Shown("paid", "$")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,39 +145,13 @@ class BacktestResult(Replayed):
     min_repeats: int
     objective: str
 
-    def table(self) -> Table:
+    def table(self) -> PrintableTable:
         """A rich table that fits 80 columns, with ratios to uniform; it also prints itself as text."""
         compared = any(row.ratio is not None for row in self.rows if row.reason is None)
-        table = PrintableTable(
-            caption=self._caption(compared), caption_justify="left", box=None, padding=(0, 1, 0, 0)
-        )
-        table.add_column("sampler", overflow="fold")
-        for column in ("budget", "worst-item\nerror", *(["ratio to\nuniform"] if compared else [])):
-            table.add_column(column, justify="right")
         paid = any(row.usd is not None for row in self.rows)
-        for column in ("rmse", "mean\nerror", "readings", "paid" if paid else "seconds"):
-            table.add_column(column, justify="right")
-        previous: Row | None = None
-        for row in self.rows:
-            if previous is not None and previous.budget_asked != row.budget_asked:
-                table.add_section()
-            asked = row.budget_asked
-            table.add_row(
-                row.sampler,
-                f"{int(asked):,}" if asked.isdecimal() else asked,
-                _with_error(row.worst_item_error),
-                *([] if not compared else ["-"] if row.ratio is None else [_with_error(row.ratio)]),
-                _short(row.rmse.mean),
-                _short(row.mean_error.mean, 2),
-                f"{row.readings:,}" if row.reason is None else "-",
-                _short(row.seconds)
-                if not paid
-                else "-"
-                if row.usd is None
-                else shown_amount(row.usd, Unit.USD),
-            )
-            previous = row
-        return table
+        columns = ["sampler", "budget_asked", "worst_item_error", *(["ratio"] if compared else [])]
+        columns += ["rmse", "mean_error", "readings", "usd" if paid else "seconds"]
+        return table_of(self.rows, self._caption(compared), only=columns, parted="budget_asked")
 
     def _caption(self, compared: bool) -> str:
         used = [pool for pool in self.pools if pool.items]
@@ -195,16 +179,3 @@ class BacktestResult(Replayed):
 
 RATIO_OF = {"worst-item": "worst_item_error", "mse": "rmse", "mean": "mean_error"}
 """Which error the ratio compares, by objective."""
-
-
-def _short(value: float, digits: int = 3) -> str:
-    if math.isnan(value):
-        return "-"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:#.{digits}g}".removesuffix(".")
-
-
-def _with_error(average: Average) -> str:
-    if math.isnan(average.stderr) or math.isnan(average.mean):
-        return _short(average.mean)
-    decimals = 0 if abs(average.mean) >= 100 else 3
-    return f"{average.mean:.{decimals}f} ±" + f"{average.stderr:.{decimals}f}".removeprefix("0")

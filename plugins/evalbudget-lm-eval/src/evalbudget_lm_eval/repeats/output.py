@@ -255,7 +255,7 @@ def _summary(
         for name, own in totals.items()
         if own.documents and own.panel is None
     )
-    return replace(found, plain=None) if dear else found  # epochs are told in readings, which cost more here
+    return replace(found, dear=dear)
 
 
 def _outcome(book: RepeatPurchase, account: Account, own: TaskTotals, *, of: str = "") -> Outcome:
