@@ -34,10 +34,11 @@ def coverage(quick: bool, seeds: int | None = None) -> Found:
                 for seed in range(runs):
                     drawn = world.preferences(n_items, [seed, n_items], both=both)
                     rates = [win_rate(drawn, 0, other) for other in range(1, k)]
+                    place = positions(drawn, LEVEL)[0]
                     spans = (
                         rates[0].interval(LEVEL),
                         average_of(rates).interval(LEVEL),
-                        positions(drawn)[0].interval(LEVEL),
+                        (place.low, place.high),
                         bradley_terry(drawn).against_average(0, LEVEL)[1:],
                     )
                     held += [low <= t <= high for t, (low, high) in zip(truths, spans, strict=True)]

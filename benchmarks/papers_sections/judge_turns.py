@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evalbudget.judges._plan import Plan, Prices, plan_for_money
+from evalbudget.judges._plan import Plan, Prices, plan_rotations
 from evalbudget.judges.estimates import variance_components
 from judges_sections.found import Floats, Table
 from papers_sections.judge_world import (
@@ -244,7 +244,7 @@ def plans() -> tuple[Table, dict[str, tuple[int, int]]]:
         pilot = variance_components(scores_of(table))
         chosen = []
         for most in (None, SCENARIOS):
-            for plan in plan_for_money(pilot, calls, Prices(np.ones(K)), max_items=most):
+            for plan in plan_rotations(pilot, Prices(np.ones(K)), money=calls, max_items=most):
                 scenarios = "any number" if most is None else str(most)
                 if not isinstance(plan, Plan):
                     rows.append((name, scenarios, plan.strategy, "-", "-", "-", "-"))

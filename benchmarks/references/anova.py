@@ -12,9 +12,17 @@ References:
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from evalbudget.errors import InvalidInferenceError
-from evalbudget.judges.estimates import JudgeScores, Source, VarianceComponents
-from evalbudget.judges.estimates._components import _prepare, _result, _Squares, _Study
+from evalbudget.judges.estimates import (
+    Component,
+    JudgeScores,
+    Source,
+    VarianceComponents,
+    variance_components,
+)
+from evalbudget.judges.estimates._components import _prepare, _Squares
 
 
 def variance_components_literal(scores: JudgeScores) -> tuple[VarianceComponents, float]:
@@ -23,7 +31,7 @@ def variance_components_literal(scores: JudgeScores) -> tuple[VarianceComponents
     Raises:
         InvalidInferenceError: not a crossed design with two or more generations.
     """
-    panel, table, dropped = _prepare(scores)
+    _, table, _ = _prepare(scores)
     if table is None or table.shape[2] < 2:
         raise InvalidInferenceError(
             "the paper's ANOVA needs two or more generations of each item, scored by all judges; "
@@ -34,12 +42,12 @@ def variance_components_literal(scores: JudgeScores) -> tuple[VarianceComponents
     ms_s, ms_g = ss.item / (n - 1), ss.generation / (n * (m - 1))
     ms_e = (ss.interaction + ss.within) / ((n * m - 1) * (K - 1))
     ms_j = n * m * float((ss.gamma**2).sum()) / (K - 1)
-    parts = (
-        ((Source.ITEM,), (ms_s - ms_g) / (m * K)),
-        ((Source.GENERATION,), (ms_g - ms_e) / K),
-        ((Source.INTERACTION,), 0.0),
-        ((Source.RESIDUAL,), ms_e),
-        ((Source.JUDGE,), float((ss.gamma**2).mean()) - ms_e / (n * m) * (K - 1) / K),
+    components = (
+        Component((Source.ITEM,), (ms_s - ms_g) / (m * K)),
+        Component((Source.GENERATION,), (ms_g - ms_e) / K),
+        Component((Source.INTERACTION,), 0.0),
+        Component((Source.RESIDUAL,), ms_e),
+        Component((Source.JUDGE,), float((ss.gamma**2).mean()) - ms_e / (n * m) * (K - 1) / K),
     )
-    study = _Study("crossed", parts, n)
-    return _result(panel, study, "ANOVA without interaction (paper)", dropped, []), ms_j / ms_e
+    method = "ANOVA without interaction (paper)"
+    return replace(variance_components(scores), components=components, method=method), ms_j / ms_e

@@ -17,7 +17,6 @@ class Random(StrEnum):
     DRAWS = "draws"
     """Which items of the benchmark were asked; the benchmark itself is given."""
     ITEMS = "items"
-    JUDGES = "judges"
     LABELS = "labels"
 
 

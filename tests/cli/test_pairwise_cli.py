@@ -226,3 +226,10 @@ def test_help_has_examples() -> None:
     told = ran("--help").output
     assert "evalbudget pairwise preferences.csv" in told
     assert "item,first,second,winner,judge" in told
+
+
+def test_a_line_of_json_ends_where_the_line_does(tmp_path: Path) -> None:
+    path = tmp_path / "p.jsonl"
+    rows = [Preference("one\u2028item", "a", "b", 1.0), Preference("two", "b", "a", 0.0)]
+    path.write_text(as_text(rows, ".jsonl"), encoding="utf-8")
+    assert load_preferences(path).items == ("one\u2028item", "two")

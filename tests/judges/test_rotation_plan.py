@@ -7,7 +7,7 @@ from tests.claims import binomial_claim, pinned, replications, variant
 from tests.judges.estimates.panels import NAMES, Panel, items, line, scored
 
 from evalbudget.errors import InvalidInferenceError, InvalidInputError, UnknownNameError
-from evalbudget.judges._plan import Plan, Prices, Refusal, forecast, plan_for_half_width, plan_for_money
+from evalbudget.judges._plan import Plan, Prices, Refusal, forecast, plan_rotations
 from evalbudget.judges.estimates import (
     JudgeScores,
     VarianceComponents,
@@ -15,7 +15,7 @@ from evalbudget.judges.estimates import (
     panel_mean,
     variance_components,
 )
-from evalbudget.judges.estimates._sources import Source
+from evalbudget.judges.estimates._scores import Source
 from evalbudget.judges.schedules import All, Cyclic, JudgeSchedule, Priced, Random
 from references.anova import variance_components_literal
 
@@ -82,26 +82,26 @@ def test_some_of_the_judges_against_simulation(used: int, m: int) -> None:
 
 def test_some_of_the_judges_are_planned_beside_the_rotations() -> None:
     found, prices = pilot(), Prices(np.array([1.0, 1.0, 1.0, 2.0, 4.0]))
-    four = only("some", plan_for_half_width(found, 1.0, prices, judges_used=4))
+    four = only("some", plan_rotations(found, prices, half_width=1.0, judges_used=4))
     assert isinstance(four, Plan)
     assert (four.judges, four.calls) == (4, four.items * four.generations * 4)
     assert four.cost == pytest.approx(four.items * four.generations * 8.0)  # the dearest, should it be they
     lot = found.combine({Source.JUDGE: 1 / 2}, truncated=True) * 3 / 4
-    refused = only("some", plan_for_half_width(found, 1.9 * np.sqrt(lot), EQUAL, judges_used=2))
+    refused = only("some", plan_rotations(found, EQUAL, half_width=1.9 * np.sqrt(lot), judges_used=2))
     assert isinstance(refused, Refusal)
     assert "any number of items" in refused.reason
     assert isinstance(
-        only("some", plan_for_half_width(found, 2.1 * np.sqrt(lot), EQUAL, judges_used=2)), Plan
+        only("some", plan_rotations(found, EQUAL, half_width=2.1 * np.sqrt(lot), judges_used=2)), Plan
     )
-    assert "some" not in {plan.strategy for plan in plan_for_half_width(found, 0.2, EQUAL)}
+    assert "some" not in {plan.strategy for plan in plan_rotations(found, EQUAL, half_width=0.2)}
     for used in (0, 5, 9):
         with pytest.raises(InvalidInputError, match="number from 1 to 4"):
-            plan_for_half_width(found, 0.2, EQUAL, judges_used=used)
+            plan_rotations(found, EQUAL, half_width=0.2, judges_used=used)
 
 
 def test_half_width_plans_reach_it_and_nothing_smaller_does() -> None:
     found = pilot()
-    for plan in plan_for_half_width(found, 0.1, EQUAL):
+    for plan in plan_rotations(found, EQUAL, half_width=0.1):
         assert isinstance(plan, Plan)
         assert plan.half_width <= 0.1
         v = forecast(found, plan.strategy, plan.generations, EQUAL).variance
@@ -113,9 +113,9 @@ def test_half_width_plans_reach_it_and_nothing_smaller_does() -> None:
 
 def test_dear_generations_ask_for_more_judging_and_few_items_for_more_generations() -> None:
     found = pilot()
-    dear = {p.strategy: p for p in plan_for_half_width(found, 0.1, Prices(np.ones(5), 50.0))}
+    dear = {p.strategy: p for p in plan_rotations(found, Prices(np.ones(5), 50.0), half_width=0.1)}
     assert dear["all"].cost < dear["cyclic"].cost  # type: ignore[union-attr]
-    few = only("cyclic", plan_for_half_width(found, 0.115, EQUAL, max_items=420))
+    few = only("cyclic", plan_rotations(found, EQUAL, half_width=0.115, max_items=420))
     assert isinstance(few, Plan)
     assert few.generations > 1
     assert few.items <= 420
@@ -123,7 +123,7 @@ def test_dear_generations_ask_for_more_judging_and_few_items_for_more_generation
 
 def test_money_is_never_exceeded_and_priced_is_narrower() -> None:
     prices = Prices(np.array([1.0, 2, 5, 15, 30]))
-    plans = {p.strategy: p for p in plan_for_money(pilot(), 2000, prices)}
+    plans = {p.strategy: p for p in plan_rotations(pilot(), prices, money=2000)}
     assert all(isinstance(p, Plan) and p.cost <= 2000 for p in plans.values())
     assert plans["priced"].half_width < plans["cyclic"].half_width  # type: ignore[union-attr]
     assert sum(plans["priced"].shares) == pytest.approx(1)  # type: ignore[union-attr]
@@ -132,7 +132,7 @@ def test_money_is_never_exceeded_and_priced_is_narrower() -> None:
 def test_what_the_pilot_cannot_tell_is_refused_with_the_reason() -> None:
     table = WORLD.table(60, 2, np.random.default_rng(2))
     once = variance_components(scored(table, Cyclic(items(60), NAMES)))
-    plans = {p.strategy: p for p in plan_for_half_width(once, 0.2, EQUAL)}
+    plans = {p.strategy: p for p in plan_rotations(once, EQUAL, half_width=0.2)}
     refused = plans["all"]
     assert isinstance(refused, Refusal)
     assert "gives only the sum item + generation" in refused.reason
@@ -143,15 +143,15 @@ def test_what_the_pilot_cannot_tell_is_refused_with_the_reason() -> None:
     with pytest.raises(InvalidInferenceError, match="one generation per item"):
         forecast(once, "priced", 2, EQUAL)
     crossed_once = variance_components(JudgeScores.from_table(table[:, :, :1], judges=NAMES))
-    assert isinstance(only("all", plan_for_half_width(crossed_once, 0.2, EQUAL)), Plan)
+    assert isinstance(only("all", plan_rotations(crossed_once, EQUAL, half_width=0.2)), Plan)
 
 
 def test_out_of_reach_is_said() -> None:
     found = pilot()
-    far = only("cyclic", plan_for_half_width(found, 0.01, EQUAL, max_items=50))
+    far = only("cyclic", plan_rotations(found, EQUAL, half_width=0.01, max_items=50))
     assert isinstance(far, Refusal)
     assert "out of reach with 50 items" in far.reason
-    poor = only("cyclic", plan_for_money(found, 3, EQUAL))
+    poor = only("cyclic", plan_rotations(found, EQUAL, money=3))
     assert isinstance(poor, Refusal)
     assert "does not buy enough" in poor.reason
 
@@ -160,9 +160,9 @@ def test_bad_input() -> None:
     found = pilot(50)
     for width in (0.0, -1.0, float("nan")):
         with pytest.raises(InvalidInputError, match="half-width is"):
-            plan_for_half_width(found, width, EQUAL)
+            plan_rotations(found, EQUAL, half_width=width)
     with pytest.raises(InvalidInputError, match="money to spend"):
-        plan_for_money(found, 0, EQUAL)
+        plan_rotations(found, EQUAL, money=0)
     with pytest.raises(UnknownNameError, match="Did you mean 'cyclic'"):
         forecast(found, "cyclc", 1, EQUAL)
     with pytest.raises(InvalidInputError, match="2 prices for the pilot's 5 judges"):
@@ -174,7 +174,7 @@ def test_bad_input() -> None:
     with pytest.raises(InvalidInputError, match="generations is 0"):
         forecast(found, "all", 0, EQUAL)
     with pytest.raises(InvalidInputError, match="level"):
-        plan_for_money(found, 10, EQUAL, level=2)
+        plan_rotations(found, EQUAL, money=10, level=2)
 
 
 @pytest.mark.parametrize("m", [1, 3, 5, 7, 12])
@@ -200,7 +200,7 @@ def test_thin_plans_keep_what_they_promise(K: int, money: int, expected: int) ->
     judges, rng = [str(j) for j in range(K)], np.random.default_rng(K)
     table = world.table(60, 3, rng)
     found = variance_components(JudgeScores.from_table(table, judges=judges))
-    plan = only("cyclic", plan_for_money(found, money, Prices(np.ones(K))))
+    plan = only("cyclic", plan_rotations(found, Prices(np.ones(K)), money=money))
     assert isinstance(plan, Plan)
     assert plan.items * plan.generations >= 2 * K
     R, missed, width = replications(150, 2000), 0, []
@@ -220,7 +220,7 @@ def test_thin_plans_keep_what_they_promise(K: int, money: int, expected: int) ->
 @pytest.mark.parametrize("generation", [0.0, 0.7])
 def test_what_a_plan_buys_costs_no_more_than_the_money(money: float, generation: float) -> None:
     prices = Prices(np.array([30.0, 2, 5, 15, 1]), generation)
-    for plan in plan_for_money(pilot(), money, prices):
+    for plan in plan_rotations(pilot(), prices, money=money):
         if isinstance(plan, Refusal):
             assert money < 120
             continue
@@ -245,7 +245,8 @@ def test_what_a_plan_buys_costs_no_more_than_the_money(money: float, generation:
 def test_scores_that_never_differ_are_refused() -> None:
     constant = variance_components(JudgeScores.from_table(np.ones((20, 5, 2)), judges=NAMES))
     assert all(
-        isinstance(p, Refusal) and "never differ" in p.reason for p in plan_for_money(constant, 100, EQUAL)
+        isinstance(p, Refusal) and "never differ" in p.reason
+        for p in plan_rotations(constant, EQUAL, money=100)
     )
 
 
@@ -254,7 +255,7 @@ def test_plans_know_the_degrees_that_fitting_judges_costs(n: int, m: int) -> Non
     K, world, prices = 15, Panel(item=5.0, gamma=line(15)), Prices(np.ones(15))
     judges, rng = [str(j) for j in range(K)], np.random.default_rng(0)
     found = variance_components(JudgeScores.from_table(world.table(200, 3, rng), judges=judges))
-    plan = only("cyclic", plan_for_money(found, 30, prices, max_items=n))
+    plan = only("cyclic", plan_rotations(found, prices, money=30, max_items=n))
     assert isinstance(plan, Plan)
     assert (plan.items, plan.generations) == (n, m)
     error = np.sqrt(forecast(found, "cyclic", m, prices).variance / n)
@@ -262,3 +263,13 @@ def test_plans_know_the_degrees_that_fitting_judges_costs(n: int, m: int) -> Non
     degrees = np.mean([panel_mean(s).details["degrees"] for s in bought])
     assert degrees < {1: 15.5, 2: 13}[m]
     assert plan.half_width / error == pytest.approx(student_t.ppf(0.975, degrees), rel=0.006)
+
+
+def test_as_many_items_as_there_may_be_are_looked_through() -> None:
+    """One answer of each of 800 million items, and not several of fewer, which cost more."""
+    found = pilot()
+    variance = forecast(found, "random", 1, EQUAL).variance
+    plan = only("random", plan_rotations(found, EQUAL, half_width=1.96 * np.sqrt(variance / 8e8)))
+    assert isinstance(plan, Plan)
+    assert plan.generations == 1
+    assert plan.items == pytest.approx(8e8, rel=1e-3)

@@ -71,10 +71,11 @@ def test_intervals_cover(name: str, n_items: int, both: bool) -> None:
     for seed in range(runs):
         preferences = world.preferences(n_items, [seed, n_items], both=both)
         rates = [win_rate(preferences, 0, other) for other in range(1, k)]
+        place = positions(preferences)[0]
         spans = (
             rates[0].interval(0.95),
             average_of(rates).interval(0.95),
-            positions(preferences)[0].interval(0.95),
+            (place.low, place.high),
             bradley_terry(preferences).against_average(0, 0.95)[1:],
         )
         missed += [not low <= truth <= high for truth, (low, high) in zip(truths, spans, strict=True)]

@@ -6,7 +6,7 @@ import pytest
 from tests.claims import binomial_claim, pinned, replications, variant
 
 from evalbudget.pairwise import read_preferences, win_rate
-from evalbudget.pairwise._ranks import ranks
+from evalbudget.pairwise._bradley_terry import ranks
 from pairwise_sections.panels import Panel
 
 pytestmark = pytest.mark.claim

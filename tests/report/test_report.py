@@ -17,7 +17,6 @@ from evalbudget.errors import InvalidInferenceError, InvalidInputError, UnknownN
 from evalbudget.judges.estimates import (
     JudgeScores,
     judge_biases,
-    paired_difference,
     panel_mean,
     variance_components,
 )
@@ -103,12 +102,13 @@ def test_panel_against_the_estimators() -> None:
     x = panel()
     x[0, 3, 1] = np.nan
     found = report(recorded(x))
-    table = [JudgeScores.from_table(x[m], judges=("j0", "j1", "j2", "j3")) for m in range(3)]
+    names = ("j0", "j1", "j2", "j3")
+    table = [JudgeScores.from_table(x[m], judges=names) for m in range(3)]
     for row in section(found, Leaderboard).rows:
         theirs = panel_mean(table[int(row.model[1])])
         assert (row.estimate, row.standard_error) == pytest.approx((theirs.value, theirs.standard_error))
     for row in section(found, Verdicts).rows:
-        theirs = paired_difference(table[int(row.first[1])], table[2])
+        theirs = panel_mean(JudgeScores.from_table(x[int(row.first[1])] - x[2], judges=names))
         assert (row.difference, row.standard_error) == pytest.approx(
             (theirs.value, theirs.standard_error), rel=0.02
         )

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evalbudget._fields import Shown, percent
 from evalbudget.budget import Budget, Unit
@@ -25,8 +24,10 @@ from evalbudget.judges.schedules import JudgeSchedule
 from evalbudget.judges.schedules._panel import check_panel, per_judge
 from evalbudget.recorded._rescale import rescale_raters
 from evalbudget.recorded._scores import RecordedScores
+from evalbudget.replay._contestant import checked_seeds
 from evalbudget.replay._rows import Replayed, asked, table_of
 from evalbudget.replay._workers import Job, Progress, run_all
+from evalbudget.statistics._bounds import FloatArray, IntArray
 from evalbudget.tables import PrintableTable
 
 ROTATIONS = ("all", "random", "cyclic", "priced", "single")
@@ -43,7 +44,8 @@ class RotationRow:
         rotation: name of the schedule.
         budget: judge calls per model; the rounded mean where models have different numbers of items.
         bias: mean of estimate - truth. A single judge is drawn anew for each seed, so its bias is variance
-        here. variance: of the estimate over seeds.
+            here.
+        variance: of the estimate over seeds.
         rmse: root of the mean squared error.
         coverage: share of the replays whose interval holds the truth.
         without_interval: share of the replays that have none; they count as misses in the coverage.
@@ -150,9 +152,7 @@ def backtest_rotation(
         flat = recorded.scores.reshape(-1, *recorded.scores.shape[2:])
         require_one_scale(JudgeScores.from_table(flat, judges=judges))
     price = per_judge("prices", prices, judges)
-    seed_list = list(range(seeds)) if isinstance(seeds, int) else [int(seed) for seed in seeds]
-    if not seed_list or min(seed_list) < 0 or len(set(seed_list)) != len(seed_list):
-        raise InvalidInputError("seeds must be one or more different integers of at least 0")
+    seed_list = checked_seeds(seeds)
     texts = [budgets] if isinstance(budgets, str | int | Budget) else list(budgets)
     if not texts:
         raise BudgetError("no budgets; give at least one, for example 2x")
@@ -170,7 +170,7 @@ def backtest_rotation(
     replays = np.array(run_all(stage, jobs, workers=workers, progress=progress, readings=calls))
     grid = replays.reshape(len(texts), len(entrants), len(pools), len(seed_list), -1)
     rows = [
-        _row(cls.name, text, amounts[t], list(grid[t, c]), len(seed_list), level, judges)
+        _row(cls.name, text, amounts[t], grid[t, c], level, len(judges))
         for t, text in enumerate(texts)
         for c, cls in enumerate(entrants)
     ]
@@ -182,8 +182,8 @@ class _Pool:
     """One model's recorded scores, repeats first, and their panel mean."""
 
     model: str
-    scores: NDArray[np.float64]
-    counts: NDArray[np.int64]
+    scores: FloatArray
+    counts: IntArray
     categories: tuple[str, ...] | None
     truth: float
 
@@ -213,27 +213,21 @@ class _Stage:
     pools: tuple[_Pool, ...]
     rotations: tuple[type[JudgeSchedule], ...]
     judges: tuple[str, ...]
-    price: NDArray[np.float64]
+    price: FloatArray
     level: float
 
     def run(self, job: Job) -> tuple[float, float, float, float, float]:
         """Error, whether the interval covers, half-width, cost, calls."""
-        pool, cls, (budget,), seed = (
-            self.pools[job.pool],
-            self.rotations[job.contestant],
-            job.budgets,
-            job.seed,
-        )
-        judges, price, level = self.judges, self.price, self.level
+        pool, cls = self.pools[job.pool], self.rotations[job.contestant]
+        (budget,), seed, judges, price = job.budgets, job.seed, self.judges, self.price
         draws = np.random.default_rng([seed, budget])
         items = draws.integers(len(pool.scores), size=budget)
         luck = draws.random((budget, len(judges)))
-        probe = build_schedule(cls, ("0",), judges, seed=seed, prices=price.tolist())
-        n = budget // probe.calls_per_generation
+        n = budget // build_schedule(cls, ("0",), judges, seed=seed).calls_per_generation
         items = items[:n]
         categories = None if pool.categories is None else [pool.categories[i] for i in items.tolist()]
         schedule = build_schedule(
-            cls, [""] * n, judges, categories=categories, seed=seed, prices=price.tolist()
+            cls, [""] * n, judges, prices=price.tolist(), categories=categories, seed=seed
         )
         asked = schedule.assign()
         cell = items[asked.item]
@@ -244,7 +238,7 @@ class _Stage:
             asked.item, asked.epoch, asked.judge, value, judges=judges, n_items=n, cost=cost
         )
         estimate = panel_mean(scores) if cls.weighs_judges else judge_mean_over_sampled_items(scores)
-        interval = estimate.confidence_interval(level)
+        interval = estimate.confidence_interval(self.level)
         covers = float(interval.low <= pool.truth <= interval.high)
         return estimate.value - pool.truth, covers, interval.half_width, cost, float(asked.item.size)
 
@@ -253,29 +247,28 @@ def _row(
     name: str,
     text: str | int | Budget,
     budgets: Sequence[int],
-    per_pool: Sequence[NDArray[np.float64]],
-    seeds: int,
+    replays: FloatArray,
     level: float,
-    judges: tuple[str, ...],
+    judges: int,
 ) -> RotationRow:
-    error = np.array([replays[:, 0] for replays in per_pool])
-    others = np.array([replays[:, 1:] for replays in per_pool])
-    width = others[:, :, 1]
+    """Of what :meth:`_Stage.run` found, shape (models, seeds, 5)."""
+    error, covers, width, cost, calls = np.moveaxis(replays, -1, 0)
+    models, seeds = error.shape
     return RotationRow(
         rotation=name,
         budget=round(float(np.mean(budgets))),
         bias=float(error.mean()),
         variance=float(error.var(axis=1, ddof=1).mean()) if seeds > 1 else float("nan"),
         rmse=float(np.sqrt((error**2).mean())),
-        coverage=float(others[:, :, 0].mean()),
+        coverage=float(covers.mean()),
         without_interval=float(np.isnan(width).mean()),
         half_width=float(np.nanmean(width)) if not np.isnan(width).all() else float("nan"),
         seeds=seeds,
         level=level,
-        cost=float(others[:, :, 2].mean()),
-        calls=float(others[:, :, 3].mean()),
-        models=len(per_pool),
-        judges=len(judges),
+        cost=float(cost.mean()),
+        calls=float(calls.mean()),
+        models=models,
+        judges=judges,
         budget_asked=f"{text.amount:.0f}" if isinstance(text, Budget) else str(text).strip(),
     )
 

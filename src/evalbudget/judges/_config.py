@@ -5,11 +5,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.hooks._plugins import plugins
 from evalbudget.judges.schedules import JudgeSchedule
+from evalbudget.judges.schedules._schedule import ScheduleOptions
 
 DEFAULT_ROTATION = "cyclic"
 
@@ -35,13 +36,10 @@ class PanelConfig:
     def __post_init__(self) -> None:
         self.schedule(["any"])  # refuse what is no good now, not in the middle of a run
 
-    def schedule(
-        self, items: Sequence[str], *, categories: Sequence[str] | None = None, epochs: int = 1, seed: int = 0
-    ) -> JudgeSchedule:
+    def schedule(self, items: Sequence[str], **options: Unpack[ScheduleOptions]) -> JudgeSchedule:
         """Who scores what, for these items."""
-        how: dict[str, Any] = {"categories": categories, "epochs": epochs, "seed": seed}
         return build_schedule(
-            plugins().schedule(self.rotation), items, self.judges, prices=self.prices, **how
+            plugins().schedule(self.rotation), items, self.judges, prices=self.prices, **options
         )
 
     @property
@@ -68,9 +66,25 @@ def build_schedule(
     judges: Sequence[str],
     *,
     prices: Sequence[float] | None = None,
-    **options: Any,
+    **options: Unpack[ScheduleOptions],
 ) -> JudgeSchedule:
-    """A schedule, told the prices of the judges if it goes by them; ``options`` as in its constructor."""
-    if "prices" in inspect.signature(cls).parameters:
-        options["prices"] = prices
-    return cls(items, judges, **options)
+    """A schedule, told the prices of the judges if it goes by them."""
+    more: dict[str, Any] = {"prices": prices} if "prices" in inspect.signature(cls).parameters else {}
+    return cls(items, judges, **options, **more)
+
+
+def split_entries(text: str) -> list[str]:
+    """The entries of a list as a user types it: of ``a,'b,c',{d: 1, e: 2}``: three of them here."""
+    pieces, depth, quote = [""], 0, ""
+    for letter in text:
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "'\"":
+            quote = letter
+        elif letter in "{}[]":
+            depth += 1 if letter in "{[" else -1
+        elif letter == "," and depth == 0:
+            pieces.append("")
+            continue
+        pieces[-1] += letter
+    return pieces

@@ -29,7 +29,6 @@ from evalbudget.repeats._mean_rows import LEVEL, NOTHING_SCORED, BenchmarkMean, 
 from evalbudget.repeats.estimates import ItemReadings, mean_over_fixed_items, unvaried_interval
 from evalbudget.sampler import Allocation
 from evalbudget.statistics._bounds import IntArray
-from evalbudget.statistics._clustered_mean import clustered_mean
 
 
 class Call(NamedTuple):
@@ -114,10 +113,9 @@ class PanelRows:
         """
         scores = self.by_epoch
         found = self._of_judges
-        cases = np.flatnonzero(scores.per_item)
-        labels = cases if self.clusters is None else self.clusters[cases]
         if scores.value.size and np.ptp(scores.value) == 0.0 and self.bounds is not None:
-            n, bounds = np.unique(labels).size, self.bounds
+            read, bounds = scores.per_item > 0, self.bounds
+            n = int(read.sum()) if self.clusters is None else np.unique(self.clusters[read]).size
             return replace(
                 found,
                 standard_error=0.0 if n > 1 else math.nan,
@@ -125,8 +123,7 @@ class PanelRows:
             )
         if self.clusters is None or not scores.value.size:
             return found
-        means = self.corrected.item_means[cases]
-        return between_clusters(found, clustered_mean(means, labels), clustered_mean(means, cases))
+        return between_clusters(found, self.corrected.item_means, self.clusters)
 
     @property
     def _of_judges(self) -> Estimate:

@@ -34,9 +34,10 @@ within 10% of the degrees that :func:`~evalbudget.judges.estimates._panel_mean` 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import sqrt
+from math import inf, isfinite, sqrt
 from typing import Annotated
 
 import numpy as np
@@ -44,7 +45,7 @@ import numpy as np
 from evalbudget._fields import Shown
 from evalbudget.errors import InvalidInferenceError, InvalidInputError, UnknownNameError
 from evalbudget.judges.estimates._components import VarianceComponents
-from evalbudget.judges.estimates._sources import Source
+from evalbudget.judges.estimates._scores import Source
 from evalbudget.judges.schedules._priced import counts_of, priced_shares
 from evalbudget.statistics._bounds import FloatArray, check_level
 from evalbudget.statistics._cluster_excess import ClusterExcess
@@ -178,188 +179,43 @@ def forecast(
         raise InvalidInputError(f"generations is {m}; plan at least one per item")
     if strategy == "priced":
         return _priced(pilot, m, prices)
-    if strategy == SOME:
-        return _some(pilot, m, used)
     weight = {Source.ITEM: 1.0, Source.GENERATION: 1 / m, Source.RESIDUAL: 1 / m}
-    if strategy == "all":
-        weight |= {Source.INTERACTION: 1 / K, Source.RESIDUAL: 1 / (m * K)}
-    elif strategy == "cyclic":
+    if strategy in ("all", SOME):
+        return _crossed(pilot, strategy, m, used, weight)
+    if strategy == "cyclic":
         turns, more = divmod(m, K)
         weight |= {Source.INTERACTION: (more * (turns + 1) ** 2 + (K - more) * turns**2) / m**2}
     else:
         weight |= {Source.INTERACTION: (1 + (m - 1) / K) / m, Source.JUDGE: 1 / m}
-    calls = m * K if strategy == "all" else m
+    variance, uneven = _variance(pilot, weight), 0.0
+    if strategy == "cyclic":
+        uneven = variance if m == 1 else variance - max(pilot[Source.ITEM], 0.0)
+    return Forecast(strategy, m, m, variance, (1 / K,) * K, uneven)
+
+
+def _variance(pilot: VarianceComponents, weight: dict[Source, float]) -> float:
     variance = pilot.combine(weight, truncated=True)
     if not variance > 0.0:
         raise InvalidInferenceError(
             "the pilot's scores never differ, or are too few to tell; a pilot with more items is needed"
         )
-    uneven = 0.0
-    if strategy == "cyclic":
-        uneven = variance if m == 1 else variance - max(pilot[Source.ITEM], 0.0)
-    return Forecast(strategy, m, calls, variance, (1 / K,) * K, uneven)
+    return variance
 
 
-def _some(pilot: VarianceComponents, m: int, used: int | None) -> Forecast:
-    K = pilot.n_judges
-    if used is None or not 1 <= used < K:
+def _crossed(
+    pilot: VarianceComponents, strategy: str, m: int, used: int | None, weight: dict[Source, float]
+) -> Forecast:
+    """Of all judges, or some of them, who score everything."""
+    K, fixed = pilot.n_judges, 0.0
+    if strategy == "all":
+        used = None
+    elif used is None or not 1 <= used < K:
         raise InvalidInputError(f"{used} of {K} judges; give a number from 1 to {K - 1}")
-    weight = {Source.ITEM: 1.0, Source.GENERATION: 1 / m}
-    weight |= {Source.INTERACTION: 1 / used, Source.RESIDUAL: 1 / (m * used)}
-    variance = pilot.combine(weight, truncated=True)
-    lot = pilot.combine({Source.JUDGE: 1 / used}, truncated=True) * (K - used) / (K - 1)
-    return Forecast(SOME, m, m * used, variance, (1 / K,) * K, fixed=lot, used=used)
-
-
-def plan_for_half_width(
-    pilot: VarianceComponents,
-    half_width: float,
-    prices: Prices,
-    *,
-    level: float = 0.95,
-    max_items: int | None = None,
-    judges_used: int | None = None,
-    clusters: ClusterExcess | None = None,
-) -> tuple[Plan | Refusal, ...]:
-    """The cheapest plan of each strategy whose interval is no wider than wanted.
-
-    Args:
-        pilot: components of a G study.
-        half_width: of the interval, in units of the scores.
-        prices: of calls and generations.
-        level: of the interval.
-        max_items: how many items there are; more generations are planned then, if that helps.
-        judges_used: also plan with so many judges of the panel, drawn at random, who score everything.
-        clusters: of the pilot's items, which the items planned come in, too; None: they are independent.
-
-    Returns:
-        A plan or a refusal for each strategy.
-
-    Raises:
-        InvalidInputError: the half-width is not positive.
-        UnknownNameError: no such strategy.
-    """
-    if not (np.isfinite(half_width) and half_width > 0):
-        raise InvalidInputError(f"half-width is {half_width:g}; give a positive one, in units of the scores")
-
-    def items_for(found: Forecast) -> int:
-        return _fewest(lambda n: _half_width(found, n, level, pilot, clusters) <= half_width, _least(found))
-
-    def refuse(found: Sequence[Forecast]) -> str:
-        most = max_items or _MOST_ITEMS
-        best = min(_half_width(f, most, level, pilot, clusters) for f in found)
-        return (
-            f"a half-width of {half_width:g} is out of reach with "
-            f"{'any number of' if max_items is None else max_items} items and up to "
-            f"{max(f.generations for f in found)} generations each (best: {best:.3g}); more "
-            f"{'judges' if max_items is None else 'items'} are needed"
-        )
-
-    return _plans(pilot, prices, level, max_items, judges_used, clusters, items_for, refuse, lambda p: p.cost)
-
-
-def plan_for_money(
-    pilot: VarianceComponents,
-    money: float,
-    prices: Prices,
-    *,
-    level: float = 0.95,
-    max_items: int | None = None,
-    judges_used: int | None = None,
-    clusters: ClusterExcess | None = None,
-) -> tuple[Plan | Refusal, ...]:
-    """The narrowest interval of each strategy for the money.
-
-    Args:
-        pilot: components of a G study.
-        money: to spend, in the unit of the prices.
-        prices: of calls and generations.
-        level: of the interval.
-        max_items: how many items there are.
-        judges_used: also plan with so many judges of the panel, drawn at random, who score everything.
-        clusters: of the pilot's items, which the items planned come in, too; None: they are independent.
-
-    Returns:
-        A plan or a refusal for each strategy.
-
-    Raises:
-        InvalidInputError: the amount is not positive.
-        UnknownNameError: no such strategy.
-    """
-    if not (np.isfinite(money) and money > 0):
-        raise InvalidInputError(f"the money to spend is {money:g}; give a positive amount")
-
-    def items_for(found: Forecast) -> int:
-        affordable = _fewest(lambda n: _cost(found, n, prices) > money * (1 + 1e-12), 1) - 1
-        return affordable if max_items is None else min(affordable, max_items)
-
-    def refuse(found: Sequence[Forecast]) -> str:
-        least = min(_cost(f, _least(f), prices) for f in found)
-        if least <= money:
-            few = min(_least(f) for f in found)
-            return f"{max_items} items are too few to tell the judges apart; {few} are needed"
-        return f"{money:g} does not buy enough calls for an interval; the least is {least:.4g}"
-
-    return _plans(
-        pilot, prices, level, max_items, judges_used, clusters, items_for, refuse, lambda p: p.half_width
-    )
-
-
-def _plans(
-    pilot: VarianceComponents,
-    prices: Prices,
-    level: float,
-    max_items: int | None,
-    judges_used: int | None,
-    clusters: ClusterExcess | None,
-    items_for: Callable[[Forecast], int],
-    refuse: Callable[[Sequence[Forecast]], str],
-    loss: Callable[[Plan], float],
-) -> tuple[Plan | Refusal, ...]:
-    check_level(level)
-    results: list[Plan | Refusal] = []
-    for strategy in STRATEGIES if judges_used is None else (*STRATEGIES, SOME):
-        forecasts, reason = _forecasts(pilot, strategy, prices, judges_used)
-        plans = []
-        for found in forecasts:
-            items = items_for(found)
-            if items < _least(found) or items > (_MOST_ITEMS - 1 if max_items is None else max_items):
-                continue
-            half = _half_width(found, items, level, pilot, clusters)
-            calls, cost = items * found.calls, _cost(found, items, prices)
-            shares = _counts(found, items, prices) / calls if strategy == "priced" else found.shares
-            plans.append(
-                Plan(
-                    strategy,
-                    items,
-                    found.generations,
-                    found.used or pilot.n_judges,
-                    calls,
-                    cost,
-                    half,
-                    level,
-                    tuple(float(share) for share in shares),
-                )
-            )
-        if plans:
-            results.append(min(plans, key=lambda p: (loss(p), p.generations)))
-        else:
-            results.append(Refusal(strategy, refuse(forecasts) if forecasts else reason))
-    return tuple(results)
-
-
-def _forecasts(
-    pilot: VarianceComponents, strategy: str, prices: Prices, used: int | None
-) -> tuple[list[Forecast], str]:
-    """Every number of generations that the pilot can speak of, and why not more."""
-    found: list[Forecast] = []
-    reason = ""
-    for m in range(1, MOST_GENERATIONS + 1):
-        try:
-            found.append(forecast(pilot, strategy, m, prices, used=used))
-        except InvalidInferenceError as ex:
-            reason = reason or str(ex)
-    return found, reason
+    else:
+        fixed = pilot.combine({Source.JUDGE: 1 / used}, truncated=True) * (K - used) / (K - 1)
+    n = used or K
+    weight |= {Source.INTERACTION: 1 / n, Source.RESIDUAL: 1 / (m * n)}
+    return Forecast(strategy, m, m * n, _variance(pilot, weight), (1 / K,) * K, fixed=fixed, used=used)
 
 
 def _priced(pilot: VarianceComponents, m: int, prices: Prices) -> Forecast:
@@ -378,67 +234,173 @@ def _priced(pilot: VarianceComponents, m: int, prices: Prices) -> Forecast:
     return Forecast("priced", 1, 1, variance, tuple(share.tolist()))
 
 
+def plan_rotations(
+    pilot: VarianceComponents,
+    prices: Prices,
+    *,
+    half_width: float | None = None,
+    money: float | None = None,
+    level: float = 0.95,
+    max_items: int | None = None,
+    judges_used: int | None = None,
+    clusters: ClusterExcess | None = None,
+) -> tuple[Plan | Refusal, ...]:
+    """Of each strategy the cheapest plan for a half-width, or the narrowest interval for some money.
+
+    Args:
+        pilot: components of a G study.
+        prices: of calls and generations.
+        half_width: that the interval shall have at most, in units of the scores.
+        money: to spend, in the unit of the prices; this or the half-width.
+        level: of the interval.
+        max_items: how many items there are; more generations are planned then, if that helps.
+        judges_used: also plan with so many judges of the panel, drawn at random, who score everything.
+        clusters: of the pilot's items, which the items planned come in, too; None: they are independent.
+
+    Returns:
+        A plan or a refusal for each strategy.
+
+    Raises:
+        InvalidInputError: the half-width or the money is not positive.
+    """
+    if half_width is not None and not (isfinite(half_width) and half_width > 0):
+        raise InvalidInputError(f"half-width is {half_width:g}; give a positive one, in units of the scores")
+    if money is not None and not (isfinite(money) and money > 0):
+        raise InvalidInputError(f"the money to spend is {money:g}; give a positive amount")
+    asked = _Asked(pilot, prices, half_width, money, check_level(level), max_items, clusters)
+    results: list[Plan | Refusal] = []
+    for strategy in STRATEGIES if judges_used is None else (*STRATEGIES, SOME):
+        forecasts, reason = _forecasts(pilot, strategy, prices, judges_used)
+        plans = [plan for found in forecasts if (plan := asked.plan(found)) is not None]
+        if plans:
+            results.append(min(plans, key=asked.loss))
+        else:
+            results.append(Refusal(strategy, asked.why_not(forecasts) if forecasts else reason))
+    return tuple(results)
+
+
+def _forecasts(
+    pilot: VarianceComponents, strategy: str, prices: Prices, used: int | None
+) -> tuple[list[Forecast], str]:
+    """Every number of generations that the pilot can speak of, and why not more."""
+    found: list[Forecast] = []
+    reason = ""
+    for m in range(1, MOST_GENERATIONS + 1):
+        try:
+            found.append(forecast(pilot, strategy, m, prices, used=used))
+        except InvalidInferenceError as ex:
+            reason = reason or str(ex)
+    return found, reason
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What is to be planned; see :func:`plan_rotations`."""
+
+    pilot: VarianceComponents
+    prices: Prices
+    wanted: float | None
+    money: float | None
+    level: float
+    max_items: int | None
+    clusters: ClusterExcess | None
+
+    def plan(self, found: Forecast) -> Plan | None:
+        """What to buy with so many generations per item; None if that does not do."""
+        if self.wanted is None:
+            items = min(self._affordable(found), self.max_items or _MOST_ITEMS)
+        else:
+            items = bisect_left(
+                range(_MOST_ITEMS), True, _least(found), key=lambda n: self._is_enough(found, n)
+            )
+        if items < _least(found) or items > (_MOST_ITEMS - 1 if self.max_items is None else self.max_items):
+            return None
+        calls, shares = items * found.calls, found.shares
+        if found.strategy == "priced":
+            shares = tuple((self._counts(found, items) / calls).tolist())
+        return Plan(
+            found.strategy,
+            items,
+            found.generations,
+            found.used or self.pilot.n_judges,
+            calls,
+            self._cost(found, items),
+            self._half_width(found, items),
+            self.level,
+            shares,
+        )
+
+    def loss(self, plan: Plan) -> tuple[float, int]:
+        """What the best plan has least of."""
+        return (plan.half_width if self.wanted is None else plan.cost), plan.generations
+
+    def why_not(self, found: Sequence[Forecast]) -> str:
+        """Why no number of generations does."""
+        if self.money is not None:
+            least = min(self._cost(f, _least(f)) for f in found)
+            if least <= self.money:
+                few = min(_least(f) for f in found)
+                return f"{self.max_items} items are too few to tell the judges apart; {few} are needed"
+            return f"{self.money:g} does not buy enough calls for an interval; the least is {least:.4g}"
+        best = min(self._half_width(f, self.max_items or _MOST_ITEMS) for f in found)
+        return (
+            f"a half-width of {self.wanted:g} is out of reach with "
+            f"{'any number of' if self.max_items is None else self.max_items} items and up to "
+            f"{max(f.generations for f in found)} generations each (best: {best:.3g}); more "
+            f"{'judges' if self.max_items is None else 'items'} are needed"
+        )
+
+    def _is_enough(self, found: Forecast, items: int) -> bool:
+        assert self.wanted is not None
+        return self._half_width(found, items) <= self.wanted
+
+    def _affordable(self, found: Forecast) -> int:
+        assert self.money is not None
+        most = self.money * (1 + 1e-12)
+        return bisect_left(range(_MOST_ITEMS), True, 1, key=lambda n: self._cost(found, n) > most) - 1
+
+    def _counts(self, found: Forecast, items: int) -> FloatArray:
+        """Calls per judge, expected if at random; what does not come out even is the dearest's."""
+        K, calls = len(found.shares), items * found.calls
+        if found.strategy == "priced":
+            return np.asarray(counts_of(np.array(found.shares), calls), dtype=np.float64)
+        if found.strategy != "cyclic":
+            return np.full(K, calls / K)
+        counts = np.full(K, float(calls // K))
+        counts[np.argsort(-self.prices.per_call, kind="stable")[: calls % K]] += 1.0
+        return counts
+
+    def _cost(self, found: Forecast, items: int) -> float:
+        price = self.prices.per_call
+        cost = float(self._counts(found, items) @ price)
+        if found.used is not None:  # whom the lot falls on is not known
+            cost = items * found.generations * float(np.sort(price)[-found.used :].sum())
+        if found.strategy == "random":
+            cost += _RANDOM_COST * sqrt(items * found.calls * float(price.var()))
+        return cost + items * found.generations * self.prices.per_generation
+
+    def _half_width(self, found: Forecast, items: int) -> float:
+        K, calls, variance = self.pilot.n_judges, items * found.calls, found.variance / items + found.fixed
+        degrees = items - 1.0
+        if found.strategy in ("cyclic", "priced"):
+            if calls < 2 * K:
+                return inf
+            if found.strategy == "priced":
+                variance = float((self.pilot.judge_variance / self._counts(found, items)).sum()) / K**2
+            else:
+                more, less = calls % K, calls // K
+                unevenness = calls * (more / (less + 1) + (K - more) / less) / K**2 - 1.0
+                variance += found.uneven / items * unevenness
+            left = float(calls - K)
+            degrees = left if found.generations == 1 else (degrees**-4 + left**-4) ** -0.25
+        error = sqrt(variance)
+        if self.clusters is not None:
+            error, degrees = self.clusters.error(variance, degrees, items)
+        return float(t_quantile(self.level, degrees)) * error
+
+
 def _least(found: Forecast) -> int:
     """Items that give every judge two calls, or, where judges are not estimated, an interval at all."""
     if found.strategy in ("all", "random", SOME):
         return 2
     return max(-(-2 * len(found.shares) // found.generations), 2)
-
-
-def _counts(found: Forecast, items: int, prices: Prices) -> FloatArray:
-    """Calls per judge; one more for the dearest where turns do not come out even. ``random``: expected."""
-    K, calls = len(found.shares), items * found.calls
-    if found.strategy == "priced":
-        return np.asarray(counts_of(np.array(found.shares), calls), dtype=np.float64)
-    if found.strategy != "cyclic":
-        return np.full(K, calls / K)
-    counts = np.full(K, float(calls // K))
-    counts[np.argsort(-prices.per_call, kind="stable")[: calls % K]] += 1.0
-    return counts
-
-
-def _cost(found: Forecast, items: int, prices: Prices) -> float:
-    cost = float(_counts(found, items, prices) @ prices.per_call)
-    if found.used is not None:  # whom the lot falls on is not known
-        cost = items * found.generations * float(np.sort(prices.per_call)[-found.used :].sum())
-    if found.strategy == "random":
-        cost += _RANDOM_COST * sqrt(items * found.calls * float(prices.per_call.var()))
-    return cost + items * found.generations * prices.per_generation
-
-
-def _half_width(
-    found: Forecast, items: int, level: float, pilot: VarianceComponents, clusters: ClusterExcess | None
-) -> float:
-    K, calls, variance = pilot.n_judges, items * found.calls, found.variance / items + found.fixed
-    degrees = items - 1.0
-    if found.strategy in ("cyclic", "priced"):
-        if calls < 2 * K:
-            return float("inf")
-        if found.strategy == "priced":
-            counts = counts_of(np.array(found.shares), calls)
-            variance = float((pilot.judge_variance / counts).sum()) / K**2
-        else:
-            more, less = calls % K, calls // K
-            unevenness = calls * (more / (less + 1) + (K - more) / less) / K**2 - 1.0
-            variance += found.uneven / items * unevenness
-        left = float(calls - K)
-        degrees = left if found.generations == 1 else (degrees**-4 + left**-4) ** -0.25
-    error = sqrt(variance)
-    if clusters is not None:
-        error, degrees = clusters.error(variance, degrees, items)
-    return float(t_quantile(level, degrees)) * error
-
-
-def _fewest(enough: Callable[[int], bool], low: int) -> int:
-    """The smallest number from ``low`` on that is enough, if more never is less."""
-    if enough(low):
-        return low
-    high = 2 * low
-    while not enough(high):
-        low, high = high, high * 2
-        if high > _MOST_ITEMS:
-            return _MOST_ITEMS
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high

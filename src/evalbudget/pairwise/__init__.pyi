@@ -14,12 +14,11 @@ from ._prompt import parse_verdict as parse_verdict
 from ._prompt import read_template as read_template
 from ._proof import PairEvidence as PairEvidence
 from ._purchase import Ask as Ask
+from ._purchase import Comparisons as Comparisons
 from ._purchase import PairwisePurchase as PairwisePurchase
-from ._purchase import buy_preferences as buy_preferences
-from ._purchase import foreseen as foreseen
-from ._purchase import record_name as record_name
+from ._purchase import folder_of as folder_of
+from ._read import read_preferences as read_preferences
 from ._reading import PairwiseReading as PairwiseReading
-from ._reading import read_preferences as read_preferences
 from ._win_rates import WinRate as WinRate
 from ._win_rates import average_of as average_of
 from ._win_rates import win_rate as win_rate

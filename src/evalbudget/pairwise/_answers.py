@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import PurePath
@@ -34,9 +34,9 @@ class ModelAnswers:
 
     model: str
     source: str
-    requests: Mapping[str, str]
-    answers: Mapping[str, str]
-    hashes: Mapping[str, str] = field(default_factory=dict)
+    requests: dict[str, str]
+    answers: dict[str, str]
+    hashes: dict[str, str] = field(default_factory=dict)
 
     def is_same(self, other: ModelAnswers, item: str) -> bool:
         """Whether both were asked the same."""

@@ -29,9 +29,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.special import expit
 
-from evalbudget.pairwise._position_effects import position_effects
+from evalbudget.pairwise._position_effects import identified, position_effects
 from evalbudget.pairwise._preferences import Preferences
 from evalbudget.statistics._bounds import FloatArray, IntArray
 from evalbudget.statistics._shrinkage import t_quantile
@@ -51,8 +51,6 @@ class BradleyTerry:
         covariance: of b, items random, shape (n_models, n_models); nan with fewer than two items.
         between: what judges who share an effect of position add to it, same shape.
         pull: by what one more win of a model (column) moves b (row), shape (n_models, n_models).
-        position: gamma of each judge, shape (n_judges,); 0 where it cannot be told from strengths.
-        position_known: whether it was estimated, shape (n_judges,).
         degrees: of freedom, of items.
         judges: degrees of freedom of judges who share an effect; 0 if there are none.
     """
@@ -61,8 +59,6 @@ class BradleyTerry:
     covariance: FloatArray
     between: FloatArray
     pull: FloatArray
-    position: FloatArray
-    position_known: NDArray[np.bool_]
     degrees: float
     judges: int
 
@@ -85,16 +81,16 @@ class BradleyTerry:
         of_judges = float(contrast @ self.between @ contrast)
         variance = of_items + of_judges
         if self.degrees < 1 or not math.isfinite(variance):
-            return _logistic(value), math.nan, math.nan
+            return float(expit(value)), math.nan, math.nan
         degrees = self.degrees
         if of_judges > 0.0:
             degrees = variance**2 / (of_items**2 / degrees + of_judges**2 / self.judges)
         half = float(t_quantile(level, degrees)) * math.sqrt(variance)
-        return _logistic(value), _logistic(value - half), _logistic(value + half)
+        return float(expit(value)), float(expit(value - half)), float(expit(value + half))
 
 
 def bradley_terry(preferences: Preferences) -> BradleyTerry:
-    """Fit strengths and positions.
+    """Fit strengths, what position does being taken away.
 
     Args:
         preferences: of models that a chain of comparisons connects.
@@ -112,7 +108,7 @@ def bradley_terry(preferences: Preferences) -> BradleyTerry:
     signed[row, np.concatenate([preferences.first, np.repeat(pairs[:, 0], 2)])] = 1.0
     signed[row, np.concatenate([preferences.second, np.repeat(pairs[:, 1], 2)])] = -1.0
     n_added = signed.shape[0] - n
-    basis = _contrasts(k)
+    basis = np.concatenate([np.eye(k - 1), -np.ones((1, k - 1))])  # of strengths that sum to 0
     votes = _Votes(
         signed @ basis,
         np.concatenate([group, np.full(2 * len(pairs), -1), numbers]),
@@ -142,13 +138,39 @@ def bradley_terry(preferences: Preferences) -> BradleyTerry:
             more -= _squares(scores[:n][shared], of_judge * len(preferences.items) + item)
             size, axis = np.linalg.eigh(more * ((judges + 1.0) / judges))
             between = spread @ (axis * np.maximum(size, 0.0)) @ axis.T @ spread.T
-    known = np.zeros(len(preferences.judges), dtype=bool)
-    position = np.zeros(known.size)
-    has = group >= 0
-    known[preferences.judge[has]] = True
-    position[preferences.judge[has]] = gamma[group[has]]
-    pull = spread @ basis.T
-    return BradleyTerry(basis @ beta, covariance, between, pull, position, known, degrees, judges)
+    return BradleyTerry(basis @ beta, covariance, between, spread @ basis.T, degrees, judges)
+
+
+def ranks(preferences: Preferences, level: float) -> list[tuple[int, int]]:
+    """Smallest and largest rank of each model; all are right at once with probability ``level``.
+
+    From all differences at once (Bonferroni), and from the judgements alone of which it can be told what
+    position does to them: with others, what is better and what is shown first would be the same. A model
+    ranks above another one only if it would whatever the missing verdicts had been.
+
+    Args:
+        preferences: of models that a chain of comparisons connects.
+        level: of all ranks.
+    """
+    k = len(preferences.models)
+    told = identified(preferences)
+    if told is None:
+        return [(1, k)] * k
+    fit = bradley_terry(told)
+    each = 1.0 - (1.0 - level) / (k * (k - 1) / 2)
+    above = np.zeros((k, k), dtype=bool)
+    for a in range(k):
+        for b in range(k):
+            if a != b and fit.against(a, b, each)[1] > 0.5:
+                worst = _at_worst(told, fit, a, b) if told.missing else fit
+                above[a, b] = worst.against(a, b, each)[1] > 0.5
+    return [(1 + int(above[:, m].sum()), k - int(above[m].sum())) for m in range(k)]
+
+
+def _at_worst(preferences: Preferences, fit: BradleyTerry, a: int, b: int) -> BradleyTerry:
+    """The fit if every missing verdict were the one that is worst for ``a`` against ``b``."""
+    pull = fit.pull[a] - fit.pull[b]
+    return bradley_terry(preferences.filled(pull[preferences.second] - pull[preferences.first]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,7 +221,7 @@ class _Votes:
 
     def newton(self, beta: FloatArray, gamma: FloatArray) -> _Newton:
         """The step from here."""
-        p = _sigmoid(self.linear(beta, gamma))
+        p = np.asarray(expit(self.linear(beta, gamma)))
         each = self.weight * p * (1.0 - p)
         left = self.weight * (self.value - p)
         size = self._summed(each)
@@ -225,11 +247,6 @@ def _squares(scores: FloatArray, of: IntArray) -> FloatArray:
     return np.asarray(summed.T @ summed)
 
 
-def _contrasts(k: int) -> FloatArray:
-    """Columns that span the strengths that sum to 0, shape (k, k - 1)."""
-    return np.asarray(np.concatenate([np.eye(k - 1), -np.ones((1, k - 1))]))
-
-
 def _maximum(votes: _Votes) -> tuple[FloatArray, FloatArray]:
     """Newton's method with halved steps; the likelihood is strictly concave."""
     beta, gamma = np.zeros(votes.design.shape[1]), np.zeros(votes.effects)
@@ -244,11 +261,3 @@ def _maximum(votes: _Votes) -> tuple[FloatArray, FloatArray]:
         if size * max(np.abs(step.beta).max(), np.abs(step.gamma).max(initial=0.0)) < 1e-10:
             break
     return beta, gamma
-
-
-def _sigmoid(x: FloatArray) -> FloatArray:
-    return np.asarray(0.5 * (1.0 + np.tanh(0.5 * x)))
-
-
-def _logistic(x: float) -> float:
-    return 0.5 * (1.0 + math.tanh(0.5 * x))

@@ -8,12 +8,11 @@ from inspect import signature
 from typing import Any, Self
 
 from evalbudget.budget import Budget, Unit
-from evalbudget.design import Design
 from evalbudget.errors import BudgetError, InvalidInputError, UnknownNameError
 from evalbudget.hooks._plugins import plugins
-from evalbudget.pairwise._prompt import TEMPLATE, check_template
+from evalbudget.pairwise._prompt import TEMPLATE, check_template, read_template
 from evalbudget.pairwise.samplers import PairSampler
-from evalbudget.sampler import Kind, Option
+from evalbudget.sampler import Kind
 from evalbudget.statistics._bounds import check_level
 
 SAMPLER = "duel"
@@ -68,11 +67,17 @@ class PairwiseConfig:
 
     @classmethod
     def of(cls, **typed: Any) -> Self:
-        """From what was typed: None was not given, and names of no field are options of the sampler."""
+        """From what was typed: None was not given, and names of no field are options of the sampler.
+
+        Args:
+            typed: as the attributes, but ``template`` is the path of a file.
+        """
         given = {name: value for name, value in typed.items() if value is not None}
-        own = {name: given.pop(name) for name in tuple(given) if name in cls.__dataclass_fields__}
-        options = {**own.pop("options", {}), **given}
-        return cls(**own, options=options)
+        names = cls.__dataclass_fields__.keys() - {"options"}
+        own = {name: given.pop(name) for name in tuple(given) if name in names}
+        if "template" in own:
+            own["template"] = read_template(own["template"])
+        return cls(**own, options=given)
 
     def resolve_budget(self, n_items: int, n_models: int) -> Budget:
         """Calls of the judge.
@@ -90,21 +95,3 @@ class PairwiseConfig:
                 "number of calls of the judge, for example 400"
             )
         return found
-
-    def make(self, design: Design, marks: Mapping[str, Option]) -> PairSampler:
-        """The sampler.
-
-        Args:
-            design: see :func:`~evalbudget.pairwise.samplers.duels`.
-            marks: what else a record must have in common with this purchase to be continued.
-        """
-        cls: Any = plugins().sampler(self.sampler, Kind.PAIRS)
-        sampler: PairSampler = cls(
-            design,
-            seed=self.seed,
-            delta=1.0 - self.level,
-            until_proved=self.until_proved,
-            options=marks,
-            **self.options,
-        )
-        return sampler

@@ -56,12 +56,8 @@ def load_preferences(path: str | Path) -> Preferences:
         raise InvalidInputError(f"{path} cannot be read: {reason(ex)}") from ex
     except UnicodeDecodeError as ex:
         raise InvalidInputError(f"{path} is not UTF-8 text ({ex.reason}); save it as UTF-8") from ex
-    if suffix not in _JSON:
-        entries = _csv_lines(text, path, _delimiter(suffix))
-    elif text.lstrip().startswith("["):
-        entries = _json_array(text, path)
-    else:
-        entries = _json_lines(text, path)
+    of_json = suffix in _JSON
+    entries = _json_objects(text, path) if of_json else _csv_lines(text, path, _delimiter(suffix))
     rows: list[Preference] = []
     ordered = True
     not_read: dict[str, None] = {}
@@ -127,32 +123,24 @@ def _csv_lines(text: str, path: Path, delimiter: str) -> Iterator[tuple[str, dic
         yield f"{path}, line {line}", dict(zip(header, islice(names, len(fields)), strict=True))
 
 
-def _json_array(text: str, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    try:
-        rows = parsed_json(text)
-    except ValueError as ex:
-        raise InvalidInputError(f"{path}: {ex}; give a JSON array of objects") from None
-    for number, row in enumerate(rows, start=1):
-        yield _object(row, f"{path}, entry {number}")
-
-
-def _json_lines(text: str, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    for number, line in enumerate(text.splitlines(), start=1):
-        if not line.strip():
+def _json_objects(text: str, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Of an array, or one of each line."""
+    is_array = text.lstrip().startswith("[")
+    lines = [f"{path}"] if is_array else [f"{path}, line {n}" for n in range(1, text.count("\n") + 2)]
+    for place, part in zip(lines, [text] if is_array else text.split("\n"), strict=True):
+        if not part.strip():
             continue
         try:
-            row = parsed_json(line)
+            found = parsed_json(part)
         except ValueError as ex:
             raise InvalidInputError(
-                f"{path}, line {number}: {ex}; give one JSON object per line, or an array of objects"
+                f"{place}: {ex}; give one JSON object per line, or an array of objects"
             ) from None
-        yield _object(row, f"{path}, line {number}")
-
-
-def _object(row: Any, place: str) -> tuple[str, dict[str, Any]]:
-    if not isinstance(row, dict):
-        raise InvalidInputError(f"{place}: {json.dumps(row)[:40]} is no JSON object; {LAYOUT}")
-    return place, {str(name).strip().lower(): value for name, value in row.items()}
+        for number, row in enumerate(found if is_array else [found], start=1):
+            where = f"{place}, entry {number}" if is_array else place
+            if not isinstance(row, dict):
+                raise InvalidInputError(f"{where}: {json.dumps(row)[:40]} is no JSON object; {LAYOUT}")
+            yield where, {str(name).strip().lower(): value for name, value in row.items()}
 
 
 def _sides(names: list[str], place: str) -> tuple[str, str]:
@@ -184,7 +172,6 @@ def _preference(row: Mapping[str, Any], sides: tuple[str, str], place: str) -> P
     judge = _name(row.get("judge")) or JUDGE
     by_value, by_winner = row.get("value"), row.get("winner")
     bare = Preference(item, first, second, None, judge)
-    check_preference(bare, place)
     if by_value not in (None, ""):
         found = bare._replace(value=_number(by_value, place))
     else:

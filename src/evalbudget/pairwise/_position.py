@@ -16,9 +16,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
+from evalbudget._fields import Shown
 from evalbudget.pairwise._preferences import Preferences
 from evalbudget.pairwise._win_rates import mean_interval
 from evalbudget.statistics._bounds import FloatArray, IntArray
@@ -30,53 +32,56 @@ _FEWEST = 3
 """Items in both orders that say something of a correlation."""
 
 
+def _flipped(row: Position) -> str:
+    return f"{row.flipped:,} ({100.0 * row.flipped / row.both_orders:.0f}%)" if row.both_orders else "-"
+
+
 @dataclass(frozen=True, slots=True)
 class Position:
     """What position does to one judge, or to all.
 
     Attributes:
-        judge: name; None for all together.
-        bias: mean value for the first, less 1/2; nan if it cannot be told from how good the models are.
-        standard_error: of it, items random.
-        items: that the judge was asked about.
-        degrees: of freedom; 0 where there is no error.
+        judge: name; ``all`` for all judges together.
+        bias: mean value for the answer shown first, less 1/2; nan if it cannot be told from how good the
+            models are.
+        low: of its interval, items random; nan where there is none.
+        high: of it.
         both_orders: pairs of answers that were shown in both orders.
         flipped: of these, those whose verdict named the first both times, or the second both times.
         correlation: see above; nan with fewer than three pairs in both orders.
     """
 
-    judge: str | None
-    bias: float
-    standard_error: float
-    items: int
-    degrees: int
-    both_orders: int
-    flipped: int
+    judge: Annotated[str, Shown("judge")]
+    bias: Annotated[float, Shown("position bias", "+p")]
+    low: Annotated[float, Shown("{level}", "+p", to="high")]
+    high: float
+    both_orders: Annotated[int, Shown("both orders", ",")]
+    flipped: Annotated[int, Shown("flipped", by=_flipped)]
     correlation: float
 
-    def interval(self, level: float) -> tuple[float, float]:
-        """Of the bias; nan where there is none."""
-        low, high = mean_interval(0.5 + self.bias, self.standard_error, self.items, self.degrees, level)
-        return low - 0.5, high - 0.5
 
+def positions(preferences: Preferences, level: float = 0.95) -> list[Position]:
+    """Of every judge, in order, and last of all together if there are several; none without an order.
 
-def positions(preferences: Preferences) -> list[Position]:
-    """Of every judge, in order, and last of all together if there are several; none without an order."""
+    Args:
+        preferences: to look at.
+        level: of the intervals.
+    """
     preferences = preferences.voted
     if not preferences.ordered:
         return []
     by_judge = np.argsort(preferences.judge, kind="stable")
     starts = np.flatnonzero(np.diff(preferences.judge[by_judge], prepend=-1))
     found = [
-        _position(preferences, rows, preferences.judges[int(preferences.judge[rows[0]])])
+        _position(preferences, rows, preferences.judges[int(preferences.judge[rows[0]])], level)
         for rows in np.split(by_judge, starts[1:])
     ]
     if len(found) > 1:
-        found.append(_position(preferences, np.arange(preferences.value.size), None))
+        found.append(_position(preferences, np.arange(preferences.value.size), "all", level))
     return found
 
 
-def _position(preferences: Preferences, rows: IntArray, judge: str | None) -> Position:
+def _position(preferences: Preferences, rows: IntArray, judge: str, level: float) -> Position:
     low = np.minimum(preferences.first, preferences.second)[rows]
     high = np.maximum(preferences.first, preferences.second)[rows]
     pair = low * len(preferences.models) + high
@@ -98,7 +103,8 @@ def _position(preferences: Preferences, rows: IntArray, judge: str | None) -> Po
         if free > 0:
             error = math.sqrt(float((fit.influence[:, 0] ** 2).sum()) * fit.clusters / free)
             error = error if even else max(error, _least(design, value - design @ fit.value))
-    return Position(judge, bias, error, items, max(free, 0), *_both_orders(preferences, rows, pair, sign))
+    lowest, highest = mean_interval(0.5 + bias, error, items, max(free, 0), level)
+    return Position(judge, bias, lowest - 0.5, highest - 0.5, *_both_orders(preferences, rows, pair, sign))
 
 
 def _least(design: FloatArray, off: FloatArray) -> float:
@@ -130,11 +136,8 @@ def _both_orders(
     correlation = math.nan
     if one.size >= _FEWEST and np.ptp(one) > 0.0 and np.ptp(other) > 0.0:
         # per pair of models, or differences between pairs would pass for agreement on items
-        kind = pair[np.unique(which, return_index=True)[1]][both]
-        spread = [np.zeros(one.size), np.zeros(one.size)]
-        for each in np.unique(kind).tolist():
-            for number, values in enumerate((one, other)):
-                spread[number][kind == each] = values[kind == each] - values[kind == each].mean()
+        _, kind = np.unique(pair[np.unique(which, return_index=True)[1]][both], return_inverse=True)
+        spread = [off - (np.bincount(kind, off) / np.bincount(kind))[kind] for off in (one, other)]
         scale = 0.5 * float((spread[0] ** 2).sum() + (spread[1] ** 2).sum())
         correlation = float((spread[0] * spread[1]).sum()) / scale if scale > 0.0 else math.nan
     return int(both.sum()), flipped, correlation

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -86,35 +86,25 @@ class Preferences:
             InvalidInputError: a model against itself, a value outside of 0 to 1, no verdict at all, or models
                 that no chain of comparisons connects.
         """
-        of_items: dict[str, int] = {}
-        of_models = {name: at for at, name in enumerate(dict.fromkeys(models))}
-        of_judges: dict[str, int] = {}
-        columns: list[tuple[int, int, int, int]] = []
-        values: list[float] = []
+        rows = list(rows)
         for number, row in enumerate(rows, start=1):
             check_preference(row, f"preference {number}")
-            columns.append(
-                (
-                    of_items.setdefault(row.item, len(of_items)),
-                    of_models.setdefault(row.first, len(of_models)),
-                    of_models.setdefault(row.second, len(of_models)),
-                    of_judges.setdefault(row.judge, len(of_judges)),
-                )
-            )
-            values.append(math.nan if row.value is None else float(row.value))
-        value = np.array(values)
+        value = np.array([math.nan if row.value is None else float(row.value) for row in rows])
         if np.isnan(value).all():
             raise InvalidInputError(
                 f"there is no preference with a verdict ({value.size} without); give at least one"
             )
-        item, first, second, judge = np.array(columns, dtype=np.int64).T
+        named = [*models, *(name for row in rows for name in (row.first, row.second))]
+        of_models = {name: at for at, name in enumerate(dict.fromkeys(named))}
+        items, item = _numbered([row.item for row in rows])
+        judges, judge = _numbered([row.judge for row in rows])
         found = cls(
-            items=tuple(of_items),
+            items=items,
             models=tuple(of_models),
-            judges=tuple(of_judges),
+            judges=judges,
             item=item,
-            first=first,
-            second=second,
+            first=np.array([of_models[row.first] for row in rows]),
+            second=np.array([of_models[row.second] for row in rows]),
             judge=judge,
             value=value,
             ordered=ordered,
@@ -204,19 +194,19 @@ class Preferences:
 
     def _groups(self) -> list[list[str]]:
         """Names of models that a chain of comparisons connects."""
-        above = list(range(len(self.models)))  # the next one on the way to the one that stands for the group
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import connected_components
 
-        def stands_for(model: int) -> int:
-            while above[model] != model:
-                above[model] = model = above[above[model]]
-            return model
+        k = len(self.models)
+        met = coo_array((np.ones(self.first.size), (self.first, self.second)), shape=(k, k))
+        count, group = connected_components(met, directed=False)
+        return [[self.models[m] for m in np.flatnonzero(group == each)] for each in range(count)]
 
-        for a, b in self.pairs:
-            above[stands_for(b)] = stands_for(a)
-        groups: dict[int, list[str]] = {}
-        for number, name in enumerate(self.models):
-            groups.setdefault(stands_for(number), []).append(name)
-        return list(groups.values())
+
+def _numbered(names: Sequence[str]) -> tuple[tuple[str, ...], IntArray]:
+    """The different ones, in their order, and the number of each."""
+    at = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    return tuple(at), np.array([at[name] for name in names])
 
 
 def check_preference(row: Preference, place: str) -> None:

@@ -101,16 +101,14 @@ class PairEvidence:
         items = len({number for number, _, _ in means})
         return cls(draws[0], draws[1], 1.0 - _MOST if 2 * at_once >= max(items, 1) else _MOST)
 
-    def log_evidence(self, *, for_a: bool) -> float:
-        """Log of what 1/a is compared with, that A beats B, or the other way."""
-        fresh = self.fresh.evidence(0.0, at_least=not for_a) + math.log(self.share)
-        swapped = self.swapped.evidence(0.0, at_least=not for_a) + math.log1p(-self.share)
-        return max(fresh, swapped, 0.0)
-
     @cached_property
     def both(self) -> tuple[float, float]:
-        """Log evidence that A beats B, and that B beats A."""
-        return self.log_evidence(for_a=True), self.log_evidence(for_a=False)
+        """Log of what 1/a is compared with: that A beats B, and that B beats A."""
+        fresh, swapped = (
+            [draws.evidence(0.0, at_least=not for_a) + math.log(share) for for_a in (True, False)]
+            for draws, share in ((self.fresh, self.share), (self.swapped, 1.0 - self.share))
+        )
+        return max(fresh[0], swapped[0], 0.0), max(fresh[1], swapped[1], 0.0)
 
     def interval(self, level: float) -> tuple[float, float]:
         """Of A's win rate, valid at every moment; each pair for itself."""

@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from evalbudget.book import Bought, drive, spent_in
 from evalbudget.budget import USED_UP, Budget
-from evalbudget.design import Reading, Request
-from evalbudget.errors import BudgetError
+from evalbudget.design import Cell, Reading, Request
+from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.exit_codes import ExitCode
+from evalbudget.hooks._plugins import plugins
 from evalbudget.outage import DOWN_AFTER
 from evalbudget.pairwise._answers import Answers
 from evalbudget.pairwise._config import PairwiseConfig
 from evalbudget.pairwise._preferences import Preference, Preferences
 from evalbudget.pairwise._prompt import parse_verdict, prompt_of
-from evalbudget.pairwise._reading import PairwiseReading, read_preferences
+from evalbudget.pairwise._read import read_preferences
+from evalbudget.pairwise._reading import PairwiseReading
 from evalbudget.pairwise.samplers import PairSampler, duels
 from evalbudget.replay._rows import AsJson
 from evalbudget.run import Tally
-from evalbudget.statistics._bounds import check_level
+from evalbudget.sampler import Kind
 from evalbudget.store import Address
 
 Ask = Callable[[str, int], Awaitable[str]]
@@ -91,184 +95,173 @@ class PairwisePurchase(AsJson):
         return told
 
 
-def sampler_of(config: PairwiseConfig, answers: Answers, judge: str) -> PairSampler:
-    """The sampler of a purchase; its configuration names everything that was shown.
+@dataclass(frozen=True, eq=False)
+class Comparisons:
+    """Comparisons that a judge is to make.
 
-    Raises:
-        EvalbudgetError: there are fewer than two models.
-    """
-    template = hashlib.sha256(config.template.encode()).hexdigest()[:16]
-    marks = {"answers": answers.fingerprint, "template": template}
-    return config.make(duels(answers.items, answers.models, judge), marks)
-
-
-def record_name(config: PairwiseConfig, answers: Answers, judge: str) -> str:
-    """The name of the file in which the same purchase, and no other, finds what it bought."""
-    sampler = sampler_of(config, answers, judge)
-    told = f"{sampler.design.fingerprint}{sorted(sampler.config.items())}"
-    return f"pairwise-{hashlib.sha256(told.encode()).hexdigest()[:12]}.db"
-
-
-def foreseen(config: PairwiseConfig, answers: Answers, judge: str, record: Path) -> str:
-    """What would be bought, for a dry run.
-
-    Args:
+    Attributes:
         config: what was asked for.
         answers: to compare.
         judge: its name.
-        record: where what is bought is kept; what it has counts, if it exists.
 
     Raises:
         BudgetError: the budget is below one comparison of every pair in both orders.
-        StoreError: the record is of another purchase, or cannot be read.
     """
-    sampler = sampler_of(config, answers, judge)
-    budget = config.resolve_budget(len(answers.items), len(answers.models))
-    check_least(sampler, budget)
-    every = len(answers.items) * sampler.design.n_models
-    least = f"{sampler.minimum_readings:,} to " if config.until_proved else ""
-    told = [
-        f"{', '.join(answers.models)}: {len(answers.items):,} items that all have answered, and {every:,} "
-        "comparisons of every pair in both orders.",
-        f"{least}{min(every, int(budget.amount)):,} calls of {judge}, and two more at most if one fails, "
-        f"never more than {budget.amount:,.0f} in all.",
-    ]
-    if record.exists():
-        had = round(spent_in(sampler, Address.parse(record)))
-        told.append(
-            f"{record} has {had:,} calls already, which count: at most {max(int(budget.amount) - had, 0):,} "
-            "more would be made."
+
+    config: PairwiseConfig
+    answers: Answers
+    judge: str
+
+    def __post_init__(self) -> None:
+        least, budget = self.sampler.minimum_readings, self.budget
+        if budget.amount < least:
+            raise BudgetError(
+                f"--budget {budget.amount:,.0f} is below {least:,}, one comparison of every two models in "
+                f"each order; give {least:,} or more"
+            )
+
+    @cached_property
+    def budget(self) -> Budget:
+        """Calls of the judge."""
+        return self.config.resolve_budget(len(self.answers.items), len(self.answers.models))
+
+    @cached_property
+    def sampler(self) -> PairSampler:
+        """Its configuration names everything that is shown."""
+        config, cls = self.config, plugins().sampler(self.config.sampler, Kind.PAIRS)
+        template = hashlib.sha256(config.template.encode()).hexdigest()[:16]
+        given: dict[str, Any] = {
+            "seed": config.seed,
+            "delta": 1.0 - config.level,
+            "until_proved": config.until_proved,
+            "options": {"answers": self.answers.fingerprint, "template": template},
+        }
+        made = cls(duels(self.answers.items, self.answers.models, self.judge), **given, **config.options)
+        return cast(PairSampler, made)
+
+    def record_beside(self, log: str) -> Path:
+        """The file beside a log in which the same purchase, and no other, finds what it bought.
+
+        Raises:
+            InvalidInputError: the log is not on this machine.
+        """
+        told = f"{self.sampler.design.fingerprint}{sorted(self.sampler.config.items())}"
+        return folder_of(log) / f"pairwise-{hashlib.sha256(told.encode()).hexdigest()[:12]}.db"
+
+    def foreseen(self, record: Path) -> str:
+        """What would be bought, for a dry run.
+
+        Args:
+            record: where what is bought is kept; what it has counts, if it exists.
+
+        Raises:
+            StoreError: the record is of another purchase, or cannot be read.
+        """
+        every = len(self.answers.items) * self.sampler.design.n_models
+        most = int(self.budget.amount)
+        least = f"{self.sampler.minimum_readings:,} to " if self.config.until_proved else ""
+        told = [
+            f"{', '.join(self.answers.models)}: {len(self.answers.items):,} items that all have answered, "
+            f"and {every:,} comparisons of every pair in both orders.",
+            f"{least}{min(every, most):,} calls of {self.judge}, and two more at most if one fails, never "
+            f"more than {most:,} in all.",
+        ]
+        if record.exists():
+            had = round(spent_in(self.sampler, Address.parse(record)))
+            told.append(
+                f"{record} has {had:,} calls already, which count: at most {max(most - had, 0):,} more would "
+                "be made."
+            )
+        return "\n".join([*told, "No call was made."])
+
+    async def buy(self, ask: Ask, *, record: Path, concurrency: int = 10) -> PairwisePurchase:
+        """Have the judge compare answers until the budget is used up, or a winner is proved.
+
+        A reply without a verdict and a call that failed cost as any other, and are asked again up to twice.
+        Calls that were under way when a process was killed are lost, and count.
+
+        Args:
+            ask: one call of the judge.
+            record: where what is bought is kept; continued if it exists.
+            concurrency: calls at once.
+
+        Raises:
+            StoreError: the record is of another purchase, or cannot be written.
+        """
+        in_vain = 0  # calls in a row
+
+        def down() -> str | None:
+            if in_vain < _DOWN:
+                return None
+            return f"the judge gave no verdict in {_DOWN} calls in a row; the same command goes on from here"
+
+        async def answer(request: Request) -> Reading:
+            nonlocal in_vain
+            try:
+                reply = await ask(self._prompt(request.cell), request.id)
+            finally:
+                in_vain += 1  # as long as no verdict is read
+            value = parse_verdict(reply)
+            if value is not None:
+                in_vain = 0
+                return Reading(request, value)
+            ends = " ".join(reply.split())[-_SHOWN:]
+            return Reading(request, None, 1.0, f"no verdict in the reply: {ends!r}")
+
+        return self._told(
+            await drive(
+                self.sampler, answer, budget=self.budget, concurrency=concurrency, book=record, until=down
+            )
         )
-    return "\n".join([*told, "No call was made."])
+
+    def _prompt(self, cell: Cell) -> str:
+        """Its token hangs on all answers, so that none of them can have it in it."""
+        first, second = self.sampler.shown(cell)
+        parts = (str(self.config.seed), self.answers.fingerprint, self.answers.items[cell.item])
+        token = "\0".join((*parts, str(first), str(second))).encode("utf-8", "surrogatepass")
+        return prompt_of(
+            self.config.template,
+            request=self.answers.requests[cell.item],
+            first=self.answers.texts[first][cell.item],
+            second=self.answers.texts[second][cell.item],
+            token=hashlib.sha256(token).hexdigest()[:12],
+        )
+
+    def _told(self, bought: Bought) -> PairwisePurchase:
+        rows, models = [], self.answers.models
+        tally = Tally()
+        # along the sequences of the pairs, as the sampler looks at them, also where a call was repeated
+        for reading in sorted(bought.readings, key=lambda each: self.sampler.place(each.request.cell)):
+            tally.count(reading)
+            if reading.value is not None:
+                first, second = self.sampler.shown(reading.request.cell)
+                item = self.answers.items[reading.request.cell.item]
+                rows.append(Preference(item, models[first], models[second], reading.value, self.judge))
+        found = None
+        with suppress(InvalidInputError):  # there is no verdict, or no chain of them connects all models
+            preferences = Preferences.of(rows, models=models)
+            found = read_preferences(preferences, level=self.config.level, in_order=True)
+        return PairwisePurchase(
+            tuple(rows),
+            found,
+            self.budget,
+            round(bought.spent),
+            tally.failures,
+            "the budget is used up" if bought.stopped == USED_UP else bought.stopped,
+            self.answers.left_out,
+            self.config.until_proved,
+        )
 
 
-def check_least(sampler: PairSampler, budget: Budget) -> None:
-    """Refuse a budget that does not show every pair in both orders.
+def folder_of(log: str) -> Path:
+    """Where what is bought is kept if nobody says where.
 
     Raises:
-        BudgetError: it does not.
+        InvalidInputError: the log is not on this machine.
     """
-    least = sampler.minimum_readings
-    if budget.amount < least:
-        raise BudgetError(
-            f"--budget {budget.amount:,.0f} is below {least:,}, one comparison of every two models in each "
-            f"order; give {least:,} or more"
+    if "://" in log:
+        raise InvalidInputError(
+            f"what is bought would be kept beside {log}, and a record is a local file; give --record FILE.db"
         )
-
-
-async def buy_preferences(
-    config: PairwiseConfig,
-    answers: Answers,
-    judge: str,
-    ask: Ask,
-    *,
-    record: Path,
-    concurrency: int = 10,
-) -> PairwisePurchase:
-    """Have a judge compare answers until the budget is used up, or a winner is proved.
-
-    A reply without a verdict and a call that failed cost as any other, and are asked again up to twice.
-    Calls that were under way when a process was killed are lost, and count.
-
-    Args:
-        config: what was asked for.
-        answers: to compare.
-        judge: its name.
-        ask: one call of it.
-        record: where what is bought is kept; continued if it exists.
-        concurrency: calls at once.
-
-    Raises:
-        BudgetError: the budget is below one comparison of every pair in both orders.
-        StoreError: the record is of another purchase, or cannot be written.
-    """
-    sampler = sampler_of(config, answers, judge)
-    budget = config.resolve_budget(len(answers.items), len(answers.models))
-    check_least(sampler, budget)
-
-    in_vain = 0  # calls in a row
-
-    def told(value: float | None) -> None:
-        nonlocal in_vain
-        in_vain = 0 if value is not None else in_vain + 1
-
-    def down() -> str | None:
-        if in_vain < _DOWN:
-            return None
-        return f"the judge gave no verdict in {_DOWN} calls in a row; the same command goes on from here"
-
-    async def answer(request: Request) -> Reading:
-        first, second = sampler.shown(request.cell)
-        item = request.cell.item
-        prompt = prompt_of(
-            config.template,
-            request=answers.requests[item],
-            first=answers.texts[first][item],
-            second=answers.texts[second][item],
-            token=_token(config.seed, answers, item, first, second),
-        )
-        try:
-            reply = await ask(prompt, request.id)
-        except Exception:
-            told(None)
-            raise
-        value = parse_verdict(reply)
-        told(value)
-        if value is not None:
-            return Reading(request, value)
-        ends = " ".join(reply.split())[-_SHOWN:]
-        return Reading(request, None, 1.0, f"no verdict in the reply: {ends!r}")
-
-    bought = await drive(sampler, answer, budget=budget, concurrency=concurrency, book=record, until=down)
-    return _told(config, answers, judge, sampler, bought, budget)
-
-
-def _token(seed: int, answers: Answers, item: int, first: int, second: int) -> str:
-    """Of one comparison; it hangs on all answers, so that none of them can have it in it."""
-    told = "\0".join((str(seed), answers.fingerprint, answers.items[item], *map(str, (first, second))))
-    return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:12]
-
-
-def _told(
-    config: PairwiseConfig,
-    answers: Answers,
-    judge: str,
-    sampler: PairSampler,
-    bought: Bought,
-    budget: Budget,
-) -> PairwisePurchase:
-    rows = []
-    tally = Tally()
-    # along the sequences of the pairs, as the sampler looks at them, also where a call was repeated
-    for reading in sorted(bought.readings, key=lambda each: sampler.place(each.request.cell)):
-        tally.count(reading)
-        if reading.value is not None:
-            first, second = sampler.shown(reading.request.cell)
-            item = answers.items[reading.request.cell.item]
-            names = answers.models[first], answers.models[second]
-            rows.append(Preference(item, *names, reading.value, judge))
-    found = None
-    if rows and _all_met(rows, answers.models):
-        preferences = Preferences.of(rows, models=answers.models)
-        found = read_preferences(preferences, level=check_level(config.level), in_order=True)
-    return PairwisePurchase(
-        tuple(rows),
-        found,
-        budget,
-        round(bought.spent),
-        tally.failures,
-        "the budget is used up" if bought.stopped == USED_UP else bought.stopped,
-        answers.left_out,
-        config.until_proved,
-    )
-
-
-def _all_met(rows: list[Preference], models: tuple[str, ...]) -> bool:
-    """Whether a chain of comparisons connects all models."""
-    known = {models[0]}
-    while (
-        grown := {name for row in rows for name in (row.first, row.second) if {row.first, row.second} & known}
-        - known
-    ):
-        known |= grown
-    return known == set(models)
+    path = Path(log).resolve()
+    return path if path.is_dir() else path.parent

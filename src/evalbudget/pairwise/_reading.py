@@ -1,34 +1,66 @@
-"""What preferences say of models: rates, strengths, position bias, and what is proved."""
+"""What preferences say of models, as a sentence, notes, tables and JSON."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from itertools import combinations
 from typing import Any
 
-import numpy as np
-
-from evalbudget.pairwise._bradley_terry import BradleyTerry, bradley_terry
-from evalbudget.pairwise._notes import notes
-from evalbudget.pairwise._position import positions
-from evalbudget.pairwise._position_effects import identified
-from evalbudget.pairwise._preferences import Preferences
-from evalbudget.pairwise._proof import PairEvidence, beats, winner
-from evalbudget.pairwise._ranks import ranks
-from evalbudget.pairwise._rows import ModelRow, PairRow, PositionRow, Read
-from evalbudget.pairwise._tables import tables
-from evalbudget.pairwise._win_rates import Taken, WinRate, average_of, win_rate
+from evalbudget._fields import names, percent
+from evalbudget.pairwise._position import Position
+from evalbudget.pairwise._rows import ModelRow, PairRow
+from evalbudget.pairwise._win_rates import Taken
 from evalbudget.replay._rows import AsJson
-from evalbudget.statistics._bounds import FloatArray, IntArray, check_level
-from evalbudget.tables import Tables
+from evalbudget.report._numbers import table_of
+from evalbudget.tables import NotedTable, Tables
 
 _NAMED = 4
+_SHOWN = 3
+_PLACES = 3
+_MOST_PAIRS = 28
+_MOST_JUDGES = 12
+_NOT_IDENTIFIED = "the effect of position is not identified where each judge saw one order only"
+_NO_ORDER = (
+    "Which answer was shown first is not known, so no effect of position can be seen: it is part of the win "
+    "rates, and nothing is proved. Give columns first and second in the order shown."
+)
 
 
-class PairwiseReading(Read, AsJson):
-    """What preferences say."""
+@dataclass(frozen=True, repr=False)
+class PairwiseReading(AsJson):
+    """What preferences say.
+
+    Attributes:
+        winner: the model that is proved to beat every other one; None if there is none yet.
+        level: of the intervals, and 1 - the probability that anything proved is wrong.
+        in_order: whether judgements stand in the order in which they were asked, so that what is proved may
+            be read at every moment.
+        ordered: whether it is known which answer was shown first.
+        items: that were compared.
+        judgements: with a verdict.
+        ties: among them.
+        missing: without one.
+        repeated: judgements of an item, order and judge that there were before.
+        not_read: columns of the table that were not used.
+        models: the strongest first.
+        pairs: every two of them.
+        positions: of every judge.
+    """
+
+    winner: str | None
+    level: float
+    in_order: bool
+    ordered: bool
+    items: int
+    judgements: int
+    ties: int
+    missing: int
+    repeated: int
+    not_read: tuple[str, ...]
+    models: tuple[ModelRow, ...]
+    pairs: tuple[PairRow, ...]
+    positions: tuple[Position, ...]
 
     @property
     def sentence(self) -> str:
@@ -57,216 +89,135 @@ class PairwiseReading(Read, AsJson):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What to know before reading the tables."""
-        return notes(self)
+        """What to know before reading the tables: what position did, what is missing or was not read."""
+        return tuple(_notes(self))
 
     def table(self) -> Tables:
-        """Models, pairs if there are several, and judges."""
-        return tables(self)
+        """Models, pairs where there are more than two models, and judges."""
+        parts = [_models(self)]
+        if 1 < len(self.pairs) <= _MOST_PAIRS:
+            parts.append(table_of(self.pairs, "", "", level=self.level, places=_PLACES))
+        if self.positions:
+            parts.append(_positions(self.positions, self.level))
+        return Tables(tuple(parts))
 
     def _told(self) -> dict[str, Any]:
-        return {
-            "sentence": self.sentence,
-            "notes": self.notes,
-            "winner": self.winner,
-            "level": self.level,
-            "in_order": self.in_order,
-            "ordered": self.ordered,
-            "items": self.items,
-            "judgements": self.judgements,
-            "ties": self.ties,
-            "missing": self.missing,
-            "repeated": self.repeated,
-            "not_read": self.not_read,
-            "models": [asdict(row) for row in self.models],
-            "pairs": [asdict(row) for row in self.pairs],
-            "positions": [asdict(row) for row in self.positions],
-        }
+        return {"sentence": self.sentence, "notes": self.notes, **asdict(self)}
 
     def __repr__(self) -> str:
         return f"<PairwiseReading: {self.sentence}>"
 
 
-def read_preferences(
-    preferences: Preferences, *, level: float = 0.95, in_order: bool = False
-) -> PairwiseReading:
-    """Win rates, strengths and position bias, and which model is proved to beat which.
-
-    Args:
-        preferences: of models that a chain of comparisons connects.
-        level: of every interval, and of all that is proved together.
-        in_order: items were drawn at random, and judgements stand in the order in which they were asked;
-            what is proved may then be read after each of them. Otherwise it may be read once.
-
-    Raises:
-        InvalidInputError: the level is no probability.
-    """
-    check_level(level)
-    k = len(preferences.models)
-    voted = preferences.voted
-    fit = bradley_terry(identified(voted) or voted)
-    order = sorted(range(k), key=lambda m: (-fit.strength[m], m))
-    rates = {(a, b): win_rate(voted, a, b) for a, b in voted.pairs}
-    rates |= {(b, a): -rate for (a, b), rate in rates.items()}
-    evidence = {
-        (a, b): _Evidence.of(preferences, a, b, in_order=in_order)
-        for a, b in combinations(order, 2)
-        if (a, b) in rates
-    }
-    log, left_out = np.zeros((2, k, k))
-    for (a, b), found in evidence.items():
-        log[a, b], log[b, a] = found.worst_for_a.both[0], found.worst_for_b.both[1]
-        left_out[a, b], left_out[b, a] = found.left_out.both
-    proved = beats(log, 1.0 - level)
-    undecided = beats(left_out, 1.0 - level) - proved
-    best = winner(proved)
-    of_ranks = ranks(preferences, level)
-    return PairwiseReading(
-        tuple(_model_row(preferences, m, rates, fit, of_ranks[m], level) for m in order),
-        tuple(
-            _pair_row(
-                *(preferences, (a, b), rates.get((a, b)), evidence.get((a, b)), level),
-                in_order=in_order,
-                strength=fit.against(a, b, level)[0],
-                proved=bool(proved[a, b]),
-                disproved=bool(proved[b, a]),
-                undecided=bool(undecided[a, b] or undecided[b, a]),
-            )
-            for a, b in combinations(order, 2)
-        ),
-        tuple(_positions(voted, level)),
-        None if best is None else preferences.models[best],
-        level,
-        in_order,
-        preferences.ordered,
-        int(np.unique(voted.item).size),
-        int(voted.value.size),
-        int((voted.value == 0.5).sum()),
-        preferences.missing,
-        voted.repeated,
-        preferences.not_read,
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class _Evidence:
-    """Of one pair.
-
-    Attributes:
-        worst_for_a: if every missing verdict were against A.
-        worst_for_b: if every missing verdict were against B.
-        left_out: from the verdicts that are there.
-    """
-
-    worst_for_a: PairEvidence
-    worst_for_b: PairEvidence
-    left_out: PairEvidence
-
-    @classmethod
-    def of(cls, preferences: Preferences, a: int, b: int, *, in_order: bool) -> _Evidence:
-        """Of nothing where the order is not known: position cannot cancel."""
-        rows = preferences.of_pair(a, b) if preferences.ordered else np.zeros(0, dtype=np.int64)
-        value = preferences.value_for(a, rows)
-        gone = np.isnan(value)
-
-        def read(rows: IntArray, value: FloatArray) -> PairEvidence:
-            return PairEvidence.of(
-                preferences.item[rows].tolist(),
-                (preferences.first[rows] == a).tolist(),
-                value.tolist(),
-                preferences.judge[rows].tolist(),
-                unordered=not in_order,
-            )
-
-        left_out = read(rows[~gone], value[~gone])
-        if not gone.any():
-            return cls(left_out, left_out, left_out)
-        worst = [read(rows, np.where(gone, favoured, value)) for favoured in (0.0, 1.0)]
-        return cls(worst[0], worst[1], left_out)
-
-    def interval(self, level: float) -> tuple[float, float]:
-        """Of A's win rate, valid at every moment, whatever the missing verdicts had been."""
-        return self.worst_for_a.interval(level)[0], self.worst_for_b.interval(level)[1]
-
-
-def _model_row(
-    preferences: Preferences,
-    model: int,
-    rates: Mapping[tuple[int, int], WinRate],
-    fit: BradleyTerry,
-    rank: tuple[int, int],
-    level: float,
-) -> ModelRow:
-    met = [rate for (a, _), rate in rates.items() if a == model]
-    mean = average_of(met)
-    rows = (preferences.first == model) | (preferences.second == model)
-    gone = np.isnan(preferences.value)
-    return ModelRow(
-        preferences.models[model],
-        *(mean.value, *mean.interval(level)),
-        *fit.against_average(model, level),
-        *rank,
-        len(met),
-        mean.items,
-        int((rows & ~gone).sum()),
-        int((rows & gone).sum()),
-    )
-
-
-def _pair_row(
-    preferences: Preferences,
-    pair: tuple[int, int],
-    rate: WinRate | None,
-    evidence: _Evidence | None,
-    level: float,
-    *,
-    in_order: bool,
-    **of_all: Any,
-) -> PairRow:
-    """Strengths and what is proved come from all pairs."""
-    a, b = pair
-    met = preferences.of_pair(a, b)
-    rows = met[~np.isnan(preferences.value[met])]
-    one_order = _in_one_order(preferences, a, rows)
-    span = (math.nan, math.nan) if rate is None else rate.interval(level)
-    anytime = evidence.interval(level) if in_order and evidence is not None else (math.nan, math.nan)
-    return PairRow(
-        preferences.models[a],
-        preferences.models[b],
-        win_rate=math.nan if rate is None else rate.value,
-        low=span[0],
-        high=span[1],
-        anytime_low=anytime[0],
-        anytime_high=anytime[1],
-        items=0 if rate is None else rate.items,
-        judgements=int(rows.size),
-        missing=int(met.size - rows.size),
-        position=(Taken.NOTHING if rate is None else rate.position).value,
-        unidentified=0.0 if rate is None else rate.untold,
-        both_ways=preferences.ordered and len(one_order) < np.unique(preferences.judge[rows]).size,
-        one_order=one_order,
-        **of_all,
-    )
-
-
-def _in_one_order(preferences: Preferences, a: int, rows: IntArray) -> tuple[str, ...]:
-    if not preferences.ordered:
-        return ()
-    seen, who = np.unique(preferences.judge[rows], return_inverse=True)
-    first = np.bincount(who, weights=preferences.sign_for(a, rows) > 0.0, minlength=seen.size)
-    count = np.bincount(who, minlength=seen.size)
-    return tuple(preferences.judges[each] for each in seen[(first == 0) | (first == count)].tolist())
-
-
-def _positions(preferences: Preferences, level: float) -> Sequence[PositionRow]:
-    return [
-        PositionRow(
-            each.judge or "all",
-            each.bias,
-            *each.interval(level),
-            each.both_orders,
-            each.flipped,
-            each.correlation,
+def _notes(reading: PairwiseReading) -> Iterator[str]:
+    if reading.ordered:
+        yield from _position([row for row in reading.pairs if row.judgements])
+    else:
+        yield _NO_ORDER
+    if reading.missing:
+        yield from _missing(reading)
+    if reading.items == 1:
+        yield "One item shows no spread: there are no intervals. Compare on more items."
+    if some := [row.model for row in reading.models if 0 < row.opponents < len(reading.models) - 1]:
+        yield (
+            f"{', '.join(some)}: not compared with every other model, so that win rates are against "
+            "different opponents; strengths are comparable."
         )
-        for each in positions(preferences)
-    ]
+    if reading.repeated:
+        counts = "the first one counts for what is proved" if reading.in_order else "their mean counts"
+        verb = "judgement repeats" if reading.repeated == 1 else "judgements repeat"
+        yield f"{reading.repeated:,} {verb} an item, order and judge: {counts}."
+    if reading.not_read:
+        yield f"Not read: {names(reading.not_read, 10)}."
+
+
+def _position(pairs: Sequence[PairRow]) -> Iterator[str]:
+    if told := _those(pairs, lambda row: row.position == Taken.NOTHING.value):
+        yield (
+            f"{told} were only ever shown in one order: {_NOT_IDENTIFIED}. It is part of the win rate, and "
+            "nothing is proved. Show them the other way round, too."
+        )
+    if told := _those(pairs, lambda row: row.position == Taken.COMMON.value and not row.both_ways):
+        yield (
+            f"{told} were shown in one order by each judge, and {_NOT_IDENTIFIED}. One effect of all judges "
+            f"is taken away, which is right if chance decided who saw which order{_allowed(pairs)}. Nothing "
+            "is proved. Have each judge see both orders."
+        )
+    if told := _those(pairs, lambda row: _shares(row) and not row.unidentified and row.both_ways):
+        yield (
+            f"Some judges saw {told} in one order only. They share one effect of position, which is right if "
+            "chance decided who saw which order."
+        )
+    some = [row for row in pairs if row.both_ways and row.one_order and row.unidentified]
+    if some:
+        judges = names(dict.fromkeys(name for row in some for name in row.one_order), _SHOWN)
+        those = _those(some, lambda _: True)
+        whom = those if len(some) == 1 else f"one pair or more of these ({those})"
+        yield (
+            f"{judges} saw {whom} in one order only, which says nothing of who wins. "
+            f"The effect of position of the others is taken away{_allowed(some)}. Show them the other way "
+            "round, too."
+        )
+
+
+def _shares(row: PairRow) -> bool:
+    return row.position in (Taken.COMMON.value, Taken.BOTH.value)
+
+
+def _allowed(pairs: Iterable[PairRow]) -> str:
+    most = max((row.unidentified for row in pairs), default=0.0)
+    return f"; intervals allow for any effect on {100.0 * most:.0f}% of the votes" if most else ""
+
+
+def _those(pairs: Iterable[PairRow], kind: Callable[[PairRow], bool]) -> str:
+    found = [f"{row.first} and {row.second}" for row in pairs if kind(row)]
+    return "; ".join(found[:_SHOWN]) + (f"; and {len(found) - _SHOWN} more pairs" if found[_SHOWN:] else "")
+
+
+def _missing(reading: PairwiseReading) -> Iterator[str]:
+    whom = ", ".join(f"{row.missing:,} of {row.model}" for row in reading.models if row.missing)
+    verb = "verdict is" if reading.missing == 1 else "verdicts are"
+    yield (
+        f"{reading.missing:,} {verb} missing ({whom}). Rates and strengths are of the others; what is "
+        "proved, and ranks, hold whatever the missing ones had been."
+    )
+    if told := _those(reading.pairs, lambda row: row.undecided):
+        yield f"Undecided because of them: {told}. Without them one would be proved to beat the other."
+
+
+def _taken(reading: PairwiseReading) -> str:
+    """What win rates are free of."""
+    found = {Taken(row.position) for row in reading.pairs if row.judgements}
+    if not reading.ordered:
+        return "as shown, in an order that is not known"
+    if Taken.NOTHING in found:
+        return "as shown, with whatever position did"
+    if found & {Taken.COMMON, Taken.BOTH}:
+        return "less one effect of position that the judges share who saw one order each"
+    return "both orders weighing alike"
+
+
+def _models(reading: PairwiseReading) -> NotedTable:
+    rows, level = reading.models, reading.level
+    note = (
+        "Win rate: of all judges, against the average of the others, ties half a win, "
+        f"{_taken(reading)}. Strength: win probability against the average opponent (Bradley-Terry). Each "
+        f"{percent(level)} interval for itself; random: items (sampled, independent); fixed-n, asymptotic."
+    )
+    if any(row.rank_high - row.rank_low < len(rows) - 1 for row in rows):
+        proved = any(row.proved or row.disproved for row in reading.pairs)
+        held = "hold all at once" if proved else "are by all differences at once, which is no proof"
+        note += f" Ranks {held}."
+    columns = ["model", "rank_low", "win_rate", "low", "strength", "strength_low", "judgements"]
+    return table_of(rows, "", note, level=level, places=_PLACES, only=columns)
+
+
+def _positions(rows: Sequence[Position], level: float) -> NotedTable:
+    note = (
+        "Position bias: mean value for the answer shown first, less 1/2. Flipped: the first was better both "
+        "times, or the second."
+    )
+    shown = rows
+    if len(rows) > _MOST_JUDGES:
+        shown = (*rows[: _MOST_JUDGES - 1], rows[-1])
+        note = f"{len(rows) - len(shown)} more judges are in the JSON. {note}"
+    return table_of(shown, "", note, level=level, places=_PLACES)

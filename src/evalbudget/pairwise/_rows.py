@@ -18,10 +18,6 @@ def _proved(row: PairRow) -> str:
     return "beats" if row.proved else "is beaten by" if row.disproved else ""
 
 
-def _flipped(row: PositionRow) -> str:
-    return f"{row.flipped:,} ({100.0 * row.flipped / row.both_orders:.0f}%)" if row.both_orders else "-"
-
-
 @dataclass(frozen=True, slots=True)
 class ModelRow:
     """One model.
@@ -105,62 +101,3 @@ class PairRow:
     proved: Annotated[bool, Shown("proved", by=_proved, more={"overflow": "fold"})]
     disproved: bool
     undecided: bool
-
-
-@dataclass(frozen=True, slots=True)
-class PositionRow:
-    """A judge's position bias.
-
-    Attributes:
-        judge: name; ``all`` for all judges together.
-        bias: mean value for the answer shown first, less 1/2.
-        low: of its interval.
-        high: of it.
-        both_orders: pairs of answers shown in both orders.
-        flipped: of these, whose verdict named the first both times, or the second both times.
-        correlation: of an item's values in the two orders.
-    """
-
-    judge: Annotated[str, Shown("judge")]
-    bias: Annotated[float, Shown("position bias", "+p")]
-    low: Annotated[float, Shown("{level}", "+p", to="high")]
-    high: float
-    both_orders: Annotated[int, Shown("both orders", ",")]
-    flipped: Annotated[int, Shown("flipped", by=_flipped)]
-    correlation: float
-
-
-@dataclass(frozen=True, repr=False)
-class Read:
-    """What preferences say, in numbers.
-
-    Attributes:
-        models: the strongest first.
-        pairs: every two of them.
-        positions: of every judge.
-        winner: the model that is proved to beat every other one; None if there is none yet.
-        level: of the intervals, and 1 - the probability that anything proved is wrong.
-        in_order: whether judgements stand in the order in which they were asked, so that what is proved may
-            be read at every moment.
-        ordered: whether it is known which answer was shown first.
-        items: that were compared.
-        judgements: with a verdict.
-        ties: among them.
-        missing: without one.
-        repeated: judgements of an item, order and judge that there were before.
-        not_read: columns of the table that were not used.
-    """
-
-    models: tuple[ModelRow, ...]
-    pairs: tuple[PairRow, ...]
-    positions: tuple[PositionRow, ...]
-    winner: str | None
-    level: float
-    in_order: bool
-    ordered: bool
-    items: int
-    judgements: int
-    ties: int
-    missing: int
-    repeated: int
-    not_read: tuple[str, ...]

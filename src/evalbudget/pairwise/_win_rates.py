@@ -40,11 +40,10 @@ from enum import Enum
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evalbudget.pairwise._position_effects import PositionEffects, position_effects
 from evalbudget.pairwise._preferences import Preferences
-from evalbudget.statistics._bounds import FloatArray, IntArray
+from evalbudget.statistics._bounds import BoolArray, FloatArray, IntArray
 from evalbudget.statistics._exact_share import exact_share
 from evalbudget.statistics._shrinkage import t_quantile
 
@@ -94,18 +93,13 @@ class WinRate:
     item: IntArray
     judge: IntArray
     influence: FloatArray
-    shared: NDArray[np.bool_]
-    columns: int
-    least: float
-    untold: float
-    untold_won: float
-    position: Taken
-    won: float
-
-    @property
-    def balanced(self) -> bool:
-        """Whether what position does is taken away from all judgements, and known of all."""
-        return self.position is not Taken.NOTHING and not self.untold
+    shared: BoolArray
+    columns: int = 1
+    least: float = 0.0
+    untold: float = 0.0
+    untold_won: float = 0.0
+    position: Taken = Taken.NOTHING
+    won: float = math.nan
 
     @cached_property
     def items(self) -> int:
@@ -180,14 +174,22 @@ def win_rate(preferences: Preferences, a: int, b: int) -> WinRate:
     value, sign = preferences.value_for(a, rows), preferences.sign_for(a, rows)
     weight = 1.0 / np.bincount(item)[item]
     weight /= weight.sum()
-    found = _as_shown(value, weight, item, judge)
+    mean = _within(float(weight @ value))
+    per_item = np.bincount(item, weights=weight * value) / np.bincount(item, weights=weight)
+    is_share = bool(np.isin(per_item, (0.0, 1.0)).all())
+    found = WinRate(
+        value=mean,
+        item=preferences.item[rows],
+        judge=preferences.judge[rows],
+        influence=weight * (value - mean),
+        shared=np.zeros(value.size, dtype=bool),
+        won=float(per_item.sum()) if is_share else math.nan,
+    )
     effects = position_effects(preferences, rows)
     _, seen = np.unique(judge * (int(item.max()) + 1) + item, return_inverse=True)
     if preferences.ordered and not np.bincount(seen, weights=sign)[seen].any():
-        found = replace(found, position=Taken.CANCELS)  # position cancels in every item
-    elif effects.count:
-        found = _adjusted(found, value, sign, weight, effects)
-    return replace(found, item=preferences.item[rows], judge=preferences.judge[rows])
+        return replace(found, position=Taken.CANCELS)  # position cancels in every item
+    return _adjusted(found, value, sign, weight, effects) if effects.count else found
 
 
 def average_of(rates: list[WinRate]) -> WinRate:
@@ -210,7 +212,6 @@ def average_of(rates: list[WinRate]) -> WinRate:
         untold=sum(rate.untold for rate in rates) / k,
         untold_won=sum(rate.untold_won for rate in rates) / k,
         position=rates[0].position if len({rate.position for rate in rates}) == 1 else Taken.BOTH,
-        won=math.nan,
     )
 
 
@@ -236,26 +237,6 @@ def mean_interval(
     plain = float(t_quantile(level, degrees)) * error
     low, high = min(centre - half, value - plain), max(centre + half, value + plain)
     return max(0.0, low), min(1.0, high)
-
-
-def _as_shown(value: FloatArray, weight: FloatArray, item: IntArray, judge: IntArray) -> WinRate:
-    """The mean, whatever position did."""
-    mean = _within(float(weight @ value))
-    per_item = np.bincount(item, weights=weight * value) / np.bincount(item, weights=weight)
-    is_share = bool(np.isin(per_item, (0.0, 1.0)).all())
-    return WinRate(
-        value=mean,
-        item=item,
-        judge=judge,
-        influence=weight * (value - mean),
-        shared=np.zeros(value.size, dtype=bool),
-        columns=1,
-        least=0.0,
-        untold=0.0,
-        untold_won=0.0,
-        position=Taken.NOTHING,
-        won=float(per_item.sum()) if is_share else math.nan,
-    )
 
 
 def _adjusted(

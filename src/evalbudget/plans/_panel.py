@@ -13,7 +13,7 @@ from rich.text import Text
 from evalbudget._fields import percent
 from evalbudget.budget import Unit, shown_amount
 from evalbudget.errors import EvalbudgetError, InvalidInferenceError, InvalidInputError
-from evalbudget.judges._plan import Plan, Prices, Refusal, plan_for_half_width, plan_for_money
+from evalbudget.judges._plan import Plan, Prices, Refusal, plan_rotations
 from evalbudget.judges.estimates import (
     JudgeScores,
     VarianceComponents,
@@ -21,11 +21,11 @@ from evalbudget.judges.estimates import (
     require_one_scale,
     variance_components,
 )
-from evalbudget.judges.estimates import rescale as rescale_scores
 from evalbudget.judges.schedules._panel import per_judge
 from evalbudget.plans._clusters import cluster_entries, clusters_of, say_clusters
 from evalbudget.plans._one_scorer import plan_one_scorer
 from evalbudget.plans._result import Plans, say_below, table_of
+from evalbudget.recorded._rescale import rescale_raters
 from evalbudget.recorded._scores import RecordedScores
 from evalbudget.shown import shown
 from evalbudget.statistics._bounds import FloatArray
@@ -81,22 +81,16 @@ def plan_panel(
         priced = Prices(_prices(judge_prices, scores, found), generation_price)
     else:
         priced = Prices(recorded_prices, 0.0)
-    if usd is not None:
-        plans = plan_for_money(
-            *(found, usd, priced),
-            level=level,
-            max_items=max_items,
-            judges_used=judges_used,
-            clusters=clusters,
-        )
-    elif half_width is not None:
-        plans = plan_for_half_width(
-            *(found, half_width, priced),
-            level=level,
-            max_items=max_items,
-            judges_used=judges_used,
-            clusters=clusters,
-        )
+    plans = plan_rotations(
+        found,
+        priced,
+        half_width=half_width,
+        money=usd,
+        level=level,
+        max_items=max_items,
+        judges_used=judges_used,
+        clusters=clusters,
+    )
     if not any(isinstance(p, Plan) for p in plans):
         reasons = "\n".join(f"  {p.strategy}: {p.reason}" for p in plans if not isinstance(p, Plan))
         raise InvalidInferenceError(f"{source} does not support a plan:\n{reasons}")
@@ -179,9 +173,11 @@ def _scores(recorded: RecordedScores, model: str | None, rescaled: bool) -> Judg
         raise InvalidInferenceError(
             f"{' and '.join(map(repr, one.raters))} are metrics; choose one with --rater"
         )
+    if rescaled:
+        one = rescale_raters(one)
     scores = JudgeScores.from_table(one.scores[0], judges=one.raters)
     if rescaled:
-        return rescale_scores(scores)
+        return scores
     try:
         require_one_scale(scores)
     except InvalidInferenceError as ex:

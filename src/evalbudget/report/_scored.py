@@ -30,7 +30,6 @@ from evalbudget.repeats.estimates import (
 from evalbudget.repeats.estimates._combined import weighted_mean
 from evalbudget.sampler import Allocation
 from evalbudget.statistics._bounds import FloatArray, IntArray
-from evalbudget.statistics._clustered_mean import clustered_mean
 
 if TYPE_CHECKING:
     from evalbudget.recorded._how_bought import HowBought
@@ -209,9 +208,7 @@ class Scored:
         if self.is_panel:
             found = self._of_judges(model)
             if self.clusters is not None:
-                means = self.item_means(model)
-                own = clustered_mean(means, np.arange(means.size))
-                found = between_clusters(found, clustered_mean(means, self.clusters), own)
+                found = between_clusters(found, self.item_means(model), self.clusters)
         elif self.recorded.strata is not None:
             found = mean_over_stratified_items(
                 readings_of(scores), self.recorded.strata, bounds=self.bounds, clusters=self.clusters

@@ -12,7 +12,6 @@ from evalbudget.judges.estimates import (
     Source,
     judge_biases,
     judge_mean_over_sampled_items,
-    paired_difference,
     panel_mean,
     variance_components,
 )
@@ -57,16 +56,6 @@ def test_panel_mean_covers_with_failures_and_categories() -> None:
     binomial_claim(failed, R, at_most=0.06)
 
 
-def test_panel_mean_covers_a_population_of_judges() -> None:
-    R, rng, failed = replications(60, 5000), np.random.default_rng(32), 0
-    for seed in range(R):
-        world = Panel(gamma=tuple(rng.normal(0, 1, 8).tolist()))
-        s = scored(world.table(80, 1, rng), Cyclic(items(80), [str(j) for j in range(8)], seed=seed))
-        interval = panel_mean(s, judges_random=True).confidence_interval()
-        failed += not interval.low <= 0.0 <= interval.high
-    binomial_claim(failed, R, at_most=0.06)
-
-
 def test_the_interval_of_a_single_judge_misses_and_that_of_random_judges_does_not() -> None:
     R, rng = replications(60, 2000), np.random.default_rng(33)
     missed = {Single: 0, Random: 0}
@@ -89,17 +78,6 @@ def test_all_biases_are_covered_at_once(cls: type[JudgeSchedule], epochs: int) -
     for seed in range(R):
         s = scored(world.table(80, epochs, rng), cls(items(80), NAMES, epochs=epochs, seed=seed))
         failed += not judge_biases(s).confidence_intervals().contains(truth).all()
-    binomial_claim(failed, R, at_most=0.06)
-
-
-@pytest.mark.parametrize("epochs", [1, 2])
-def test_difference_covers(epochs: int) -> None:
-    R, rng, failed = replications(60, 3000), np.random.default_rng(35), 0
-    for seed in range(R):
-        schedule = Cyclic(items(60), NAMES, epochs=epochs, seed=seed)
-        a, b = Panel().table(60, epochs, rng), Panel(item=0.2).table(60, epochs, rng)
-        interval = paired_difference(scored(a, schedule), scored(b, schedule)).confidence_interval()
-        failed += not interval.low <= 0.0 <= interval.high
     binomial_claim(failed, R, at_most=0.06)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -60,9 +61,8 @@ def test_all_biases_are_covered_at_once_on_few_scores(
     for _ in range(R):
         s, gamma = thin(world(K), n, calls, rng)
         if noisy:  # judges of very different precision
-            s = s.with_values(
-                s.value + rng.normal(size=s.value.size) * np.resize([0.0, 0.5, 2.0], K)[s.judge]
-            )
+            noise = rng.normal(size=s.value.size) * np.resize([0.0, 0.5, 2.0], K)[s.judge]
+            s = replace(s, value=s.value + noise)
         failed += not judge_biases(s).confidence_intervals().contains(gamma - gamma.mean()).all()
     binomial_claim(failed, R, at_most=0.075)
     pinned(failed, expected)

@@ -2,7 +2,6 @@
 
 from evalbudget.judges.estimates._bias import JudgeBiases, judge_biases
 from evalbudget.judges.estimates._components import Component, VarianceComponents, variance_components
-from evalbudget.judges.estimates._difference import paired_difference
 from evalbudget.judges.estimates._panel_mean import (
     between_clusters,
     judge_corrected,
@@ -18,10 +17,9 @@ from evalbudget.judges.estimates._rows import (
     count_rows,
     short_names,
 )
-from evalbudget.judges.estimates._scales import ScaleDiagnosis, diagnose_scales, require_one_scale, rescale
-from evalbudget.judges.estimates._scores import JudgeScores
+from evalbudget.judges.estimates._scales import ScaleDiagnosis, diagnose_scales, require_one_scale
+from evalbudget.judges.estimates._scores import JudgeScores, Source
 from evalbudget.judges.estimates._self_preference import SelfPreference, same_models, self_preference
-from evalbudget.judges.estimates._sources import Source
 from evalbudget.judges.estimates._votes import EffectiveVotes, effective_votes
 
 __all__ = [
@@ -45,10 +43,8 @@ __all__ = [
     "judge_corrected",
     "judge_corrected_generations",
     "judge_mean_over_sampled_items",
-    "paired_difference",
     "panel_mean",
     "require_one_scale",
-    "rescale",
     "same_models",
     "self_preference",
     "short_names",

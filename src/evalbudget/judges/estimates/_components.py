@@ -17,8 +17,7 @@ from evalbudget.errors import InvalidInferenceError
 from evalbudget.judges.estimates._bias import bias_errors, judge_moments, pooled_variance
 from evalbudget.judges.estimates._mixed import MixedFit
 from evalbudget.judges.estimates._pairs import Pairs, components_of_pairs
-from evalbudget.judges.estimates._scores import JudgeScores
-from evalbudget.judges.estimates._sources import Source
+from evalbudget.judges.estimates._scores import JudgeScores, Source
 from evalbudget.statistics._bounds import Bounds, FloatArray, check_level
 from evalbudget.statistics._shrinkage import t_quantile
 
@@ -156,15 +155,8 @@ class VarianceComponents:
         return Bounds(low, high)
 
 
-@dataclass(frozen=True, slots=True)
-class _Study:
-    design: str
-    parts: tuple[tuple[tuple[Source, ...], float], ...]
-    n_items: int
-
-    @property
-    def values(self) -> FloatArray:
-        return np.array([value for _, value in self.parts])
+_Parts = dict[tuple[Source, ...], float]
+"""Variance of the sources that are told apart."""
 
 
 def variance_components(
@@ -198,23 +190,35 @@ def variance_components(
     """
     panel, table, dropped = _prepare(scores)
     if table is not None:
-        whole = _kept if one_generation and table.shape[2] > 1 else _crossed
-        found = whole(table)
-        resampled = [whole(table[pick]).values for pick in _picks(len(table), bootstrap, seed)]
+        n_items = len(table)
+        found = _crossed(table, one_generation)
+        again = [_crossed(table[pick], one_generation) for pick in _picks(n_items, bootstrap, seed)]
+        design = "crossed" if (Source.GENERATION,) in found else "crossed, one generation"
         method = "ANOVA with item x judge interaction"
     else:
         items = np.flatnonzero(panel.per_item)
+        n_items = items.size
         pairs = Pairs.of(panel, one_generation=one_generation)
         fit = MixedFit.of(panel)
-        found = _uncrossed(fit, pairs)
-        resampled = []
-        for pick in _picks(items.size, bootstrap, seed):
-            again = panel.resample(items[pick])
-            if again.counts.all() and again.value.size > again.n_judges:
-                resampled.append(_uncrossed(MixedFit.of(again, rho=fit.rho), pairs).values)
-        resampled = [values for values in resampled if np.isfinite(values).all()]
-        method = "within-judge variance" if pairs.nothing else "products of pairs of judge-corrected scores"
-    return _result(panel, found, method, dropped, resampled)
+        found, again = _uncrossed(fit, pairs), []
+        for pick in _picks(n_items, bootstrap, seed):
+            other = panel.resample(items[pick])
+            if other.counts.all() and other.value.size > other.n_judges:
+                again.append(_uncrossed(MixedFit.of(other, rho=fit.rho), pairs))
+        design = pairs.design
+        method = "products of pairs of judge-corrected scores" if pairs.used else "within-judge variance"
+    draws = np.array([list(parts.values()) for parts in again]).reshape(-1, len(found))
+    _, squares = judge_moments(panel)
+    return VarianceComponents(
+        design=design,
+        method=method,
+        components=tuple(Component(sources, float(value)) for sources, value in found.items()),
+        judges=panel.judges,
+        judge_variance=squares / np.maximum(panel.counts - 1, 1),
+        n_items=n_items,
+        items_dropped=dropped,
+        draws=draws[np.isfinite(draws).all(axis=1)],
+    )
 
 
 def _prepare(scores: JudgeScores) -> tuple[JudgeScores, FloatArray | None, int]:
@@ -267,76 +271,37 @@ class _Squares:
         )
 
 
-def _crossed(table: FloatArray) -> _Study:
+def _crossed(table: FloatArray, one_generation: bool) -> _Parts:
+    """Of one generation the third axis are scores of it by the same judge again."""
     n, K, m = table.shape
     ss = _Squares.of(table)
     ms_s, ms_sj = ss.item / (n - 1), ss.interaction / ((n - 1) * (K - 1))
-    sg = float((ss.gamma**2).mean()) - ms_sj / (n * m) * (K - 1) / K
+    judge: _Parts = {(Source.JUDGE,): float((ss.gamma**2).mean()) - ms_sj / (n * m) * (K - 1) / K}
+    if m > 1 and not one_generation:
+        ms_g, ms_w = ss.generation / (n * (m - 1)), ss.within / (n * (m - 1) * (K - 1))
+        return {
+            (Source.ITEM,): (ms_s - ms_g - ms_sj + ms_w) / (m * K),
+            (Source.GENERATION,): (ms_g - ms_w) / K,
+            (Source.INTERACTION,): (ms_sj - ms_w) / m,
+            (Source.RESIDUAL,): ms_w,
+            **judge,
+        }
+    item: _Parts = {(Source.ITEM, Source.GENERATION): (ms_s - ms_sj) / (m * K)}
     if m == 1:
-        parts = (
-            ((Source.ITEM, Source.GENERATION), (ms_s - ms_sj) / K),
-            ((Source.INTERACTION, Source.RESIDUAL), ms_sj),
-            ((Source.JUDGE,), sg),
-        )
-        return _Study("crossed, one generation", parts, n)
-    ms_g, ms_w = ss.generation / (n * (m - 1)), ss.within / (n * (m - 1) * (K - 1))
-    return _Study(
-        "crossed",
-        (
-            ((Source.ITEM,), (ms_s - ms_g - ms_sj + ms_w) / (m * K)),
-            ((Source.GENERATION,), (ms_g - ms_w) / K),
-            ((Source.INTERACTION,), (ms_sj - ms_w) / m),
-            ((Source.RESIDUAL,), ms_w),
-            ((Source.JUDGE,), sg),
-        ),
-        n,
-    )
-
-
-def _kept(table: FloatArray) -> _Study:
-    """One generation per item: the third axis are scores of it by the same judge again."""
-    n, K, m = table.shape
-    ss = _Squares.of(table)
-    ms_s, ms_sj = ss.item / (n - 1), ss.interaction / ((n - 1) * (K - 1))
+        return {**item, (Source.INTERACTION, Source.RESIDUAL): ms_sj, **judge}
     ms_e = (ss.generation + ss.within) / (n * K * (m - 1))
-    sg = float((ss.gamma**2).mean()) - ms_sj / (n * m) * (K - 1) / K
-    parts = (
-        ((Source.ITEM, Source.GENERATION), (ms_s - ms_sj) / (m * K)),
-        ((Source.INTERACTION,), (ms_sj - ms_e) / m),
-        ((Source.RESIDUAL,), ms_e),
-        ((Source.JUDGE,), sg),
-    )
-    return _Study("crossed, one generation", parts, n)
+    return {**item, (Source.INTERACTION,): (ms_sj - ms_e) / m, (Source.RESIDUAL,): ms_e, **judge}
 
 
-def _uncrossed(fit: MixedFit, pairs: Pairs) -> _Study:
-    panel = fit.panel
-    K = panel.n_judges
-    if pairs.nothing:
-        mean, _ = judge_moments(panel)
-        own, _ = pooled_variance(panel)
-        total, gamma = float(own.mean()), mean - mean.mean()
-        noise = float((own / panel.counts).mean()) * (K - 1) / K
-        values = np.array([total])
-    else:
+def _uncrossed(fit: MixedFit, pairs: Pairs) -> _Parts:
+    panel, K = fit.panel, fit.panel.n_judges
+    if pairs.used:
         values, gamma = components_of_pairs(fit, pairs), fit.gamma
         noise = float(bias_errors(fit).unbiased.mean())
-    parts = [*zip(pairs.partition, values.tolist(), strict=True)]
-    parts.append(((Source.JUDGE,), float((gamma**2).mean()) - noise))
-    return _Study(pairs.design, tuple(parts), int(np.count_nonzero(panel.per_item)))
-
-
-def _result(
-    panel: JudgeScores, study: _Study, method: str, dropped: int, resampled: list[FloatArray]
-) -> VarianceComponents:
-    _, squares = judge_moments(panel)
-    return VarianceComponents(
-        design=study.design,
-        method=method,
-        components=tuple(Component(sources, float(value)) for sources, value in study.parts),
-        judges=panel.judges,
-        judge_variance=squares / np.maximum(panel.counts - 1, 1),
-        n_items=study.n_items,
-        items_dropped=dropped,
-        draws=np.array(resampled) if resampled else np.zeros((0, len(study.parts))),
-    )
+    else:
+        mean, _ = judge_moments(panel)
+        own, _ = pooled_variance(panel)
+        values, gamma = np.array([own.mean()]), mean - mean.mean()
+        noise = float((own / panel.counts).mean()) * (K - 1) / K
+    told: _Parts = dict(zip(pairs.partition, values.tolist(), strict=True))
+    return {**told, (Source.JUDGE,): float((gamma**2).mean()) - noise}

@@ -31,7 +31,6 @@ from evalbudget.statistics._bounds import FloatArray, IntArray
 
 _GRID = np.linspace(-7.0, 12.0, 20)  # of logit(rho)
 _STEPS = 18  # golden section, to 2e-4 of logit(rho)
-DENSE = 20_000  # entries of a table up to which numpy is many times quicker than scipy.sparse
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +153,9 @@ class MixedFit:
         shared = np.bincount(self.block, weight)
         spread = (1.0 - rho) * np.bincount(item, weight * weight, n)
         spread += rho * np.bincount(of_block, shared * shared, n)
-        gram, heavy = _grams(item, self.panel.judge, weight, np.asarray(spread, dtype=np.float64), K)
-        pulled = self.inverse @ gram
+        per_judge = counted(weight, item, self.panel.judge, (n, K))
+        heavy = (per_judge.T @ per_judge.multiply(spread[:, None]).tocsr()).toarray()
+        pulled = self.inverse @ (per_judge.T @ per_judge).toarray()
         total = float(spread.sum())
         trace = total - float(np.trace(pulled))
         square = float((spread**2).sum() - 2.0 * (self.inverse * heavy).sum() + (pulled * pulled.T).sum())
@@ -166,36 +166,19 @@ class MixedFit:
 
     def sandwich(self) -> FloatArray:
         """Variance of every gammahat_l from the items' residuals as they are, shape (K,)."""
-        from scipy.sparse import coo_array
-
         item, _ = self._items
         shared = np.bincount(self.block, self.residual)[self.block]
         score = (self.residual - self.pull * shared) / (1.0 - self.rho)
-        shape = (int(item.max()) + 1, self.panel.n_judges)
-        draws: Any = coo_array((score, (item, self.panel.judge)), shape=shape).tocsr()
+        draws = counted(score, item, self.panel.judge, (int(item.max()) + 1, self.panel.n_judges))
         gram = (draws.T @ draws).toarray()
         return np.asarray(((gram @ self.contrasts) * self.contrasts).sum(axis=0))
 
 
-def counted(row: IntArray, column: IntArray, value: FloatArray, shape: tuple[int, int]) -> FloatArray:
-    """A table with every value added to its cell."""
-    flat = np.bincount(row * shape[1] + column, value, shape[0] * shape[1])
-    return np.asarray(flat, dtype=np.float64).reshape(shape)
-
-
-def _grams(
-    item: IntArray, judge: IntArray, weight: FloatArray, spread: FloatArray, K: int
-) -> tuple[FloatArray, FloatArray]:
-    """G' G and G' diag(spread) G of the items' weights per judge G, shape (K, K) each."""
-    shape = (spread.size, K)
-    if spread.size * K <= DENSE:
-        g = counted(item, judge, weight, shape)
-        return g.T @ g, g.T @ (g * spread[:, None])
+def counted(value: FloatArray, row: IntArray, column: IntArray, shape: tuple[int, int]) -> Any:
+    """A sparse table with every value added to its cell."""
     from scipy.sparse import coo_array  # takes longer to import than the rest of evalbudget
 
-    table: Any = coo_array((weight, (item, judge)), shape=shape).tocsr()
-    heavy = table.T @ table.multiply(spread[:, None]).tocsr()
-    return (table.T @ table).toarray(), heavy.toarray()
+    return coo_array((value, (row, column)), shape=shape).tocsr()
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,14 +207,12 @@ class _Sums:
 
     @classmethod
     def of(cls, panel: JudgeScores, block: IntArray) -> _Sums:
-        from scipy.sparse import coo_array
-
         K, counts = panel.n_judges, panel.counts.astype(np.float64)
         mean = np.bincount(panel.judge, panel.value, K) / counts
         left = panel.value - mean[panel.judge]
         size = np.bincount(block)
         total = np.bincount(block, left)
-        x: Any = coo_array((np.ones(block.size), (block, panel.judge)), shape=(size.size, K)).tocsr()
+        x = counted(np.ones(block.size), block, panel.judge, (size.size, K))
         sizes = np.unique(size)
         meets, totals, squares = np.zeros((sizes.size, K, K)), np.zeros((sizes.size, K)), np.zeros(sizes.size)
         for number, m in enumerate(sizes.tolist()):

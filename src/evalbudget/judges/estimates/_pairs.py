@@ -20,13 +20,12 @@ put back (moments of quadratic forms, Henderson's third method):
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from evalbudget.judges.estimates._mixed import DENSE, MixedFit, counted
-from evalbudget.judges.estimates._scores import JudgeScores
-from evalbudget.judges.estimates._sources import Source
+from evalbudget.judges.estimates._mixed import MixedFit, counted
+from evalbudget.judges.estimates._scores import JudgeScores, Source
 from evalbudget.statistics._bounds import FloatArray, IntArray
 
 _RARE = 0.1  # of the items with the commonest kind of pair: kinds seen in fewer are not used
@@ -40,79 +39,81 @@ _ITEM, _GENERATION, _INTERACTION, _RESIDUAL = (
 )
 
 
+class _Kind(NamedTuple):
+    """One kind of pairs of an item's scores.
+
+    Attributes:
+        shared: sources of which both have the same draw.
+        products: their products, from squared sums per item, generation, cell and score.
+    """
+
+    shared: tuple[Source, ...]
+    products: tuple[int, int, int, int]
+
+
+_OTHER = _Kind((_ITEM,), (1, -1, -1, 1))
+_SAME_GENERATION = _Kind((_ITEM, _GENERATION), (0, 1, 0, -1))
+_SAME_JUDGE = _Kind((_ITEM, _INTERACTION), (0, 0, 1, -1))
+_KEPT_OTHERS = _Kind((_ITEM, _GENERATION), (1, 0, -1, 0))
+"""Of one generation, whatever the epochs of the scores are."""
+_KEPT_SAME = _Kind((_ITEM, _GENERATION, _INTERACTION), (0, 0, 1, -1))
+_ITSELF = _Kind((_ITEM, _GENERATION, _INTERACTION, _RESIDUAL), (0, 0, 0, 1))
+
+
 @dataclass(frozen=True, slots=True)
 class Pairs:
     """Kinds of pairs that a design has in enough items.
 
     Attributes:
-        other: another generation by another judge.
-        judge: another generation by the same judge.
-        generation: the same generation by another judge.
-        one_generation: all scores of an item are of one generation, whatever their epochs.
+        used: these kinds.
     """
 
-    other: bool
-    judge: bool
-    generation: bool
-    one_generation: bool
+    used: tuple[_Kind, ...]
 
     @classmethod
     def of(cls, panel: JudgeScores, *, one_generation: bool = False) -> Pairs:
-        """Count the items that have each."""
+        """Count the items that have each.
+
+        Args:
+            panel: every judge has scores.
+            one_generation: all scores of an item are of one generation, whatever their epochs.
+        """
         n = panel.n_items
         ordered = panel.per_item * (panel.per_item - 1)
         same_judge = _ordered(panel.item, panel.item * panel.n_judges + panel.judge, n)
         same_generation = _ordered(panel.item, panel.generation, n)
+        found = {
+            _OTHER: ordered - same_judge - same_generation,
+            _SAME_GENERATION: same_generation,
+            _SAME_JUDGE: same_judge,
+        }
         if one_generation:
-            same_generation = ordered - same_judge
-        other = ordered - same_judge - same_generation
-        seen = [int(np.count_nonzero(kind)) for kind in (other, same_judge, same_generation)]
-        enough = max(2.0, _RARE * max(seen))
-        has_other, has_judge, has_generation = (count >= enough for count in seen)
-        if has_judge and has_generation and not has_other and not one_generation:
-            # two sums that share the item: only one can be told
-            has_judge, has_generation = seen[1] >= seen[2], seen[1] < seen[2]
-        return cls(has_other, has_judge, has_generation, one_generation)
+            found = {_KEPT_OTHERS: ordered - same_judge, _KEPT_SAME: same_judge}
+        seen = {kind: int(np.count_nonzero(count)) for kind, count in found.items()}
+        enough = max(2.0, _RARE * max(seen.values()))
+        used = tuple(kind for kind, items in seen.items() if items >= enough)
+        if used == (_SAME_GENERATION, _SAME_JUDGE):  # two sums that share the item: only one can be told
+            used = (max(_SAME_JUDGE, _SAME_GENERATION, key=lambda kind: seen[kind]),)
+        return cls(used)
 
     @property
     def partition(self) -> Partition:
-        """What is told apart, in the order of the sources."""
-        if self.one_generation:
-            if self.generation and self.judge:
-                return (_ITEM, _GENERATION), (_INTERACTION,), (_RESIDUAL,)
-            if self.judge:
-                return (_ITEM, _GENERATION, _INTERACTION), (_RESIDUAL,)
-            if self.generation:
-                return (_ITEM, _GENERATION), (_INTERACTION, _RESIDUAL)
-        elif self.other:
-            if self.generation and self.judge:
-                return (_ITEM,), (_GENERATION,), (_INTERACTION,), (_RESIDUAL,)
-            if self.generation:
-                return (_ITEM,), (_GENERATION,), (_INTERACTION, _RESIDUAL)
-            if self.judge:
-                return (_ITEM,), (_GENERATION, _RESIDUAL), (_INTERACTION,)
-            return (_ITEM,), (_GENERATION, _INTERACTION, _RESIDUAL)
-        elif self.generation:
-            return (_ITEM, _GENERATION), (_INTERACTION, _RESIDUAL)
-        elif self.judge:
-            return (_ITEM, _INTERACTION), (_GENERATION, _RESIDUAL)
-        return ((_ITEM, _GENERATION, _INTERACTION, _RESIDUAL),)
-
-    @property
-    def nothing(self) -> bool:
-        """Whether there are none: one score per item."""
-        return not (self.other or self.judge or self.generation)
+        """What is told apart: sources that no kind of pairs has without the other are one."""
+        alike: dict[tuple[bool, ...], list[Source]] = {}
+        for source in _ITSELF.shared:
+            alike.setdefault(tuple(source in kind.shared for kind in self.used), []).append(source)
+        return tuple(map(tuple, alike.values()))
 
     @property
     def design(self) -> str:
         """In words."""
-        if self.nothing:
+        if not self.used:
             return "rotated, one score per item"
-        if self.one_generation:
-            return "one generation" if self.generation else "one judge per item"
-        if self.generation:
-            return "crossed" if self.other else "crossed, one generation"
-        return "rotated" if self.other else "one judge per item"
+        if _KEPT_OTHERS in self.used:
+            return "one generation"
+        if _SAME_GENERATION in self.used:
+            return "crossed" if _OTHER in self.used else "crossed, one generation"
+        return "rotated" if _OTHER in self.used else "one judge per item"
 
 
 def _ordered(item: IntArray, group: IntArray, n_items: int) -> IntArray:
@@ -135,7 +136,7 @@ def components_of_pairs(fit: MixedFit, pairs: Pairs) -> FloatArray:
         for by in (panel.item, panel.generation, cell)
     ]
     groups.append(each)
-    kinds = np.array(_products(pairs), dtype=np.float64)
+    kinds = np.array([kind.products for kind in (*pairs.used, _ITSELF)], dtype=np.float64)
     drawn = [_drawn_by(sources) for sources in pairs.partition]
     known: dict[tuple[int, int], float] = {}
     for q in groups:
@@ -148,19 +149,6 @@ def components_of_pairs(fit: MixedFit, pairs: Pairs) -> FloatArray:
         return np.asarray(np.linalg.solve(kinds @ traces, kinds @ squares))
     except np.linalg.LinAlgError:
         return np.full(len(drawn), np.nan)
-
-
-def _products(pairs: Pairs) -> list[tuple[int, int, int, int]]:
-    """Products of each kind used, and the squares, from squared sums per item, generation, cell and score."""
-    if pairs.one_generation:
-        rows = [((1, 0, -1, 0), pairs.generation), ((0, 0, 1, -1), pairs.judge)]
-    else:
-        rows = [
-            ((1, -1, -1, 1), pairs.other),
-            ((0, 1, 0, -1), pairs.generation),
-            ((0, 0, 1, -1), pairs.judge),
-        ]
-    return [*(row for row, used in rows if used), (0, 0, 0, 1)]
 
 
 def _drawn_by(sources: tuple[Source, ...]) -> int:
@@ -176,7 +164,7 @@ class _Group:
 
     Attributes:
         by: number of the group of each score, shape (n_scores,).
-        x: Z' X, shape (groups, K); sparse where there are many scores.
+        x: Z' X, shape (groups, K), sparse.
         w: Z' V0^-1 X with the V0 of the fit, likewise.
         squares: of the groups' summed residuals.
     """
@@ -192,35 +180,16 @@ class _Group:
         _, by = np.unique(by, return_inverse=True)
         n, blocks = int(by.max()) + 1, int(fit.block.max()) + 1
         squares = float((np.bincount(by, fit.residual) ** 2).sum())
-        if N * K <= DENSE:
-            own = counted(by, panel.judge, np.ones(N), (n, K))
-            shared = counted(fit.block, panel.judge, np.ones(N), (blocks, K))
-            pulled = _summed(fit.pull[:, None] * shared[fit.block], by)
-            return cls(by, own, (own - pulled) / (1.0 - fit.rho), squares)
-        from scipy.sparse import coo_array
-
-        x = coo_array((np.ones(N), (by, panel.judge)), shape=(n, K)).tocsr()
-        block = coo_array((np.ones(N), (fit.block, panel.judge)), shape=(blocks, K)).tocsr()
-        pull = coo_array((fit.pull, (by, fit.block)), shape=(n, blocks)).tocsr()
-        w = (x - pull @ block) / (1.0 - fit.rho)
-        return cls(by, x, w.tocsr(), squares)
-
-
-def _summed(rows: FloatArray, by: IntArray) -> FloatArray:
-    """Sums of the rows of every group, of which none is empty."""
-    order = np.argsort(by, kind="stable")
-    return np.asarray(np.add.reduceat(rows[order], np.flatnonzero(np.diff(by[order], prepend=-1))))
+        x = counted(np.ones(N), by, panel.judge, (n, K))
+        block = counted(np.ones(N), fit.block, panel.judge, (blocks, K))
+        pull = counted(fit.pull, by, fit.block, (n, blocks))
+        return cls(by, x, ((x - pull @ block) / (1.0 - fit.rho)).tocsr(), squares)
 
 
 def _trace(fit: MixedFit, q: _Group, v: _Group) -> float:
     """tr(Q M V M') with M = I - X A^-1 X' V0^-1, which makes residuals of scores."""
     _, meet = np.unique(v.by * (int(q.by.max()) + 1) + q.by, return_counts=True)
-    if isinstance(q.x, np.ndarray):
-        once, own, pulled = v.w.T @ _summed(q.x[q.by], v.by), q.x.T @ q.x, v.w.T @ v.w
-    else:
-        from scipy.sparse import coo_array
-
-        shared = coo_array((np.ones(v.by.size), (v.by, q.by))).tocsr()
-        once, own, pulled = (part.toarray() for part in (v.w.T @ (shared @ q.x), q.x.T @ q.x, v.w.T @ v.w))
+    shared = counted(np.ones(v.by.size), v.by, q.by, (int(v.by.max()) + 1, int(q.by.max()) + 1))
+    once, own, pulled = (part.toarray() for part in (v.w.T @ (shared @ q.x), q.x.T @ q.x, v.w.T @ v.w))
     twice = own @ fit.inverse @ pulled @ fit.inverse
     return float((meet**2).sum() - 2.0 * (fit.inverse * once.T).sum() + np.trace(twice))

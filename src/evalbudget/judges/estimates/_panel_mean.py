@@ -9,15 +9,15 @@ from numpy.typing import ArrayLike
 
 from evalbudget.errors import InvalidInferenceError
 from evalbudget.estimate import ConfidenceInterval, Coverage, Estimate, Random, Validity
-from evalbudget.judges.estimates._bias import bias_errors, how_compared, judge_moments, pooled_variance
+from evalbudget.judges.estimates._bias import how_compared, judge_moments, pooled_variance
 from evalbudget.judges.estimates._mixed import MixedFit
 from evalbudget.judges.estimates._scores import JudgeScores
-from evalbudget.repeats.estimates._benchmark_mean import mean_of_item_means
+from evalbudget.repeats.estimates._benchmark_mean import Interval, mean_of_item_means
 from evalbudget.repeats.estimates._readings import ItemReadings
 from evalbudget.repeats.estimates._unvaried import unvaried_interval
 from evalbudget.sampler import Allocation
-from evalbudget.statistics._bounds import FloatArray
-from evalbudget.statistics._clustered_mean import ClusteredMean, summed_errors
+from evalbudget.statistics._bounds import FloatArray, IntArray
+from evalbudget.statistics._clustered_mean import clustered_mean, summed_errors
 from evalbudget.statistics._phase_means import item_shares
 from evalbudget.statistics._shrinkage import t_quantile
 
@@ -25,11 +25,7 @@ _NOTHING = 1e-12
 
 
 def panel_mean(
-    scores: JudgeScores,
-    *,
-    judges_random: bool = False,
-    allocation: Allocation = Allocation.FIXED,
-    fixed_repeats: int = 0,
+    scores: JudgeScores, *, allocation: Allocation = Allocation.FIXED, fixed_repeats: int = 0
 ) -> Estimate:
     r"""Mean over the judges of their mean scores, every judge weighing the same.
 
@@ -50,18 +46,15 @@ def panel_mean(
     with the degrees of freedom that fitting K judges leaves (Satterthwaite): s_r^2/n on n - 1 in balanced
     designs, about n m - K where judges are many. Every item weighs the same, however many scores it has.
 
-    Items and generations are random; the judges are these ones, unless ``judges_random``: then the panel is
-    taken for a sample of all judges, s_gamma^2/K is added and t has K - 1 degrees of freedom at most.
-
-    How many scores an item has must not depend on the scores, unless ``allocation`` says how it does: after
-    ADAPTIVE allocation only the first ``fixed_repeats`` epochs count; after PHASED all scores count, r_i
-    being folded over phases (:mod:`evalbudget.statistics._phase_means`). Failures may differ between judges.
+    Items and generations are random; the judges are these ones. How many scores an item has must not depend
+    on the scores, unless ``allocation`` says how it does: after ADAPTIVE allocation only the first
+    ``fixed_repeats`` epochs count; after PHASED all scores count, r_i being folded over phases
+    (:mod:`evalbudget.statistics._phase_means`). Failures may differ between judges.
 
     Judges without scores are left out: the target says so, and ``details["judges_silent"]`` counts them.
 
     Args:
         scores: of one model.
-        judges_random: answer for judges like these rather than for these judges.
         allocation: of the sampler that bought the scores.
         fixed_repeats: epochs below this were bought whatever the scores; required under ADAPTIVE.
 
@@ -70,8 +63,7 @@ def panel_mean(
         degree of freedom is left to estimate it from, and no interval is claimed where it is 0.
 
     Raises:
-        InvalidInferenceError: ``judges_random`` with scores of a single judge; or allocation is ADAPTIVE and
-            ``fixed_repeats`` is below 1.
+        InvalidInferenceError: allocation is ADAPTIVE and ``fixed_repeats`` is below 1.
     """
     if allocation is Allocation.PHASED and not scores.knows_phases:
         allocation = Allocation.ADAPTIVE  # a log that was scored again has the scores alone
@@ -79,54 +71,45 @@ def panel_mean(
     panel = used.scoring_panel()
     K = panel.n_judges
     if not panel.value.size:
-        return _estimate(scores, panel, float("nan"), float("nan"), 1.0, "no scores", judges_random)
-    if judges_random and K < 2:
-        raise InvalidInferenceError(
-            f"judge {panel.judges[0]!r} alone says nothing of other judges; use a panel, or "
-            "judges_random=False"
-        )
+        return _estimate(scores, panel, float("nan"), float("nan"), 1.0, "no scores")
     if panel.is_once:
         mean, _ = judge_moments(panel)
         v, degrees = pooled_variance(panel)
         value, variance = float(mean.mean()), float((v / panel.counts).sum()) / K**2
-        method, gamma = "mean of judge means, one score per item", mean - mean.mean()
-        noise = float((v / panel.counts).mean()) * (K - 1) / K
+        method = "mean of judge means, one score per item"
     else:
         fit = MixedFit.of(panel)
         weight = fit.panel_weights(_item_weights(panel, allocation))
-        value, gamma = float(weight @ panel.value), fit.gamma
-        found = fit.error(weight)
+        value, found = float(weight @ panel.value), fit.error(weight)
         variance, degrees = found.own, found.degrees
-        noise = float(bias_errors(fit).unbiased.mean()) if judges_random else 0.0
         method = f"mean of judge-corrected item means, {how_compared(panel)}"
-    method += how_used
-    if judges_random:
-        spread = max(float((gamma**2).mean()) - noise, 0.0) * K / (K - 1)
-        variance, degrees = variance + spread / K, min(degrees, K - 1.0)
     error = float(np.sqrt(variance)) if degrees >= 1.0 else float("nan")
-    return _estimate(scores, panel, value, error, degrees, method, judges_random)
+    return _estimate(scores, panel, value, error, degrees, method + how_used)
 
 
-def between_clusters(estimate: Estimate, clustered: ClusteredMean, alone: ClusteredMean) -> Estimate:
+def between_clusters(estimate: Estimate, means: FloatArray, clusters: IntArray) -> Estimate:
     """A panel's mean of items that come in clusters: what these add to the variance of item means is added.
 
     Clusters that would take some of it away change nothing, so that the error is never below the panel's own.
 
     Args:
         estimate: of the panel, items independent.
-        clustered: mean of the items' means with judges' deviations taken out, between clusters.
-        alone: the same with every item by itself.
+        means: of the items, with judges' deviations taken out; nan where there is none.
+        clusters: number of each item's cluster, same shape.
 
     Returns:
         Estimate with the degrees of freedom of both parts (Satterthwaite); with one cluster no error.
     """
-    more = clustered.standard_error**2 - alone.standard_error**2
+    clustered = clustered_mean(means, clusters)
+    more = clustered.standard_error**2 - clustered_mean(means, np.arange(means.size)).standard_error ** 2
     if more <= 0.0 or not estimate.standard_error > 0.0:
         return estimate
     own = (estimate.standard_error**2, estimate.details["degrees"])
     error, degrees = (float(each) for each in summed_errors(own, (more, clustered.degrees)))
     return replace(
-        _around(estimate, error, degrees),
+        estimate,
+        standard_error=error,
+        interval=_student(estimate.value, error, degrees),
         method=f"{estimate.method}, spread between {clustered.clusters} clusters of items",
         details={**estimate.details, "degrees": degrees},
     )
@@ -166,12 +149,7 @@ def panel_mean_of(
     value, (added, degrees) = found.value, biases
     if added > 0.0 and found.standard_error > _NOTHING:
         error, freedom = summed_errors((found.standard_error**2, found.n - 1), (added, degrees))
-
-        def interval(level: float) -> ConfidenceInterval:
-            half = float(t_quantile(level, freedom) * error)
-            return ConfidenceInterval(value - half, value + half)
-
-        found = replace(found, interval=interval)
+        found = replace(found, interval=_student(value, float(error), float(freedom)))
     elif bounds is not None and found.standard_error <= _NOTHING:
         cases, ends = int(found.details["cases"]), bounds
         found = replace(found, interval=lambda level: unvaried_interval(value, cases, ends, level))
@@ -190,19 +168,10 @@ def judge_corrected(scores: JudgeScores) -> ItemReadings:
         Readings with the epochs of the scores; where several judges scored a generation, numbered anew.
     """
     panel = scores.scoring_panel()
-    value = panel.value - MixedFit.of(panel).gamma[panel.judge] if panel.value.size else panel.value
     epoch = panel.epoch
     if panel.value.size and np.bincount(panel.generation).max() > 1:
         epoch = np.arange(panel.item.size) - (np.cumsum(panel.per_item) - panel.per_item)[panel.item]
-    return ItemReadings.of(
-        panel.item,
-        epoch,
-        value,
-        n_items=scores.n_items,
-        cost=scores.cost,
-        phase=panel.phase,
-        phase_sizes=panel.phase_sizes,
-    )
+    return _readings(panel, panel.item, epoch, _corrected(panel), panel.phase)
 
 
 def judge_corrected_generations(scores: JudgeScores) -> ItemReadings:
@@ -210,17 +179,29 @@ def judge_corrected_generations(scores: JudgeScores) -> ItemReadings:
 
     What several judges say of one generation is not several repeats, so errors of repeats rest on this form.
     """
-    panel, corrected = scores.scoring_panel(), judge_corrected(scores)
-    if not panel.value.size or np.bincount(panel.generation).max() == 1:
-        return corrected
+    panel = scores.scoring_panel()
     first = np.flatnonzero(np.diff(panel.generation, prepend=-1))
+    mean = np.bincount(panel.generation, _corrected(panel)) / np.bincount(panel.generation)
+    phase = None if panel.phase is None else panel.phase[first]
+    return _readings(panel, panel.item[first], panel.epoch[first], mean, phase)
+
+
+def _corrected(panel: JudgeScores) -> FloatArray:
+    """Every score less what its judge gives more than the others."""
+    return panel.value - MixedFit.of(panel).gamma[panel.judge] if panel.value.size else panel.value
+
+
+def _readings(
+    panel: JudgeScores, item: IntArray, epoch: IntArray, value: FloatArray, phase: FloatArray | None
+) -> ItemReadings:
+    """As many readings of the panel's items, at what the panel cost."""
     return ItemReadings.of(
-        panel.item[first],
-        panel.epoch[first],
-        np.bincount(panel.generation, corrected.value) / np.bincount(panel.generation),
-        n_items=scores.n_items,
-        cost=scores.cost,
-        phase=None if panel.phase is None else panel.phase[first],
+        item,
+        epoch,
+        value,
+        n_items=panel.n_items,
+        cost=panel.cost,
+        phase=phase,
         phase_sizes=panel.phase_sizes,
     )
 
@@ -238,15 +219,8 @@ def judge_mean_over_sampled_items(scores: JudgeScores) -> Estimate:
     means = np.bincount(scores.item, scores.value, scores.n_items)[scores.per_item > 0] / n
     value = float(means.mean()) if means.size else float("nan")
     error = float(means.std(ddof=1) / np.sqrt(means.size)) if means.size > 1 else float("nan")
-    return _estimate(
-        scores,
-        scores.scoring_panel(),
-        value,
-        error,
-        max(means.size - 1.0, 1.0),
-        "raw mean of the scores",
-        False,
-    )
+    degrees = max(means.size - 1.0, 1.0)
+    return _estimate(scores, scores.scoring_panel(), value, error, degrees, "raw mean of the scores")
 
 
 def _usable(scores: JudgeScores, allocation: Allocation, fixed_repeats: int) -> tuple[JudgeScores, str]:
@@ -272,31 +246,22 @@ def _item_weights(panel: JudgeScores, allocation: Allocation) -> FloatArray:
 
 
 def _estimate(
-    scores: JudgeScores,
-    panel: JudgeScores,
-    value: float,
-    error: float,
-    degrees: float,
-    method: str,
-    judges_random: bool,
+    scores: JudgeScores, panel: JudgeScores, value: float, error: float, degrees: float, method: str
 ) -> Estimate:
     silent = len(scores.judges) - panel.n_judges if panel.value.size else len(scores.judges)
     who = f"{panel.n_judges} judges" if not silent else f"{panel.n_judges} of {len(scores.judges)} judges"
-    who = f"judges like the {who}" if judges_random else f"these {who}"
-
-    sources = {Random.ITEMS, Random.REPEATS} | ({Random.JUDGES} if judges_random else set())
-    found = Estimate(
+    return Estimate(
         value=value,
         standard_error=error,
-        target=f"mean score by {who} over all items like the {int((scores.per_item > 0).sum())} scored",
+        target=f"mean score by these {who} over all items like the {int((scores.per_item > 0).sum())} scored",
         method=method,
-        random=frozenset(sources),
+        random=frozenset({Random.ITEMS, Random.REPEATS}),
         validity=Validity.FIXED_N,
         coverage=Coverage.EACH,
         asymptotic=True,
         n=int(panel.value.size),
         cost=scores.cost,
-        interval=lambda _level: ConfidenceInterval(float("nan"), float("nan")),
+        interval=_student(value, error, degrees),
         details={
             "judges": float(panel.n_judges),
             "judges_silent": float(silent),
@@ -305,14 +270,13 @@ def _estimate(
             "degrees": degrees,
         },
     )
-    return _around(found, error, degrees)
 
 
-def _around(estimate: Estimate, error: float, degrees: float) -> Estimate:
-    """The same value with Student's t interval; none where there is no error."""
+def _student(value: float, error: float, degrees: float) -> Interval:
+    """Student's t interval; none where there is no error."""
 
     def interval(level: float) -> ConfidenceInterval:
         half = float(t_quantile(level, degrees)) * error if error > 0.0 else float("nan")
-        return ConfidenceInterval(estimate.value - half, estimate.value + half)
+        return ConfidenceInterval(value - half, value + half)
 
-    return replace(estimate, standard_error=error, interval=interval)
+    return interval

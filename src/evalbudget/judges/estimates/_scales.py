@@ -1,4 +1,4 @@
-"""Judges on different scales: found, and put on one."""
+"""Judges on different scales."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from evalbudget.errors import InvalidInferenceError, InvalidInputError
+from evalbudget.errors import InvalidInferenceError
 from evalbudget.judges.estimates._scores import JudgeScores
-from evalbudget.statistics._bounds import FloatArray, IntArray, Scale
+from evalbudget.statistics._bounds import FloatArray
 
 _RATIO = 2.0  # of ranges
 _SPREAD = 1.75  # of standard deviations
@@ -26,14 +26,12 @@ class ScaleDiagnosis:
         judges: names.
         low: smallest score of each, nan without scores.
         high: largest.
-        n: scores of each.
         odd: judges whose range does not fit that of the widest one; empty if all fit.
     """
 
     judges: tuple[str, ...]
     low: FloatArray
     high: FloatArray
-    n: IntArray
     odd: tuple[str, ...]
 
     @property
@@ -82,7 +80,7 @@ def diagnose_scales(scores: JudgeScores) -> ScaleDiagnosis:
             narrow = span[j] > 0 and span[j] * _RATIO < span[widest]
             if (narrow and smaller[j]) or (outside and span[j] == 0):
                 odd.append(scores.judges[j])
-    return ScaleDiagnosis(scores.judges, low, high, scores.counts, tuple(odd))
+    return ScaleDiagnosis(scores.judges, low, high, tuple(odd))
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,22 +132,3 @@ def require_one_scale(scores: JudgeScores) -> None:
             f"the judges seem to score on {found}. A panel mean needs one scale: rescale them, or drop "
             "the judge"
         )
-
-
-def rescale(scores: JudgeScores) -> JudgeScores:
-    """Map every judge's observed range onto 0 to 1.
-
-    Raises:
-        InvalidInputError: a judge always gave the same score.
-    """
-    found = diagnose_scales(scores)
-    value = scores.value.copy()
-    for j, (low, high) in enumerate(zip(found.low.tolist(), found.high.tolist(), strict=True)):
-        own = scores.judge == j
-        if low == high:
-            raise InvalidInputError(
-                f"judge {scores.judges[j]!r} gave {low:g} everywhere: its range cannot be seen; leave it out"
-            )
-        if own.any():
-            value[own] = Scale(low, high).to_unit(value[own])
-    return scores.with_values(value)

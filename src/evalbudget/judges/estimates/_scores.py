@@ -5,13 +5,29 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from evalbudget.errors import InvalidInputError
-from evalbudget.statistics._bounds import FloatArray, IntArray
+from evalbudget.statistics._bounds import BoolArray, FloatArray, IntArray
+
+
+class Source(StrEnum):
+    """What makes scores differ."""
+
+    ITEM = "item"
+    """alpha: some items are harder."""
+    GENERATION = "generation"
+    """beta: the model answers differently each time."""
+    INTERACTION = "item x judge"
+    """Judges differ more on some items than on others."""
+    RESIDUAL = "residual"
+    """epsilon: the judge's own noise, and everything else."""
+    JUDGE = "judge"
+    """gamma: some judges are lenient; the mean of gamma_l squared over this panel."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +134,7 @@ class JudgeScores:
         return cls(names, size, i, j, k, v, failed, paid, p, phase_sizes)
 
     @classmethod
-    def from_table(cls, table: ArrayLike, *, judges: Sequence[str], cost: float | None = None) -> JudgeScores:
+    def from_table(cls, table: ArrayLike, *, judges: Sequence[str]) -> JudgeScores:
         """From an array (items, judges, epochs), NaN where there is no score (counted as not asked).
 
         Raises:
@@ -130,9 +146,8 @@ class JudgeScores:
                 f"the table has shape {array.shape}; it must be (items, {len(judges)} judges, epochs)"
             )
         item, judge, epoch = np.nonzero(~np.isnan(array))
-        return cls.of(
-            item, epoch, judge, array[item, judge, epoch], judges=judges, n_items=array.shape[0], cost=cost
-        )
+        value = array[item, judge, epoch]
+        return cls.of(item, epoch, judge, value, judges=judges, n_items=array.shape[0])
 
     # counts
 
@@ -177,8 +192,8 @@ class JudgeScores:
 
     # parts and other forms
 
-    def where(self, keep: NDArray[np.bool_]) -> JudgeScores:
-        """The scores marked True, shape (n_scores,), of the same benchmark and panel at the same cost."""
+    def where(self, keep: BoolArray | IntArray) -> JudgeScores:
+        """The scores marked True, or of these numbers, of the same benchmark and panel at the same cost."""
         return replace(
             self,
             item=self.item[keep],
@@ -192,10 +207,6 @@ class JudgeScores:
     def knows_phases(self) -> bool:
         """Whether it is known of each score in which phase its answer was bought."""
         return self.phase is not None and not np.isnan(self.phase).any()
-
-    def with_values(self, value: FloatArray) -> JudgeScores:
-        """The same calls with other scores."""
-        return replace(self, value=value)
 
     def scoring_panel(self) -> JudgeScores:
         """The same scores with a panel of those judges only that gave any."""
@@ -220,12 +231,4 @@ class JudgeScores:
         sizes = self.per_item[items]
         within = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         at = np.repeat(starts[items], sizes) + within
-        return replace(
-            self,
-            n_items=items.size,
-            item=np.repeat(np.arange(items.size), sizes),
-            epoch=self.epoch[at],
-            judge=self.judge[at],
-            value=self.value[at],
-            phase=None if self.phase is None else self.phase[at],
-        )
+        return replace(self.where(at), n_items=items.size, item=np.repeat(np.arange(items.size), sizes))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from evalbudget.errors import InvalidInferenceError, InvalidInputError, UnknownNameError
+from evalbudget.errors import InvalidInferenceError, InvalidInputError
 from evalbudget.statistics._bounds import Bounds, FloatArray, IntArray, check_level
 from evalbudget.statistics._means import mean_of_known
 from evalbudget.statistics._shrinkage import t_quantile
@@ -41,13 +41,7 @@ class SelfPreference:
         return Bounds(self.value - half, self.value + half)
 
 
-def self_preference(
-    scores: ArrayLike,
-    models: Sequence[str],
-    judges: Sequence[str],
-    *,
-    same: Mapping[str, str] | None = None,
-) -> SelfPreference:
+def self_preference(scores: ArrayLike, models: Sequence[str], judges: Sequence[str]) -> SelfPreference:
     r"""Self-preference of every judge that is also a judged model, from paired items.
 
     .. math:: \Delta_l = \operatorname*{mean}_{(m, k)} \; (x_{ll} - x_{lk}) - (x_{ml} - x_{mk})
@@ -59,14 +53,12 @@ def self_preference(
     Args:
         scores: shape (models, items, judges) or (models, items, judges, repeats), NaN where missing.
         models: names.
-        judges: names.
-        same: judge -> model it is; None pairs equal names (also without a provider prefix, ``openai/gpt-5``).
+        judges: names; one is a model whose name is equal, see :func:`same_models`.
 
     Raises:
         InvalidInferenceError: no judge is among the models, there is only one model or judge, or every
             comparison would rest on another judge's score of itself.
         InvalidInputError: scores of another shape.
-        UnknownNameError: ``same`` names a judge or model that is not there.
     """
     x = np.asarray(scores, dtype=np.float64)
     if x.ndim == 3:
@@ -75,7 +67,7 @@ def self_preference(
         raise InvalidInputError(
             f"scores has shape {x.shape}; it must be ({len(models)} models, items, {len(judges)} judges, ...)"
         )
-    pairs = _pairs(models, judges, same)
+    pairs = _pairs(models, judges)
     if len(models) < 2 or len(judges) < 2:
         raise InvalidInferenceError(
             f"{len(models)} models and {len(judges)} judges: self-preference is a contrast with other models "
@@ -121,23 +113,12 @@ def same_models(judges: Sequence[str], models: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _pairs(
-    models: Sequence[str], judges: Sequence[str], same: Mapping[str, str] | None
-) -> list[tuple[int, int]]:
-    if same is not None:
-        for judge, model in same.items():
-            if judge not in judges:
-                raise UnknownNameError("judge", judge, judges)
-            if model not in models:
-                raise UnknownNameError("model", model, models)
-        return [(tuple(judges).index(j), tuple(models).index(m)) for j, m in same.items()]
-    found = [
-        (tuple(judges).index(judge), tuple(models).index(model))
-        for judge, model in same_models(judges, models).items()
-    ]
+def _pairs(models: Sequence[str], judges: Sequence[str]) -> list[tuple[int, int]]:
+    """Numbers of the judges that are also judged, and of the models that they are."""
+    found = same_models(judges, models)
     if not found:
         raise InvalidInferenceError(
             f"none of the judges ({', '.join(judges)}) is among the models ({', '.join(models)}); "
-            "say which is which with same={judge: model}"
+            "give a judge the name of the model that it is"
         )
-    return found
+    return [(tuple(judges).index(judge), tuple(models).index(model)) for judge, model in found.items()]

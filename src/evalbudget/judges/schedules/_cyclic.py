@@ -20,11 +20,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import gcd
-from typing import ClassVar
+from typing import ClassVar, Unpack
 
 import numpy as np
 
-from evalbudget.judges.schedules._schedule import JudgeSchedule
+from evalbudget.judges.schedules._schedule import JudgeSchedule, ScheduleOptions
 from evalbudget.statistics._bounds import IntArray
 
 
@@ -37,9 +37,7 @@ class Cyclic(JudgeSchedule):
     Args:
         items: as in :class:`JudgeSchedule`.
         judges: as in :class:`JudgeSchedule`.
-        categories: as in :class:`JudgeSchedule`.
-        epochs: as in :class:`JudgeSchedule`.
-        seed: shuffles items and judges.
+        options: as in :class:`JudgeSchedule`; the seed shuffles items and judges.
 
     References:
         Zhu et al. (2026), arXiv 2603.01865; the order of dealing is ours.
@@ -51,13 +49,10 @@ class Cyclic(JudgeSchedule):
         self,
         items: Sequence[str],
         judges: Sequence[str],
-        *,
-        categories: Sequence[str] | None = None,
-        epochs: int = 1,
-        seed: int = 0,
+        **options: Unpack[ScheduleOptions],
     ) -> None:
-        super().__init__(items, judges, categories=categories, epochs=epochs, seed=seed)
-        K, draws = self.n_judges, np.random.default_rng([seed, 0])
+        super().__init__(items, judges, **options)
+        K, draws = self.n_judges, np.random.default_rng([self.seed, 0])
         self._order = draws.permutation(K)
         self._size = np.bincount(self.category, minlength=len(self.categories))
         self._common = np.array([gcd(int(size), K) for size in self._size], dtype=np.int64)
@@ -65,9 +60,9 @@ class Cyclic(JudgeSchedule):
         self._start = np.zeros(len(self.categories), dtype=np.int64)
         following = int(draws.integers(K))
         for c in draws.permutation(len(self.categories)).tolist():
-            shift = epochs * int(self._common[c]) // K
+            shift = self.epochs * int(self._common[c]) // K
             self._start[c] = following - shift
-            following += epochs * int(self._size[c])
+            following += self.epochs * int(self._size[c])
 
     def _row(self, epoch: int) -> IntArray:
         K = self.n_judges

@@ -11,13 +11,13 @@ The raw mean of such readings is biased towards the cheap judges; use the mean o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import ClassVar, Unpack
 
 import numpy as np
 
 from evalbudget.judges.schedules._cyclic import positions_within
 from evalbudget.judges.schedules._panel import per_judge
-from evalbudget.judges.schedules._schedule import JudgeSchedule
+from evalbudget.judges.schedules._schedule import JudgeSchedule, ScheduleOptions
 from evalbudget.statistics._bounds import FloatArray, IntArray
 
 _FEWEST = 2  # readings of a judge without which its variance is unknown
@@ -65,9 +65,7 @@ class Priced(JudgeSchedule):
         items: as in :class:`JudgeSchedule`.
         judges: as in :class:`JudgeSchedule`.
         prices: of one call of each judge, by name or in the order of the panel; None if equal.
-        categories: as in :class:`JudgeSchedule`.
-        epochs: as in :class:`JudgeSchedule`.
-        seed: shuffles items and judges.
+        options: as in :class:`JudgeSchedule`; the seed shuffles items and judges.
 
     Raises:
         UnknownNameError: a price of a judge that is not in the panel.
@@ -82,15 +80,13 @@ class Priced(JudgeSchedule):
         judges: Sequence[str],
         *,
         prices: Mapping[str, float] | Sequence[float] | None = None,
-        categories: Sequence[str] | None = None,
-        epochs: int = 1,
-        seed: int = 0,
+        **options: Unpack[ScheduleOptions],
     ) -> None:
-        super().__init__(items, judges, categories=categories, epochs=epochs, seed=seed)
+        super().__init__(items, judges, **options)
         self.prices = per_judge("prices", prices, self.judges)
         self.shares = priced_shares(self.prices)
-        draws = np.random.default_rng([seed, 0])
-        counts = counts_of(self.shares, self.n_items * epochs)
+        draws = np.random.default_rng([self.seed, 0])
+        counts = counts_of(self.shares, self.n_items * self.epochs)
         judge = np.repeat(np.arange(self.n_judges), counts)
         ordinal = np.arange(judge.size) - np.repeat(np.cumsum(counts) - counts, counts)
         # call j of a judge with count n is due at (j + 1/2)/n of the way: every stretch has its share of all

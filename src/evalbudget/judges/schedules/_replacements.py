@@ -8,8 +8,7 @@ import numpy as np
 
 from evalbudget.statistics._bounds import FloatArray, IntArray
 
-_ROUNDS = 40
-_FEW = 200  # calls that are worth looking through all partners for
+_MANY = 1000  # partners that are looked through for a call
 
 
 def deal_out(category: IntArray, calls: IntArray, shares: FloatArray, draws: np.random.Generator) -> IntArray:
@@ -112,49 +111,30 @@ def _path(calls: IntArray, dealt: IntArray, start: int, total: IntArray) -> list
 
 
 def spread_over_items(
-    judge: IntArray, category: IntArray, met: IntArray | None, draws: np.random.Generator
+    judge: IntArray, category: IntArray, met: IntArray, draws: np.random.Generator
 ) -> IntArray:
     """Exchange calls within categories so that items meet judges they have met least.
 
     Args:
         judge: for each call, shape (n_calls,).
         category: of each call, same shape.
-        met: how often the item of each call has met each judge, shape (n_calls, judges); None if that does
-            not matter.
-        draws: whom to try to exchange with.
+        met: how often the item of each call has met each judge, shape (n_calls, judges).
+        draws: whom to try to exchange with, where there are many.
 
     Returns:
         The judges, every one as often within a category as before.
     """
-    n = judge.size
-    order = np.lexsort((draws.random(n), category))
-    judge = judge[order][np.argsort(order, kind="stable")] if met is None else judge.copy()
-    if met is None:
-        return judge
-    least = met.min(axis=1)
-    at = np.arange(n)
+    judge, least = judge.copy(), met.min(axis=1)
 
     def worse(calls: IntArray, judges: IntArray) -> IntArray:
         return np.asarray(met[calls, judges] - least[calls])
 
-    sizes = np.bincount(category)
-    starts = np.cumsum(sizes) - sizes
-    members = np.argsort(category, kind="stable")
-    for _ in range(_ROUNDS):
-        bad = np.flatnonzero(worse(at, judge) > 0)
-        if bad.size <= _FEW:
-            break
-        partner = members[starts[category[bad]] + (draws.random(bad.size) * sizes[category[bad]]).astype(int)]
-        _, once = np.unique(partner, return_index=True)
-        bad, partner = bad[once], partner[once]
-        clear = ~np.isin(partner, bad)
-        bad, partner = bad[clear], partner[clear]
-        now = worse(bad, judge[bad]) + worse(partner, judge[partner])
-        then = worse(bad, judge[partner]) + worse(partner, judge[bad])
-        take = then < now
-        judge[bad[take]], judge[partner[take]] = judge[partner[take]], judge[bad[take]]
-    for call in np.flatnonzero(worse(at, judge) > 0)[:_FEW].tolist():
-        others = members[starts[category[call]] : starts[category[call]] + sizes[category[call]]]
+    by_category = np.argsort(category, kind="stable")
+    members = np.split(by_category, np.cumsum(np.bincount(category))[:-1])
+    for call in np.flatnonzero(worse(np.arange(judge.size), judge) > 0).tolist():
+        others = members[category[call]]
+        if others.size > _MANY:
+            others = others[draws.integers(others.size, size=_MANY)]
         mine = np.full(others.size, call)
         now = worse(mine, judge[mine]) + worse(others, judge[others])
         then = worse(mine, judge[others]) + worse(others, judge[mine])

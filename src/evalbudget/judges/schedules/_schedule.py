@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar, Self, TypedDict
 
 import numpy as np
 
@@ -16,6 +16,14 @@ from evalbudget.judges.schedules._replacements import deal_out, spread_over_item
 from evalbudget.statistics._bounds import FloatArray, IntArray
 
 _NOBODY = -1  # a call that nobody makes any more
+
+
+class ScheduleOptions(TypedDict, total=False):
+    """What every rotation takes besides items and judges; see :class:`JudgeSchedule`."""
+
+    categories: Sequence[str] | None
+    epochs: int
+    seed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +94,8 @@ class JudgeSchedule(ABC):
         self.dropped: tuple[int, ...] = ()
         self._rows: dict[int, IntArray] = {}
         self._whole: JudgeSchedule | None = None  # this schedule before the last judge was dropped
-        self._calls: IntArray | None = None
-        self._met: IntArray | None = None
+        self._calls: IntArray = np.zeros(0, np.int64)  # per (category, judge), once one was dropped
+        self._met: IntArray | None = None  # per (item, judge); with one call each there is nothing to avoid
 
     # what hosts call
 
@@ -166,7 +174,9 @@ class JudgeSchedule(ABC):
             )
         smaller = copy(self)
         smaller.dropped = (*self.dropped, index)
-        smaller._whole, smaller._rows, smaller._calls, smaller._met = self, {}, None, None
+        smaller._whole, smaller._rows = self, {}
+        smaller._calls = np.zeros((len(self.categories), self.n_judges), dtype=np.int64)
+        smaller._met = np.zeros((self.n_items, self.n_judges), dtype=np.int32) if self.epochs > 1 else None
         return smaller
 
     # what an author writes
@@ -195,11 +205,10 @@ class JudgeSchedule(ABC):
             own = calls[:, active]
             moved = deal_out(self.category[item], own, self._shares[active], draws)
             calls[:, active] = own
-            met = None if self._met is None else self._met[item][:, active]
-            chosen = active[spread_over_items(moved, self.category[item], met, draws)]
-            row[item, call] = chosen
             if self._met is not None:
-                np.add.at(self._met, (item, chosen), 1)
+                moved = spread_over_items(moved, self.category[item], self._met[item][:, active], draws)
+                np.add.at(self._met, (item, active[moved]), 1)
+            row[item, call] = active[moved]
         return row
 
     @property
@@ -214,27 +223,18 @@ class JudgeSchedule(ABC):
             if epoch not in self._rows:
                 self._rows[epoch] = self._row(epoch)
             return self._rows[epoch]
-        if self._calls is None:  # every call that stays is known before the first one moves
-            self._calls = np.zeros((len(self.categories), self.n_judges), dtype=np.int64)
-            if self.epochs > 1:  # calls per (item, judge); with one each there is nothing to avoid
-                self._met = np.zeros((self.n_items, self.n_judges), dtype=np.int32)
-            for planned in range(self.epochs):
-                self._count(self._whole._final(planned), self._calls)
-            planned_rows = np.hstack([self._whole._final(number) for number in range(self.epochs)])
-            moved = self._moved(planned_rows, self.dropped[-1], 0, self._calls)
-            self._rows = dict(enumerate(np.hsplit(moved, self.epochs)))
-        while len(self._rows) <= epoch:
-            number = len(self._rows)
-            row = self._whole._final(number)
-            self._count(row, self._calls)
-            self._rows[number] = self._moved(row, self.dropped[-1], number, self._calls)
+        while (done := len(self._rows)) <= epoch:
+            epochs = [done] if done else list(range(self.epochs))  # those that are planned all at once
+            row = np.hstack([self._whole._final(each) for each in epochs])
+            self._count(row)  # every call that stays is known before the first one moves
+            moved = self._moved(row, self.dropped[-1], done, self._calls)
+            self._rows |= zip(epochs, np.hsplit(moved, len(epochs)), strict=True)
         return self._rows[epoch]
 
-    def _count(self, row: IntArray, calls: IntArray) -> None:
+    def _count(self, row: IntArray) -> None:
         staying = (row != self.dropped[-1]) & (row != _NOBODY)
         category = np.broadcast_to(self.category[:, None], row.shape)
-        counted = np.bincount(category[staying] * self.n_judges + row[staying], minlength=calls.size)
-        calls += counted.reshape(calls.shape)
+        np.add.at(self._calls, (category[staying], row[staying]), 1)
         if self._met is not None:
             item = np.broadcast_to(np.arange(self.n_items)[:, None], row.shape)
             np.add.at(self._met, (item[staying], row[staying]), 1)

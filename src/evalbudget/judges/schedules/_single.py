@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, Unpack
 
 import numpy as np
 
 from evalbudget.judges.schedules._panel import judge_index
-from evalbudget.judges.schedules._schedule import JudgeSchedule
+from evalbudget.judges.schedules._schedule import JudgeSchedule, ScheduleOptions
 from evalbudget.statistics._bounds import IntArray
 
 
@@ -19,9 +19,7 @@ class Single(JudgeSchedule):
         items: as in :class:`JudgeSchedule`.
         judges: the panel; one judge is enough.
         judge: which of them scores, by name or position; None draws one.
-        categories: as in :class:`JudgeSchedule`.
-        epochs: as in :class:`JudgeSchedule`.
-        seed: draws the judge.
+        options: as in :class:`JudgeSchedule`; the seed draws the judge.
 
     Raises:
         UnknownNameError: the judge is not in the panel.
@@ -37,12 +35,10 @@ class Single(JudgeSchedule):
         judges: Sequence[str],
         *,
         judge: str | int | None = None,
-        categories: Sequence[str] | None = None,
-        epochs: int = 1,
-        seed: int = 0,
+        **options: Unpack[ScheduleOptions],
     ) -> None:
-        super().__init__(items, judges, categories=categories, epochs=epochs, seed=seed)
-        drawn = int(np.random.default_rng([seed, 1]).integers(self.n_judges))
+        super().__init__(items, judges, **options)
+        drawn = int(np.random.default_rng([self.seed, 1]).integers(self.n_judges))
         self.judge = drawn if judge is None else judge_index(judge, self.judges)
 
     @property

@@ -6,20 +6,21 @@ import json
 import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from itertools import combinations, permutations, zip_longest
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations, permutations
 from types import MappingProxyType
-from typing import Any, ClassVar, Unpack
+from typing import Any, ClassVar, NamedTuple, Unpack
 
 import numpy as np
 
-from evalbudget.cells import Cells, Planned
+from evalbudget.cells import Cells, Planned, Stop
 from evalbudget.design import Cell, Design, Reading
 from evalbudget.errors import Choice, InvalidInputError
-from evalbudget.pairwise._proof import beats, winner
-from evalbudget.pairwise.samplers._rounds import Note, Round, Stop, Table
+from evalbudget.pairwise._proof import PairEvidence, beats, winner
 from evalbudget.sampler import Kind, Option, Sampler, SamplerOptions
 from evalbudget.statistics._best_proof import check_delta
-from evalbudget.statistics._bounds import FloatArray, IntArray
+from evalbudget.statistics._bounds import BoolArray, FloatArray, IntArray
 
 _BOTH_EVERY = 10
 """One item in so many is shown in both orders at once, which tells how often verdicts flip."""
@@ -35,6 +36,75 @@ class Orders(Choice):
     """One order, another from item to item; the other orders once a pair has used up the items."""
     BOTH = "both"
     """Both, one after the other."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """Every comparison that rounds asked for, those of a pair in the order of its sequence.
+
+    Attributes:
+        pairs: the two models of each pair, the first-named one first.
+        pair: of each comparison, shape (k,).
+        item: of each, same shape.
+        a_first: whether the first-named model was shown first, same shape.
+        value: for the first-named model, in [0, 1], same shape; nan if there is none.
+        begun: comparisons that rounds asked of each pair, shape (n_pairs,).
+        length: of each pair's sequence.
+    """
+
+    pairs: list[tuple[int, int]]
+    pair: IntArray
+    item: IntArray
+    a_first: BoolArray
+    value: FloatArray
+    begun: IntArray
+    length: int
+
+    @property
+    def open(self) -> list[int]:
+        """Pairs that have comparisons left."""
+        return np.flatnonzero(self.begun < self.length).tolist()
+
+    def of(self, pair: int) -> tuple[IntArray, BoolArray, FloatArray]:
+        """Item, order and value of what was read of a pair."""
+        own = (self.pair == pair) & np.isfinite(self.value)
+        return self.item[own], self.a_first[own], self.value[own]
+
+
+class Note(NamedTuple):
+    """The evidence at the last plan, so that only pairs with news are looked at again.
+
+    Attributes:
+        log: log evidence that the row's model beats the column's, shape (n_models, n_models).
+        read: comparisons of each pair that it rests on, shape (n_pairs,).
+    """
+
+    log: FloatArray
+    read: IntArray
+
+    @classmethod
+    def start(cls, n_models: int) -> Note:
+        """Of nothing."""
+        pairs = n_models * (n_models - 1) // 2
+        return cls(np.zeros((n_models, n_models)), np.zeros(pairs, np.int64))
+
+    def after(self, table: Table) -> Note:
+        """The evidence of what is read now."""
+        there = table.pair[np.isfinite(table.value)]
+        read = np.bincount(there, minlength=len(table.pairs))
+        log = self.log.copy()
+        for pair in np.flatnonzero(read != self.read).tolist():
+            a, b = table.pairs[pair]
+            item, a_first, value = table.of(pair)
+            log[a, b], log[b, a] = PairEvidence.of(item.tolist(), a_first.tolist(), value.tolist()).both
+        return Note(log, read)
+
+
+class Round(NamedTuple):
+    """How many comparisons each of some pairs gets next, and what the plan after them must know."""
+
+    portions: Mapping[int, int]
+    note: Note
 
 
 class PairOptions(SamplerOptions, total=False):
@@ -114,23 +184,19 @@ class PairSampler(Sampler):
         self.orders = Orders.named(orders)
         self.delta = check_delta(delta)
         self.until_proved = until_proved
-        self.n_models = _models_of(design)
+        self.n_models = k = _models_of(design)
         if design.n_raters != 1:
             raise InvalidInputError(f"{self.name} asks one judge; got {self._shape()}")
         if batch < 1:
             raise InvalidInputError(f"{self.name} got batch={batch}; give 1 comparison or more")
         self.batch = batch
-        self.pairs = list(combinations(range(self.n_models), 2))
-        self._pair_of = {pair: n for n, pair in enumerate(self.pairs)}
-        self._pair_number = np.zeros((self.n_models, self.n_models), np.int64)
-        for pair, n in self._pair_of.items():
-            self._pair_number[pair] = n
-        self._number = {pair: n for n, pair in enumerate(permutations(range(self.n_models), 2))}
-        order = np.random.default_rng([self.seed, 0]).permutation(design.n_items).tolist()
+        self.pairs = list(combinations(range(k), 2))
+        self._ordered = list(permutations(range(k), 2))
+        self._pair = np.array([self.pairs.index((min(both), max(both))) for both in self._ordered])
+        self._a_first = np.array([first < second for first, second in self._ordered])
+        order = np.random.default_rng([self.seed, 0]).permutation(design.n_items)
         self._sequence = [self._sequence_of(pair, order) for pair in range(len(self.pairs))]
-        self._length = 2 * design.n_items
-        self._places: dict[Cell, int] = {}
-        self._seen = Note.start(self.n_models)  # the evidence as last looked at
+        self._seen = Note.start(k)  # the evidence as last looked at
 
     # what hosts may look at
 
@@ -151,15 +217,18 @@ class PairSampler(Sampler):
 
     def shown(self, cell: Cell) -> tuple[int, int]:
         """Which model's answer is shown first, and which second."""
-        a, b = divmod(cell.model, self.n_models - 1)
-        return a, b + (b >= a)
+        return self._ordered[cell.model]
+
+    @cached_property
+    def _places(self) -> IntArray:
+        places: IntArray = np.zeros((self.design.n_models, self.design.n_items), dtype=np.int64)
+        for model, item in self._sequence:
+            places[model, item] = np.arange(item.size)
+        return places
 
     def place(self, cell: Cell) -> int:
         """Where a comparison stands in the sequence of its pair, whenever it was answered."""
-        if not self._places:
-            for cells in self._sequence:
-                self._places |= {each: place for place, each in enumerate(cells)}
-        return self._places[cell._replace(epoch=0)]
+        return int(self._places[cell.model, cell.item])
 
     # what an author writes
 
@@ -202,9 +271,9 @@ class PairSampler(Sampler):
         planned = self.plan(table, last)
         if isinstance(planned, Stop):
             return planned
-        rows = self._portions(planned, table.begun)
-        turns = [cell for turn in zip_longest(*rows) for cell in turn if cell is not None]
-        model, item = (np.array([cell[at] for cell in turns], np.int64) for at in (0, 1))
+        parts = [self._sequence[p][:, table.begun[p] :][:, :n] for p, n in planned.portions.items()]
+        turn = np.concatenate([np.arange(part.shape[1]) for part in parts])
+        model, item = np.concatenate(parts, axis=1)[:, np.argsort(turn, kind="stable")]
         return Planned(model, item, cells.n_rounds, planned.note)
 
     def look(self, cells: Cells, last: Note | None) -> None:
@@ -212,9 +281,7 @@ class PairSampler(Sampler):
         self._seen = (last or Note.start(self.n_models)).after(self._table_of(cells))
 
     def _table_of(self, cells: Cells) -> Table:
-        first, second = self._shown(cells.model)
-        pair = self._pair_number[np.minimum(first, second), np.maximum(first, second)]
-        a_first = first < second
+        pair, a_first = self._pair[cells.model], self._a_first[cells.model]
         return Table(
             pairs=self.pairs,
             pair=pair,
@@ -222,15 +289,8 @@ class PairSampler(Sampler):
             a_first=a_first,
             value=np.where(a_first, cells.value, 1.0 - cells.value),
             begun=np.bincount(pair, minlength=len(self.pairs)),
-            length=self._length,
+            length=2 * self.design.n_items,
         )
-
-    def _shown(self, model: IntArray) -> tuple[IntArray, IntArray]:
-        a, b = np.divmod(model, self.n_models - 1)
-        return a, b + (b >= a)
-
-    def _portions(self, planned: Round, begun: IntArray) -> list[list[Cell]]:
-        return [self._sequence[p][begun[p] : begun[p] + n] for p, n in planned.portions.items()]
 
     # what a driver calls
 
@@ -246,17 +306,14 @@ class PairSampler(Sampler):
                 "first answer was better, 0 where the second was, 0.5 for a tie"
             )
 
-    def _sequence_of(self, pair: int, order: Sequence[int]) -> list[Cell]:
-        a, b = self.pairs[pair]
-        sides = self._number[a, b], self._number[b, a]
-        now: list[Cell] = []
-        later: list[Cell] = []
-        for place, item in enumerate(order):
-            first = (place + pair + self.seed) % 2
-            now.append(Cell(sides[first], item))
-            both = self.orders is Orders.BOTH or place % _BOTH_EVERY == 0
-            (now if both else later).append(Cell(sides[1 - first], item))
-        return now + later
+    def _sequence_of(self, pair: int, order: IntArray) -> IntArray:
+        """Numbers of the ordered pair and of the item of each comparison, shape (2, 2 n_items)."""
+        place = np.arange(order.size)[:, None]
+        sides = np.flatnonzero(self._pair == pair)
+        model = sides[(place + pair + self.seed + np.array([0, 1])) % 2]
+        both = (place % _BOTH_EVERY == 0) | (self.orders is Orders.BOTH)
+        later = ~both & np.array([False, True])
+        return np.stack([model.ravel(), np.repeat(order, 2)])[:, np.argsort(later.ravel(), kind="stable")]
 
 
 def _models_of(design: Design) -> int:

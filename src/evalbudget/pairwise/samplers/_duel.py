@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from evalbudget.cells import Stop
 from evalbudget.pairwise._proof import beats
-from evalbudget.pairwise.samplers._base import PairSampler
-from evalbudget.pairwise.samplers._rounds import Note, Round, Stop, Table
+from evalbudget.pairwise.samplers._base import Note, PairSampler, Round, Table
 from evalbudget.statistics._bounds import FloatArray
 
 _PSEUDO = 2.0

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from evalbudget.pairwise.samplers._base import PairSampler
-from evalbudget.pairwise.samplers._rounds import Note, Round, Stop, Table
+from evalbudget.cells import Stop
+from evalbudget.pairwise.samplers._base import Note, PairSampler, Round, Table
 
 
 class UniformPairs(PairSampler):

@@ -11,12 +11,12 @@ import click
 from evalbudget.cli import say, show_pairwise
 from evalbudget.errors import InvalidInputError
 from evalbudget.exit_codes import ExitCode
-from evalbudget.pairwise import PairwiseConfig, foreseen, read_template
+from evalbudget.pairwise import Comparisons, PairwiseConfig
 from evalbudget_inspect.host.private import host_cli as host
 from evalbudget_inspect.host.rewrite import argument, parse, without_tasks
 from evalbudget_inspect.host.run_host import run_ours
 from evalbudget_inspect.pairwise.answers import read_answers
-from evalbudget_inspect.pairwise.task import record_beside, take_purchases
+from evalbudget_inspect.pairwise.task import take_purchases
 
 ENTRY = "evalbudget_inspect/pairwise"
 _REFUSED = ("limit", "sample_id", "epochs", "detach")
@@ -59,22 +59,15 @@ def run_pairwise(
     if not judge:
         raise InvalidInputError("who compares? Name a model: --judge openai/gpt-5")
     given = dict(ours)
-    template = given.pop("template", None)
-    config = PairwiseConfig.of(
-        **{name: value for name, value in given.items() if name != "record"},
-        template=None if template is None else read_template(template),
-    )
-    answers = read_answers(logs)
+    record = given.pop("record", None)
+    asked = Comparisons(PairwiseConfig.of(**given), read_answers(logs), judge)
     if dry_run:
-        record = (
-            Path(given["record"]) if "record" in given else record_beside(logs[0], config, answers, judge)
-        )
-        say(foreseen(config, answers, judge, record))
+        say(asked.foreseen(asked.record_beside(logs[0]) if record is None else Path(record)))
         return 0
-    if template is not None:
-        given["template"] = str(Path(template).resolve())
-    if "record" in given:
-        given["record"] = str(Path(given["record"]).resolve())
+    if record is not None:
+        given["record"] = str(Path(record).resolve())
+    if "template" in given:
+        given["template"] = str(Path(given["template"]).resolve())
     given["logs"] = [log if "://" in log else str(Path(log).resolve()) for log in logs]
     rewritten = ["eval", ENTRY, "-T", argument(given), "--model", judge, *rest]
     take_purchases()

@@ -11,15 +11,8 @@ from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.model import get_model
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
-from evalbudget.errors import EvalbudgetError, InvalidInputError
-from evalbudget.pairwise import (
-    Answers,
-    PairwiseConfig,
-    PairwisePurchase,
-    buy_preferences,
-    read_template,
-    record_name,
-)
+from evalbudget.errors import EvalbudgetError
+from evalbudget.pairwise import Answers, Comparisons, PairwiseConfig, PairwisePurchase, folder_of
 from evalbudget_inspect.host.listening import listen
 from evalbudget_inspect.host.refusals import refused
 from evalbudget_inspect.host.sent_again import paying
@@ -84,7 +77,7 @@ def pairwise(
         until_proved=until_proved,
         sampler=sampler,
         orders=orders,
-        template=None if template is None else read_template(template),
+        template=template,
         level=level,
         seed=seed,
         **options,
@@ -92,7 +85,7 @@ def pairwise(
     paths = [str(log) for log in logs]
     answers = read_answers(paths)
     if record is None:
-        _folder(paths[0])  # refuses what has none
+        folder_of(paths[0])  # refuses what has none
     told = f"Which of {len(answers.models)} models' answers to {len(answers.items):,} items are better?"
     return Task(
         dataset=MemoryDataset([Sample(id="comparisons", input=told)], name="comparisons"),
@@ -102,41 +95,20 @@ def pairwise(
     )
 
 
-def record_beside(log: str, config: PairwiseConfig, answers: Answers, judge: str) -> Path:
-    """Where what is bought is kept if nobody says where.
-
-    Raises:
-        InvalidInputError: the log is not on this machine.
-    """
-    return _folder(log) / record_name(config, answers, judge)
-
-
-def _folder(log: str) -> Path:
-    if "://" in log:
-        raise InvalidInputError(
-            f"what is bought would be kept beside {log}, and a record is a local file; give --record FILE.db"
-        )
-    path = Path(log).resolve()
-    return path if path.is_dir() else path.parent
-
-
 @solver(name=COMPARING)
 def _comparing(config: PairwiseConfig, answers: Answers, record: Path | None, log: str) -> Solver:
     async def compare(state: TaskState, generate: Generate) -> TaskState:
         judge = get_model()
-        name = str(judge)
 
         async def ask(prompt: str, _: int) -> str:
             async with paying(_never):
                 return (await judge.generate(prompt)).completion
 
         try:
-            bought = await buy_preferences(
-                config,
-                answers,
-                name,
+            asked = Comparisons(config, answers, str(judge))
+            bought = await asked.buy(
                 ask,
-                record=record or record_beside(log, config, answers, name),
+                record=record or asked.record_beside(log),
                 concurrency=judge.config.max_connections or _AT_ONCE,
             )
         except EvalbudgetError as ex:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +28,10 @@ def read_answers(logs: Sequence[str]) -> Answers:
     found: dict[tuple[str, str], ModelAnswers] = {}
     for log, each in files.items():
         for file in each:
-            run = _of_file(file, log, several=several)
-            earlier = found.get((log, run.model))
-            found[log, run.model] = run if earlier is None else _both(earlier, run)
+            key = log, file.model
+            if key not in found:
+                found[key] = ModelAnswers(file.model, str(Path(log).resolve()), {}, {})
+            _read(file, found[key], several=several)
     return Answers.of(list(found.values()))
 
 
@@ -51,27 +51,14 @@ def _newest(log: str) -> list[SamplesFile]:
     return of_newest_runs(files, Path(log))
 
 
-def _both(one: ModelAnswers, other: ModelAnswers) -> ModelAnswers:
-    """Of two tasks."""
-    return replace(
-        one,
-        requests={**one.requests, **other.requests},
-        answers={**one.answers, **other.answers},
-        hashes={**one.hashes, **other.hashes},
-    )
-
-
-def _of_file(file: SamplesFile, log: str, *, several: bool) -> ModelAnswers:
-    requests: dict[str, str] = {}
-    answers: dict[str, str] = {}
-    hashes: dict[str, str] = {}
+def _read(file: SamplesFile, into: ModelAnswers, *, several: bool) -> None:
+    """Take in what the file has, items named by its task if there are several."""
     for record in file.records(responses=True, prompts=True):
         item = f"{file.task}/{record['doc_id']}" if several else str(record["doc_id"])
-        if item not in answers:
-            requests[item], answers[item] = _request(record), _response(record, file)
+        if item not in into.answers:
+            into.requests[item], into.answers[item] = _request(record), _response(record, file)
             if isinstance(record.get("doc_hash"), str):
-                hashes[item] = record["doc_hash"]
-    return ModelAnswers(file.model, str(Path(log).resolve()), requests, answers, hashes)
+                into.hashes[item] = record["doc_hash"]
 
 
 def _response(record: Mapping[str, Any], file: SamplesFile) -> str:

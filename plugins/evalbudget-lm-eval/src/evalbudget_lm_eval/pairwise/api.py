@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import anyio
 import anyio.to_thread
 
-from evalbudget.pairwise import (
-    Answers,
-    PairwiseConfig,
-    PairwisePurchase,
-    buy_preferences,
-    read_template,
-    record_name,
-)
+from evalbudget.pairwise import Comparisons, PairwiseConfig, PairwisePurchase
 from evalbudget_lm_eval.host.identity import is_api
 from evalbudget_lm_eval.host.judge_calls import counted
 from evalbudget_lm_eval.judges.asking import context_for, options_of_call, quiet, replies_to
@@ -69,71 +63,74 @@ def pairwise(
                          budget=400)
         say(found.reading.sentence)
     """
-    config = PairwiseConfig.of(
+    return asked(
+        logs,
+        judge=judge,
+        record=record,
         budget=budget,
         until_proved=until_proved,
         sampler=sampler,
         orders=orders,
-        template=None if template is None else read_template(template),
+        template=template,
         level=level,
         seed=seed,
         **options,
-    )
-    paths = [str(log) for log in logs]
-    (spec,) = read_judges([judge])
-    return buy(config, read_answers(paths), spec, record=None if record is None else Path(record), logs=paths)
+    ).buy()
 
 
-def buy(
-    config: PairwiseConfig,
-    answers: Answers,
-    spec: JudgeSpec,
-    *,
-    record: Path | None,
-    logs: Sequence[str],
-) -> PairwisePurchase:
-    """Ask the judge.
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """Comparisons that are asked for.
 
-    Args:
-        config: what was asked for.
-        answers: to compare.
-        spec: the judge.
-        record: where what is bought is kept; None for a file beside the first log.
-        logs: that the answers are from.
-
-    Raises:
-        EvalbudgetError: the judge cannot be loaded; see also ``buy_preferences``.
+    Attributes:
+        comparisons: to buy.
+        judge: that makes them.
+        record: where what is bought is kept.
     """
-    lm = spec.load()
-    api = is_api(lm)
-    kept = record or record_beside(logs[0], config, answers, spec.name)
 
-    def reply(prompt: str, number: int) -> str:
-        options = options_of_call(spec, lm, kept.name, prompt, number)
-        (said,) = replies_to(lm, [context_for(spec, lm, prompt)], options)
-        if isinstance(said, Exception):
-            raise said
-        return said
+    comparisons: Comparisons
+    judge: JudgeSpec
+    record: Path
 
-    async def ask(prompt: str, number: int) -> str:
-        return await anyio.to_thread.run_sync(reply, prompt, number)
+    def buy(self) -> PairwisePurchase:
+        """Ask the judge.
 
-    async def bought() -> PairwisePurchase:
-        return await buy_preferences(
-            config,
-            answers,
-            spec.name,
-            ask,
-            record=kept,
-            concurrency=max(int(lm._concurrent), 1) if api else 1,
-        )
+        Raises:
+            EvalbudgetError: the judge cannot be loaded; see also ``Comparisons.buy``.
+        """
+        lm = self.judge.load()
+        api = is_api(lm)
 
-    # what may be billed and brought nothing is a call that failed, not one that is sent again
-    with counted([lm] if api else [], lambda calls: not calls), quiet():
-        return anyio.run(bought)
+        def reply(prompt: str, number: int) -> str:
+            options = options_of_call(self.judge, lm, self.record.name, prompt, number)
+            (said,) = replies_to(lm, [context_for(self.judge, lm, prompt)], options)
+            if isinstance(said, Exception):
+                raise said
+            return said
+
+        async def ask(prompt: str, number: int) -> str:
+            return await anyio.to_thread.run_sync(reply, prompt, number)
+
+        async def bought() -> PairwisePurchase:
+            at_once = max(int(lm._concurrent), 1) if api else 1
+            return await self.comparisons.buy(ask, record=self.record, concurrency=at_once)
+
+        # what may be billed and brought nothing is a call that failed, not one that is sent again
+        with counted([lm] if api else [], lambda calls: not calls), quiet():
+            return anyio.run(bought)
 
 
-def record_beside(log: str, config: PairwiseConfig, answers: Answers, judge: str) -> Path:
-    """Where what is bought is kept if nobody says where."""
-    path = Path(log)
-    return (path if path.is_dir() else path.parent) / record_name(config, answers, judge)
+def asked(
+    logs: Sequence[str | Path],
+    *,
+    judge: str | Mapping[str, Any],
+    record: str | Path | None = None,
+    **typed: Any,
+) -> Asked:
+    """What would be bought; arguments and refusals are those of :func:`pairwise`."""
+    config = PairwiseConfig.of(**typed)
+    paths = [str(log) for log in logs]
+    answers = read_answers(paths)
+    (spec,) = read_judges([judge])
+    comparisons = Comparisons(config, answers, spec.name)
+    return Asked(comparisons, spec, comparisons.record_beside(paths[0]) if record is None else Path(record))

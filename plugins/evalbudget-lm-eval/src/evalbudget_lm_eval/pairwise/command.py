@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
@@ -60,23 +59,11 @@ def pairwise_command(
         raise InvalidInputError(
             "who compares? Name a model: --judge local-chat-completions:model=...,base_url=..."
         )
-    from evalbudget.pairwise import PairwiseConfig, foreseen, read_template
-    from evalbudget_lm_eval.judges.judge_models import read_judges
-    from evalbudget_lm_eval.pairwise.answers import read_answers
+    from evalbudget_lm_eval.pairwise.api import asked
 
     options = sampler_options(given.pop("sampler_options"), FLAGS, "--sampler_option")
-    record, template = given.pop("record"), given.pop("template")
-    typed = {name: value for name, value in given.items() if value is not None and value is not False}
-    config = PairwiseConfig.of(
-        **typed, **options, template=None if template is None else read_template(template)
-    )
-    answers = read_answers(logs)
-    (spec,) = read_judges([judge])
-    from evalbudget_lm_eval.pairwise.api import buy, record_beside
-
-    kept = record_beside(logs[0], config, answers, spec.name) if record is None else Path(record)
+    found = asked(logs, judge=judge, **given, **options)
     if dry_run:
-        say(foreseen(config, answers, spec.name, kept))
+        say(found.comparisons.foreseen(found.record))
         return
-    found = buy(config, answers, spec, record=kept, logs=logs)
-    ctx.exit(show_pairwise(found, **outputs))
+    ctx.exit(show_pairwise(found.buy(), **outputs))
