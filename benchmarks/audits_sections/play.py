@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from audits_sections.worlds import World
-from evalbudget.audits.policies import AuditConfig
+from evalbudget.audits.policies import AuditConfig, LucbConfig
 from evalbudget.audits.policies._eprocess_state import EProcess
-from evalbudget.audits.policies._lucb import Allocator, LucbState
+from evalbudget.audits.policies._lucb import LucbState
 
 PRICES = (1.0, 20.0)
 Make = Callable[[int, float, np.random.Generator], World]
@@ -94,7 +94,15 @@ def lucb(
     rng = np.random.default_rng((seed, 77))
     truth = residuals(make, gap) if allocator == "oracle" else None
     systems = make(1, gap, rng).human.shape[1]
-    state = LucbState(systems, allocator=Allocator(allocator), truth=truth, prices=PRICES, **options)
+    settings = LucbConfig(
+        *(systems, 1),
+        judge_price=PRICES[0],
+        label_price=PRICES[1],
+        allocator=allocator,
+        truth=truth,
+        **options,
+    )
+    state = LucbState(settings)
     streams: list[Iterator[tuple[float, float, float]]] = [iter(())] * systems
     audits = 0
     while True:

@@ -13,6 +13,7 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.audits.store.audits import Told, audit
 from tests.cli.commands import refused, typed
@@ -298,3 +299,21 @@ def test_a_pool_used_up_goes_on_without_the_run(tmp_path: Path) -> None:
     assert run("verdict", path).exit_code == 0
     winner = ("alpha", "beta")[int(told.human.mean(axis=0).argmax())]
     assert f"{winner} is the best on these items" in run("verdict", path).stdout.lower()
+
+
+def test_a_judge_that_is_not_worth_its_price_is_told(tmp_path: Path) -> None:
+    path, told = (
+        tmp_path / "a.sqlite",
+        Told((5.0, 4.8), n_items=300, pilot=20, labels_per_batch=20, judge_price=15.0),
+    )
+    told.judge = np.random.default_rng(2).integers(1, 11, told.human.shape).astype(np.float64)
+    with told.create(path) as store:
+        told.draw(store)
+        assert not weigh(store).without_judge
+        for draw in weigh(store).wanted:
+            store.labels.add(draw, told.score(store, draw), "ann")
+        told.draw(store)
+        assert "\nThe judge is not worth its price here" in weigh(store).told(store.address)
+    for command in ("status", "verdict"):
+        assert "The judge is not worth its price here" in " ".join(run(command, path).output.split())
+    assert json.loads(run("status", path, "--json").stdout)["without_judge"] is True

@@ -26,7 +26,7 @@ from evalbudget.audits.store._store_verdict import weigh
 from evalbudget.cli.main import cli
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.secrets import shown
-from evalbudget_inspect.audits.kept_answers import is_answered
+from evalbudget_inspect.audits.answers import is_answered
 from evalbudget_inspect.audits.which_judge import find_judge
 from postgresql_server import Server
 
@@ -114,7 +114,7 @@ def test_the_same_command_goes_on_until_the_verdict(folder: Path) -> None:
     assert max(calls(folder).values()) == 1  # nobody was asked anything twice
     with AuditStore.open("a.sqlite") as store:
         assert store.progress().batch >= 1
-        assert store.draws.count() < 2 * 300
+        assert len(store.draws.all()) < 2 * 300
 
 
 def test_the_lowest_is_the_best_where_that_is_said(folder: Path) -> None:
@@ -175,12 +175,12 @@ def test_a_run_killed_before_it_was_recorded_is_paid_for_once(
     paid = calls(folder)
     assert paid
     with AuditStore.open("a.sqlite") as store:
-        assert store.draws.count() == 0
+        assert len(store.draws.all()) == 0
     done = run()
     assert done.exit_code == 3, done.output
     assert calls(folder) == paid
     with AuditStore.open("a.sqlite") as store:
-        assert store.draws.count() == paid.total()
+        assert len(store.draws.all()) == paid.total()
 
 
 def test_logs_are_read_where_an_env_file_has_inspect_write_them(
@@ -462,7 +462,7 @@ def test_judge_scores_off_the_scale_of_the_labels_are_refused(folder: Path) -> N
     assert done.exit_code == 2
     assert "the audit's scale is 0 or 1" in done.stderr
     with AuditStore.open("a.sqlite") as store:
-        assert store.draws.count() == 0
+        assert len(store.draws.all()) == 0
 
 
 def test_an_auditor_that_fails_is_said_and_its_other_labels_are_kept(
@@ -496,7 +496,7 @@ def test_a_scorer_of_the_task_labels_what_the_coins_ask_for_and_nothing_else(fol
             model, item = store.design.models[draws[index].model], store.design.items[draws[index].item]
             assert label.score == human(model, item)
             assert audited[f"panel {model} {item} Story for {item}"] == 1
-        assert audited.total() < store.draws.count()
+        assert audited.total() < len(store.draws.all())
 
 
 def test_a_role_names_the_scorer_that_asks_it() -> None:

@@ -283,7 +283,7 @@ def test_a_dry_run_says_what_would_be_asked_and_asks_nobody(till: Till) -> None:
     assert run(items=30).exit_code == 3
     paid = till.total
     with AuditStore.open("a.sqlite") as store:
-        drawn, wanted = store.draws.count(), len(weigh(store).wanted)
+        drawn, wanted = len(store.draws.all()), len(weigh(store).wanted)
     said = " ".join(run("--dry-run", items=30).output.split())
     assert f"So far {drawn} answers, {shown_amount(billed(), Unit.USD)} by the bill; $" in said
     assert f"are left Next {wanted} labels; no call before they are in" in said

@@ -17,7 +17,6 @@ from tests.hostile.damage import check_damage, refusal
 
 from evalbudget.audits.store import AuditStore
 from evalbudget.audits.store.exchange import LabelStudio, export, sync
-from evalbudget.audits.store.exchange._projects import remembered
 
 HOST = "label-studio.example"
 
@@ -66,10 +65,10 @@ def test_label_studio_may_answer_anything(
         place = "project" if which == "refusal" else which
 
         def read(damaged: bytes) -> None:
-            (tmp_path / "a.sqlite.label-studio").unlink(missing_ok=True)
+            monkeypatch.setattr(store.projects, "all", dict)  # none is remembered
             lines = iter((replies | {place: damaged}).values())
             monkeypatch.setattr(socket, "create_connection", lambda *_, **__: Line(next(lines)))
-            sync(store, LabelStudio(f"http://{HOST}", "a.b.c"), None, lambda _: draws)
+            sync(store, LabelStudio(f"http://{HOST}", "a.b.c"), None)
 
         read(replies[place])
         for size in (b"9223372036854775808", b"999999999999999"):
@@ -78,19 +77,6 @@ def test_label_studio_may_answer_anything(
         for cut_off in (REFUSED[:-15], replies[place][:-2], b"SSH-2.0\r\n"):
             assert refusal(partial(read, cut_off), Path(HOST))
         check_damage(REFUSED if which == "refusal" else replies[which], read, Path(HOST), examples=20)
-
-
-@pytest.mark.claim
-def test_a_note_of_the_project_after_any_damage(tmp_path: Path) -> None:
-    with audit(tmp_path / "a.sqlite") as store, remembered(store) as projects:
-        note = tmp_path / "a.sqlite.label-studio"
-        projects.note(f"http://{HOST}", 7)
-
-        def read(data: bytes) -> None:
-            note.write_bytes(data)
-            assert isinstance(projects.of(f"http://{HOST}"), int | None)
-
-        check_damage(note.read_bytes(), read, note)
 
 
 BODY = b'{"session": "s", "by": "ann", "draw": 1, "score": 4, "skip": [1]}'

@@ -11,8 +11,7 @@ import pytest
 from filelock import FileLock
 from tests.audits.store.audits import audit
 
-from evalbudget.audits.store import AuditStore
-from evalbudget.audits.store.exchange._projects import remembered
+from evalbudget.audits.store import only_run
 from evalbudget.errors import JournalError
 from evalbudget.run._json_lines import LinesFile
 from evalbudget.run._lock import hold
@@ -44,6 +43,17 @@ def test_without_locks_it_goes_on_with_a_warning(
     lines.append({"a": 1})
     lines.close()
     assert (tmp_path / "a.jsonl").read_text() == '{"a":1}\n'
+
+
+def test_an_audit_without_locks_is_named_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refused(_lock: FileLock) -> None:
+        raise OSError(errno.ENOLCK, "no locks here")
+
+    monkeypatch.setattr(FileLock, "acquire", refused)
+    with caplog.at_level(logging.WARNING), only_run(tmp_path / "a.sqlite"):
+        assert f"{tmp_path / 'a.sqlite'} cannot be locked" in caplog.text
 
 
 def test_what_cannot_be_locked_is_refused_and_leaves_no_file(
@@ -86,10 +96,10 @@ def test_files_are_their_owners_alone_unless_the_folder_is_for_several(
     try:
         LinesFile.create(tmp_path / "a.jsonl").close()
         audit(tmp_path / "a.sqlite").close()
-        with AuditStore.open(tmp_path / "a.sqlite") as store, remembered(store) as projects:
-            projects.note("http://localhost", 1)
+        with only_run(tmp_path / "a.sqlite"):
+            pass
     finally:
         os.umask(before)
     found = {path.name: oct(path.stat().st_mode & 0o777) for path in tmp_path.iterdir() if path.is_file()}
-    assert len(found) == 5
+    assert len(found) == 4
     assert set(found.values()) == {oct(of_files)}, found

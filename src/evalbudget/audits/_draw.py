@@ -18,8 +18,6 @@ class Coin(StrEnum):
 
     DISJOINT = "disjoint"
     """Heads for the leader if U < pi, for the others if U >= 1 - pi: never both when the two pi fit in 1."""
-    SHARED = "shared"
-    """Heads if U < pi, the same U for every system: whoever has the larger pi is labelled with the others."""
     INDEPENDENT = "independent"
     """A coin of its own for every system."""
     NONE = "none"

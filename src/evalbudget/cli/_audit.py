@@ -12,8 +12,7 @@ import click
 from rich.console import Console
 from rich.markup import escape
 
-from evalbudget.cli._audit_files import export_command, import_command
-from evalbudget.cli._audit_label_studio import sync_command
+from evalbudget.cli._audit_files import export_command, import_command, sync_command
 from evalbudget.cli._audit_serve import serve
 from evalbudget.cli._groups import SuggestingGroup
 from evalbudget.cli._output import TEXT_OR_JSON, json_option, say, write_json
@@ -24,7 +23,7 @@ from evalbudget.tables import NotedTable
 
 if TYPE_CHECKING:
     from evalbudget.audits.store import AuditStore
-    from evalbudget.audits.store._status import Standing
+    from evalbudget.audits.store._store_verdict import Standing
 
 EXAMPLES = """\b
 Examples:
@@ -112,9 +111,7 @@ def next_command(
         else:
             tasks = [store.draws.task(draw) for draw in found.wanted[:count]]
         if json_path is not None:
-            fields = ("item", "segment", "prompt", "response")
-            told = [{"task": t.id} | {name: getattr(t, name) for name in fields} for t in tasks]
-            write_json(told, json_path)
+            write_json([task.as_row() for task in tasks], json_path)
         else:
             for task in tasks:
                 _say(f"[bold]{_quoted(task.id)}[/]  {_quoted(task.item)}")
@@ -210,11 +207,10 @@ def _print_status(store: AuditStore, found: Standing) -> None:
         f"scores: {_quoted(str(design.scale))}"
     )
     _say(f"{progress.drawn:,} answers judged on {progress.contexts:,} items")
-    batch = (
-        ""
-        if progress.batch < 1
-        else (f"; batch {progress.batch + 1}: {progress.batch_labelled} of {progress.batch_wanted}")
-    )
+    for line in found.of_judge:
+        _say(found.as_sentence(line))
+    batch = f"; batch {progress.batch + 1}: {progress.batch_labelled} of {progress.batch_wanted}"
+    batch *= progress.batch > 0
     leased = f"; {progress.leased} being read now" if progress.leased else ""
     _say(f"{progress.labelled} of {progress.wanted} labels{batch}{leased}")
     if progress.by:
@@ -253,18 +249,11 @@ def _print_verdict(found: Standing) -> None:
         state = "best" if model.model == found.winner else "" if model.racing else "out"
         table.add_row(model.model, *numbers, state)
     conflicts = found.progress.conflicts
-    table.note = ". ".join(
-        filter(
-            None,
-            (
-                found.as_sentence(found.interval),
-                f"{found.progress.labelled} labels, cost {found.cost:,.6g}",
-                f"The judge alone would say {found.judge_says}, which proves nothing"
-                if found.judge_says
-                else "",
-                f"Contradictory labels of {conflicts}, of which the first count" if conflicts else "",
-                found.as_sentence(found.next_step),
-            ),
-        )
-    )
+    said = [found.as_sentence(found.interval), f"{found.progress.labelled} labels, cost {found.cost:,.6g}"]
+    if found.judge_says:
+        said.append(f"The judge alone would say {found.judge_says}, which proves nothing")
+    said += map(found.as_sentence, found.of_judge)
+    if conflicts:
+        said.append(f"Contradictory labels of {conflicts}, of which the first count")
+    table.note = ". ".join([*said, found.as_sentence(found.next_step)])
     Console().print(table)

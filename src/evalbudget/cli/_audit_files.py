@@ -1,7 +1,8 @@
-"""``evalbudget audit export`` and ``import``: labelling in a spreadsheet, a script or Label Studio."""
+"""``evalbudget audit export``, ``import`` and ``sync``: labelling in files or on a Label Studio server."""
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -11,11 +12,10 @@ import click
 
 from evalbudget.cli._output import TEXT_OR_JSON, check_target, json_option, say, write_json, write_text
 from evalbudget.cli._shared_options import STORE
-from evalbudget.errors import EvalbudgetError, InvalidInputError, reason
+from evalbudget.errors import InvalidInputError, reason
 from evalbudget.shown import shown_json
 
 if TYPE_CHECKING:
-    from evalbudget.audits.store import AuditStore
     from evalbudget.store import Address
 
 _FORMATS = ("csv", "jsonl", "label-studio", "label-studio-config", "inspect-scores")
@@ -80,13 +80,14 @@ def export_command(
     if not to_stdout:
         check_target(output, "--output")
     from evalbudget.audits.store import AuditStore
+    from evalbudget.audits.store._run import still_wanted
     from evalbudget.audits.store.exchange import export
 
     with AuditStore.open(where) as store:
         file = store.address.path
         if not to_stdout and file is not None and output.exists() and output.samefile(file):
             raise InvalidInputError(f"--output {output} is the audit store itself; choose another file")
-        wanted = frozenset(wanted_of(store))
+        wanted = frozenset(still_wanted(store))
         which = None if only is None else only == "labelled"
         text = export(store, kind, labelled=which, judge=with_judge, among=wanted, model=model)
         labelled = store.progress().labelled
@@ -121,7 +122,7 @@ def import_command(where: str, file: Path, kind: str | None, by: str | None, jso
     kept and reported; the earlier one counts.
     """
     from evalbudget.audits.store import AuditStore
-    from evalbudget.audits.store._store_verdict import still_wanted
+    from evalbudget.audits.store._run import still_wanted
     from evalbudget.audits.store.exchange import format_of, import_labels
 
     kind = format_of("standard input" if file == Path("-") else file.name, kind)
@@ -148,21 +149,60 @@ def import_command(where: str, file: Path, kind: str | None, by: str | None, jso
     parts += [f"{found.agrees} that agree"] if found.agrees else []
     parts += [f"{found.empty} rows without a score"] if found.empty else []
     click.echo(f"{', '.join(parts)}; {outstanding} still wanted")
-    say_conflicts(found.conflicts, address)
+    _tell_conflicts(found.conflicts, address)
 
 
-def say_conflicts(count: int, store: Address) -> None:
-    """That labels contradict earlier ones, if some do."""
+def _tell_conflicts(count: int, store: Address) -> None:
     if count:
         say(f"{count} contradict earlier labels, which count: see evalbudget audit status {store}", err=True)
 
 
-def wanted_of(store: AuditStore) -> tuple[int, ...]:
-    """What is to be labelled; the second pass is drawn before."""
-    from evalbudget.audits.store._run import go_on
-    from evalbudget.audits.store._store_verdict import still_wanted
+SYNC_EXAMPLES = """\b
+Examples:
+  export LABEL_STUDIO_API_KEY=...
+  evalbudget audit sync audit.sqlite --url http://localhost:8080
+  evalbudget audit sync audit.sqlite --url http://localhost:8080 --project 7
+"""
 
-    try:
-        return go_on(store).wanted
-    except EvalbudgetError:  # no verdict can be given
-        return still_wanted(store)
+
+@click.command(name="sync", epilog=SYNC_EXAMPLES)
+@STORE
+@click.option(
+    "--url", metavar="URL", envvar="LABEL_STUDIO_URL", show_envvar=True, required=True, help="Of the server."
+)
+@click.option(
+    "--project", type=click.IntRange(min=1), help="Its number.  [default: last time's, or a new one]"
+)
+@json_option(TEXT_OR_JSON, alone=True)
+def sync_command(where: str, url: str, project: int | None, json_path: Path | None) -> None:
+    """Take labels in from a Label Studio project, and give it what is to be labelled next.
+
+    Nothing there tells the labeller which system answered or what the judge says. Run it again whenever
+    you like: nothing is pushed or counted twice. The key of an account is read from the variable
+    LABEL_STUDIO_API_KEY, or asked for at a terminal.
+    """
+    api_key = os.environ.get("LABEL_STUDIO_API_KEY", "")
+    if not api_key and sys.stdin.isatty():
+        api_key = click.prompt("Key of an account (Account & Settings)", hide_input=True, err=True)
+    if not api_key:
+        raise InvalidInputError(
+            "there is no key of a Label Studio account; set LABEL_STUDIO_API_KEY to a token of one "
+            "(Account & Settings)"
+        )
+    from evalbudget.audits.store import AuditStore
+    from evalbudget.audits.store._run import still_wanted
+    from evalbudget.audits.store.exchange import LabelStudio, sync
+
+    with AuditStore.open(where) as store:
+        address = store.address
+        found = sync(store, LabelStudio(url, api_key), project)
+        outstanding = len(still_wanted(store))
+    if json_path is not None:
+        write_json(asdict(found) | {"outstanding": outstanding}, json_path)
+        return
+    new = found.labels.new
+    click.echo(
+        f"Project {found.project}: {new} new label{'s' * (new != 1)} in, {found.pushed} "
+        f"task{'s' * (found.pushed != 1)} out; {outstanding} still wanted"
+    )
+    _tell_conflicts(found.labels.conflicts, address)

@@ -53,12 +53,11 @@ def serve(where: str, port: int, by: str, browse: bool | None) -> None:
     from evalbudget.audits.page import PageApi, PageServer
     from evalbudget.audits.store import AuditStore
     from evalbudget.audits.store._labels import labeller
-    from evalbudget.audits.store._run import go_on
-    from evalbudget.audits.store._store_verdict import still_wanted
+    from evalbudget.audits.store._run import go_on, still_wanted
 
     with AuditStore.open(where) as store:
         before = store.progress().labelled
-        store.patience = _PATIENCE
+        store.be_patient(_PATIENCE)
         server = PageServer(PageApi(store, go_on, labeller(by) if by else ""), port)
         with server, _ends_on_signals(server):
             print(f"Labelling {store.address} at\n  {server.url}\nCtrl-C ends it.", flush=True)

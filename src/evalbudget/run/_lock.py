@@ -16,13 +16,15 @@ _NO_LOCKS = frozenset({errno.EINVAL, errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSU
 """What file systems without locks answer, such as some that are mounted over a network."""
 
 
-def hold(path: Path) -> BaseFileLock | None:
+def hold(path: Path, *, purpose: str = "", wait: bool = False) -> BaseFileLock | None:
     """Take the lock of a file; it ends with the process, however that ends, where the system has locks.
 
     The lock is a hidden file beside it, which stays there: removing it would let two processes in.
 
     Args:
         path: of the file, which need not exist yet; its folder must.
+        purpose: others with the same are kept away, one word; empty to have the whole file.
+        wait: until no other process holds it.
 
     Returns:
         The lock, to be released; None, with a warning in the log, on a file system without locks.
@@ -33,8 +35,8 @@ def hold(path: Path) -> BaseFileLock | None:
     """
     if not path.parent.is_dir():  # it would be created
         raise FileNotFoundError(errno.ENOENT, "No such file or directory", str(path.parent))
-    beside = path.with_name(f".{path.name}.lock")
-    lock = FileLock(beside, blocking=False, thread_local=False, **mode_of_lock(path.parent))
+    beside = path.with_name(f".{path.name}{'.' * bool(purpose)}{purpose}.lock")
+    lock = FileLock(beside, blocking=wait, thread_local=False, **mode_of_lock(path.parent))
     try:
         lock.acquire()
     except Timeout:

@@ -14,9 +14,9 @@ class TestAuditEProcess(AuditPolicyContract):
     options: ClassVar[dict[str, Any]] = {"pilot": 12, "labels_per_batch": 8}
 
 
-class TestAuditEProcessWithSharedCoins(AuditPolicyContract):
+class TestAuditEProcessWithAMargin(AuditPolicyContract):
     policy = AuditEProcess
-    options: ClassVar[dict[str, Any]] = {"pilot": 12, "labels_per_batch": 8, "coin": "shared", "margin": 0.05}
+    options: ClassVar[dict[str, Any]] = {"pilot": 12, "labels_per_batch": 8, "margin": 0.05}
 
 
 class TestHumanOnly(AuditPolicyContract):

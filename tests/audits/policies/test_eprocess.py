@@ -35,7 +35,7 @@ def test_the_rival_of_all_is_the_leader_and_that_of_the_leader_the_runner_up() -
         assert batch.leader == first
         expected = np.full(4, first)
         expected[first] = second
-        np.testing.assert_array_equal(batch.rival, expected)  # type: ignore[union-attr]
+        np.testing.assert_array_equal(batch.rival, expected)
 
 
 def test_the_rest_of_a_pool_that_is_too_small_is_drawn_at_once() -> None:

@@ -42,7 +42,7 @@ def test_an_interval_with_a_missing_label_holds_whatever_the_label_is(errata: Er
     at = np.flatnonzero(asked)[:5]
 
     def interval(missing: float) -> tuple[float, float]:
-        state = LucbState(2, rho=0.5, errata=errata)
+        state = LucbState(LucbConfig(2, 1, rho=0.5, errata=errata))
         for t in range(60):
             label = missing if t in at else float(y[t])
             state.learn(0, float(f[t]), 0.5, label if asked[t] else None)
@@ -131,7 +131,7 @@ def taught(
     allocator: str, errors: list[list[float]], pulls: list[int], judge: float = 0.5, **options: Any
 ) -> LucbState:
     """Each arm's labels differ from the judge by these errors; the other pulls are not audited."""
-    state = LucbState(len(errors), allocator=Allocator(allocator), **options)
+    state = LucbState(LucbConfig(len(errors), 1, allocator=allocator, **options))
     for arm, (own, n) in enumerate(zip(errors, pulls, strict=True)):
         for t in range(n):
             state.learn(arm, judge, 1.0, judge + own[t] if t < len(own) else None)
@@ -168,7 +168,7 @@ def test_uncertainty_weighted_is_closeness_times_bias_times_variance() -> None:
     # means of the arms: .5 + their bias
     errors = [[0.3, 0.1, 0.3, 0.1, 0.3, 0.1], [-0.1, 0.2, -0.1, 0.2, -0.1, 0.2], [-0.2] * 5 + [-0.3]]
     pulls = [6, 6, 6]
-    state = taught("uncertainty-weighted", errors, pulls, rho=0.3, least=0.01)
+    state = taught("uncertainty-weighted", errors, pulls, rho=0.3, least_propensity=0.01)
     means = [sum(own) / 6 for own in errors]
     variance = [sum((x - mean) ** 2 for x in own) / 6 for own, mean in zip(errors, means, strict=True)]
     sizes = [(1 - (means[0] - m)) * abs(m) * v for m, v in zip(means, variance, strict=True)]
@@ -185,7 +185,7 @@ def test_the_average_rate_is_rho_where_rates_are_clipped(rho: float) -> None:
 
 
 def test_an_arm_begins_with_the_least_rate_and_has_rho_until_it_has_five_labels() -> None:
-    state = LucbState(2, allocator=Allocator.NEYMAN, rho=0.2, least=0.02)
+    state = LucbState(LucbConfig(2, 1, allocator=Allocator.NEYMAN, rho=0.2, least_propensity=0.02))
     assert state.propensity(0) == 0.02
     for _ in range(4):
         state.learn(0, 0.5, 0.2, 0.6)

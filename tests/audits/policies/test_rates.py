@@ -36,8 +36,8 @@ SHARE = np.array([[0.7, 0.3], [0.4, 0.6], [0.5, 0.5]])
 CALIBRATION = Calibration(np.array([0.5]), M, G, SHARE)
 
 
-def task(*, disjoint: bool = True, gap: tuple[float, float] = (0.1, 0.2)) -> Task:
-    return Task(0, np.array([1, 2]), np.array(gap), np.array([0.05, 0.03]), 5.0, 1.0, 20.0, disjoint)
+def task(*, gap: tuple[float, float] = (0.1, 0.2)) -> Task:
+    return Task(0, np.array([1, 2]), np.array(gap), np.array([0.05, 0.03]), 5.0, 1.0, 20.0)
 
 
 @pytest.mark.parametrize("leader", [0, 1])
@@ -73,7 +73,7 @@ def expected_cost(propensity: np.ndarray, to_do: Task, *, judged: bool, variance
             v = variance[r]
         falls = max(M[0, c] * (1 / propensity[0, c] - 1) for c in range(2))
         rises = max(M[rival, c] + (1 - M[rival, c]) / propensity[rival, c] for c in range(2))
-        apart = to_do.disjoint and propensity[0].max() + propensity[rival].max() <= 1.0
+        apart = propensity[0].max() + propensity[rival].max() <= 1.0
         width = max(falls + 1.0, rises) if apart else falls + rises
         growth = 0.0
         for d in STEPS:
@@ -85,9 +85,8 @@ def expected_cost(propensity: np.ndarray, to_do: Task, *, judged: bool, variance
     return total + most * price[0]
 
 
-@pytest.mark.parametrize("disjoint", [True, False])
-def test_the_cost_of_rates_is_added_up_as_the_formula_says(disjoint: bool) -> None:
-    to_do = task(disjoint=disjoint)
+def test_the_cost_of_rates_is_added_up_as_the_formula_says() -> None:
+    to_do = task()
     found = best_rates(CALIBRATION, to_do)
     assert found.cost == pytest.approx(
         expected_cost(found.propensity, to_do, judged=True, variance=None), rel=1e-9
@@ -106,11 +105,9 @@ def test_the_cost_of_rates_is_added_up_as_the_formula_says(disjoint: bool) -> No
 def test_disjoint_coins_fit_where_the_largest_rates_do() -> None:
     propensity = np.array([[0.3, 0.6], [0.2, 0.4], [0.5, 0.1]])
     np.testing.assert_array_equal(
-        fits_disjoint(propensity, 0, True),
+        fits_disjoint(propensity, 0),
         [[False, True, False], [True, False, False], [False, False, False]],
     )
-    assert not fits_disjoint(propensity, 0, False).any()
-    assert not fits_disjoint(propensity, None, True).any()
 
 
 def test_residual_variance_is_the_mean_square_over_the_rate() -> None:

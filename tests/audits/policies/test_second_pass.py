@@ -74,9 +74,9 @@ def test_it_ends_with_the_best_of_the_pool_and_labels_no_answer_twice() -> None:
 @pytest.mark.parametrize(
     ("seed", "options"),
     [
-        *((1, {}), (2, {"margin": 0.01}), (1, {"use_judge": False}), (2, {"coin": "shared"})),
+        *((1, {}), (2, {"margin": 0.01}), (1, {"use_judge": False})),
         *(variant(2, {}), variant(1, {"margin": 0.01})),
-        *(variant(2, {"use_judge": False}), variant(1, {"coin": "shared"})),
+        variant(2, {"use_judge": False}),
     ],
 )
 def test_the_order_of_arrival_changes_nothing(seed: int, options: dict[str, object]) -> None:
@@ -210,10 +210,11 @@ def test_evidence_of_the_first_pass_is_where_the_second_begins_but_never_more_th
     session = play(small(second_pass=False), JUDGE, HUMAN)
     second, policy = session.process.second, session.process
     assert second is not None
-    np.testing.assert_array_equal(second._start, np.minimum(policy._against, 1.0))
-    assert (policy._against[second.contenders] < policy.threshold).all()
-    assert second._start.max() <= 1.0
-    assert second.threshold == policy.threshold
+    against = policy.first.against
+    np.testing.assert_array_equal(second.contest.start, np.minimum(against, 1.0))
+    assert (against[second.contenders] < policy.config.threshold).all()
+    assert second.contest.start.max() <= 1.0
+    assert second.contest.threshold == policy.first.threshold
 
 
 def test_items_say_something_of_other_answers_to_them() -> None:
@@ -272,9 +273,6 @@ def test_all_equal_two_items_and_one_item_end_decided() -> None:
 def test_settings_of_the_second_pass_are_checked_and_kept() -> None:
     with pytest.raises(InvalidInputError, match="second_pass"):
         small(second_pass="no")
-    with pytest.raises(InvalidInputError, match="coin 'none'"):
-        small(coin="none")
-    assert "second_pass" not in small().to_json(), "stores begun before there was one go on"
     for chosen in (True, False):
         settings = replace(small(), second_pass=chosen)
         assert AuditEProcess.of(settings.to_json()).config == settings

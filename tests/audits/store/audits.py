@@ -86,7 +86,7 @@ def drawn(
                 prediction=0.5,
                 propensity=1 / 3,
                 uniform=0.1 if wanted(item) else 0.9,
-                coin=Coin.SHARED,
+                coin=Coin.DISJOINT,
                 leader=None,
                 cap=float("inf"),
                 policy=policy,

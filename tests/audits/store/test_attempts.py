@@ -98,7 +98,7 @@ def test_a_store_is_refused_to_another_judge_and_both_are_named(tmp_path: Path) 
     AuditStore.create(path, design(judge=JUDGE)).close()
     with AuditStore.open(path, design(judge=JUDGE)) as store:
         assert store.design.judge == JUDGE
-        assert store.design.fingerprint != design().fingerprint
+        assert store.design != design()
     with pytest.raises(AuditStoreError) as refusal:
         AuditStore.open(path, design(judge={**JUDGE, "model of role grader": "openai/b"}))
     assert "judge's model of role grader: openai/b here, openai/a there" in str(refusal.value)

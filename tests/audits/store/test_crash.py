@@ -25,9 +25,9 @@ from tests.audits.store.audits import design, drawn
 with AuditStore.open(sys.argv[1], design()) as store:
     print("ready", flush=True)
     while True:
-        count = store.draws.count()
+        count = len(store.draws.all())
         store.draws.append(drawn(range(count // 2, min(count // 2 + 2, 30)), start=count, wanted=bool))
-        print("drawn", store.draws.count(), flush=True)
+        print("drawn", len(store.draws.all()), flush=True)
         task = store.leases.next("s", "ann")
         store.labels.add(task.draw, 1 + task.draw % 10, "ann")
         print("labelled", task.draw, flush=True)
@@ -54,12 +54,12 @@ def test_nothing_acknowledged_is_lost_when_the_process_is_killed(place: Callable
         killed += process.wait() == -signal.SIGKILL
         with AuditStore.open(address, design()) as store:
             acknowledged = [int(number) for what, number in said if what == "drawn"]
-            assert store.draws.count() >= max(acknowledged, default=0)
-            assert store.draws.count() % 4 == 0  # batches of four, never a part of one
+            assert len(store.draws.all()) >= max(acknowledged, default=0)
+            assert len(store.draws.all()) % 4 == 0  # batches of four, never a part of one
             labels = store.labels.counting()
             assert {int(number) for what, number in said if what == "labelled"} <= set(labels)
             assert all(label.score == 1 + draw % 10 for draw, label in labels.items())
-            assert [draw.index for draw in store.draws.all()] == list(range(store.draws.count()))
+            assert [draw.index for draw in store.draws.all()] == list(range(len(store.draws.all())))
         if address.path is not None:
             raw = sqlite3.connect(address.path)
             assert raw.execute("PRAGMA integrity_check").fetchone() == ("ok",)
@@ -83,7 +83,7 @@ def test_a_write_cut_off_in_the_middle_leaves_what_was_there(tmp_path: Path) -> 
     assert subprocess.run([sys.executable, "-c", code, str(path)], check=False).returncode == 9
     assert path.stat().st_size > size
     with AuditStore.open(path, design()) as store:
-        assert store.draws.count() == 18
+        assert len(store.draws.all()) == 18
         store.labels.add(0, 5, "ann")
         store.draws.append(drawn(range(9, 10), start=18))
     raw = sqlite3.connect(path)

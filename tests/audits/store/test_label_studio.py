@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from tests.audits.store.audits import Clock, Told, audit
+from tests.audits.store.audits import Clock, Told, audit, by_hand
 from tests.audits.store.label_studio import LEGACY, PERSONAL, FakeLabelStudio
 from tests.cli.commands import typed
 
 from evalbudget.audits.store import AuditStore
-from evalbudget.audits.store._store_verdict import still_wanted
+from evalbudget.audits.store._run import still_wanted
 from evalbudget.audits.store.exchange import Imported, LabelStudio, sync
 from evalbudget.audits.store.exchange._label_studio_server import _content
 from evalbudget.cli.main import cli
-from evalbudget.errors import InvalidInputError
+from evalbudget.errors import AuditStoreError, InvalidInputError
 
 run = typed("audit")
 
@@ -40,7 +40,7 @@ def test_tasks_go_out_once_and_labels_come_in_once(
     store: AuditStore, server: FakeLabelStudio, key: str
 ) -> None:
     there = LabelStudio(server.url, key)
-    first = sync(store, there, None, still_wanted)
+    first = sync(store, there, None)
     assert (first.project, first.created, first.pushed) == (7, True, 6)
     assert '<Choices name="score"' in server.configs[7]
     text = json.dumps(server.projects[7])
@@ -49,27 +49,27 @@ def test_tasks_go_out_once_and_labels_come_in_once(
     server.annotate(7, 8, "ann@example.org", task=0)
     server.annotate(7, 3, "bob@example.org", task=0)
     server.annotate(7, 5, "bob@example.org", task=2)
-    again = sync(store, there, 7, still_wanted)
+    again = sync(store, there, 7)
     assert again.labels == Imported(new=2, known=0, agrees=0, conflicts=1, empty=4)
     assert again.pushed == 0
     assert {draw: (x.score, x.by) for draw, x in store.labels.counting().items()} == {
         0: (8, "ann@example.org"),
         6: (5, "bob@example.org"),
     }
-    once_more = sync(store, there, 7, still_wanted)
+    once_more = sync(store, there, 7)
     assert once_more.labels == Imported(new=0, known=3, agrees=0, conflicts=0, empty=4)
     assert len(server.projects[7]) == 6
 
 
 def test_what_was_labelled_elsewhere_is_not_pushed(store: AuditStore, server: FakeLabelStudio) -> None:
     store.labels.add(0, 7, "ann")
-    assert sync(store, LabelStudio(server.url, LEGACY), None, still_wanted).pushed == 5
+    assert sync(store, LabelStudio(server.url, LEGACY), None).pushed == 5
 
 
 def test_many_tasks_go_in_several_requests(tmp_path: Path, server: FakeLabelStudio) -> None:
     items = tuple(f"story {i}" for i in range(900))
     with audit(tmp_path / "b.audit", contexts=900, items=items, clock=Clock()) as store:
-        assert sync(store, LabelStudio(server.url, LEGACY), None, still_wanted).pushed == 600
+        assert sync(store, LabelStudio(server.url, LEGACY), None).pushed == 600
     assert [path for _, path in server.requests].count("/api/projects/7/import") == 3
     assert len(server.projects[7]) == 600
 
@@ -91,7 +91,7 @@ def test_servers_that_refuse(
     store: AuditStore, server: FakeLabelStudio, url: str | None, key: str, project: int | None, told: str
 ) -> None:
     with pytest.raises(InvalidInputError, match=told) as raised:
-        sync(store, LabelStudio(url or server.url, key), project, still_wanted)
+        sync(store, LabelStudio(url or server.url, key), project)
     assert key not in str(raised.value)
     assert store.labels.counting() == {}
 
@@ -100,7 +100,7 @@ def test_servers_that_refuse(
 def test_something_that_is_no_label_studio(store: AuditStore, server: FakeLabelStudio, said: str) -> None:
     server.broken = said
     with pytest.raises(InvalidInputError, match="is it Label Studio"):
-        sync(store, LabelStudio(server.url, LEGACY), 7, still_wanted)
+        sync(store, LabelStudio(server.url, LEGACY), 7)
 
 
 def test_a_limit_that_is_no_number_is_not_the_servers_fault(
@@ -109,26 +109,49 @@ def test_a_limit_that_is_no_number_is_not_the_servers_fault(
     server.broken = "{}"
     monkeypatch.setenv("EVALBUDGET_LARGEST_GIB", "abc")
     with pytest.raises(InvalidInputError, match="EVALBUDGET_LARGEST_GIB") as raised:
-        sync(store, LabelStudio(server.url, LEGACY), 7, still_wanted)
+        sync(store, LabelStudio(server.url, LEGACY), 7)
     assert "is it Label Studio" not in str(raised.value)
 
 
 def test_tasks_of_somebody_else_are_left_alone(store: AuditStore, server: FakeLabelStudio) -> None:
     server.projects[3] = [{"data": {"text": "?"}}]
-    found = sync(store, LabelStudio(server.url, LEGACY), 3, still_wanted)
+    found = sync(store, LabelStudio(server.url, LEGACY), 3)
     assert (found.pushed, len(server.projects[3])) == (6, 7)
-    assert sync(store, LabelStudio(server.url, LEGACY), None, still_wanted).project == 3  # remembered
+    assert sync(store, LabelStudio(server.url, LEGACY), None).project == 3  # remembered
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        *((f"label studio {number}", "[]") for number in (0, 7)),
+        *(("label studio 0", value) for value in ('{"url": 1}', '{"project": "x"}', "9" * 5000, "[" * 9000)),
+        ("label studio 4", '{"url": "http://elsewhere", "project": 3}'),
+    ],
+)
+def test_a_note_that_names_no_project_here_is_followed_by_one_that_does(
+    store: AuditStore, server: FakeLabelStudio, key: str, value: str
+) -> None:
+    by_hand(store.address, f"INSERT INTO meta VALUES ('{key}', '{value}')")
+    there = LabelStudio(server.url, LEGACY)
+    assert [sync(store, there, None).created for _ in range(2)] == [True, False]
+
+
+def test_a_note_of_a_project_without_a_number_is_refused(store: AuditStore, server: FakeLabelStudio) -> None:
+    by_hand(store.address, "INSERT INTO meta VALUES ('label studio x', '{}')")
+    with pytest.raises(AuditStoreError, match=r"a\.audit is damaged.* 'label studio' .*meta.*Restore a copy"):
+        sync(store, LabelStudio(server.url, LEGACY), None)
+    assert server.requests == []
 
 
 def test_one_label_that_cannot_be_used_does_not_stop_the_others(
     store: AuditStore, server: FakeLabelStudio
 ) -> None:
     there = LabelStudio(server.url, LEGACY)
-    sync(store, there, None, still_wanted)
+    sync(store, there, None)
     server.annotate(7, 99, "ann", task=0)
     server.annotate(7, 5, "ann", task=1)
     with pytest.raises(InvalidInputError, match=r"project 7 of .*99.*all others are in"):
-        sync(store, there, None, still_wanted)
+        sync(store, there, None)
     assert [label.score for label in store.labels.counting().values()] == [5]
 
 
@@ -136,7 +159,7 @@ def test_a_redirect_gets_no_key(store: AuditStore, server: FakeLabelStudio) -> N
     with FakeLabelStudio() as elsewhere:
         server.moved = elsewhere.url
         with pytest.raises(InvalidInputError, match=f"sends elsewhere, to {elsewhere.url}"):
-            sync(store, LabelStudio(server.url, LEGACY), None, still_wanted)
+            sync(store, LabelStudio(server.url, LEGACY), None)
         assert elsewhere.requests == []
 
 
@@ -161,7 +184,7 @@ def test_a_reply_is_held_once() -> None:
 def test_tasks_that_are_not_taken_are_missed(store: AuditStore, server: FakeLabelStudio) -> None:
     server.drops = 1
     with pytest.raises(InvalidInputError, match="took 5 of 6 tasks"):
-        sync(store, LabelStudio(server.url, LEGACY), None, still_wanted)
+        sync(store, LabelStudio(server.url, LEGACY), None)
 
 
 def test_an_annotator_who_comes_back_to_the_first_score_agrees_with_that(store: AuditStore) -> None:

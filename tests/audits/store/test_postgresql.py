@@ -18,7 +18,6 @@ from tests.audits.store.label_studio import LEGACY, FakeLabelStudio
 from tests.cli.commands import typed
 
 from evalbudget.audits.store import AuditStore, LabelKind, weigh
-from evalbudget.audits.store._store_verdict import still_wanted
 from evalbudget.audits.store.exchange import LabelStudio, sync
 from evalbudget.errors import AuditStoreError, InvalidInputError, StoreDownError
 from evalbudget.store import Address, Database
@@ -124,7 +123,7 @@ def test_who_writes_for_too_long_is_not_waited_for(address: Address, monkeypatch
         monkeypatch.setattr("evalbudget.store._database._PATIENCE", 0.05)
         with pytest.raises(AuditStoreError, match=r"kept locked by another process for 0\.05 s; end it"):
             other.labels.add(0, 5, "ann")
-        assert other.draws.count() == 18  # who only reads waits for nobody
+        assert len(other.draws.all()) == 18  # who only reads waits for nobody
 
 
 def test_who_was_ended_for_its_silence_goes_on_with_its_next_write(
@@ -172,14 +171,14 @@ def test_two_that_begin_at_once_begin_one(address: Address) -> None:
 def test_the_project_of_a_label_studio_server_is_remembered_in_the_store(address: Address) -> None:
     with FakeLabelStudio() as server, audit(address) as store:
         there = LabelStudio(server.url, LEGACY)
-        assert sync(store, there, None, still_wanted).created
+        assert sync(store, there, None).created
         server.annotate(7, 8, "ann@example.org", task=0)
         with AuditStore.open(address) as other:
-            again = sync(other, there, None, still_wanted)
+            again = sync(other, there, None)
         assert (again.project, again.created, again.pushed, again.labels.new) == (7, False, 0, 1)
         server.projects[3] = []
-        assert sync(store, there, 3, still_wanted).pushed == 5
-        assert sync(store, there, None, still_wanted).project == 3
+        assert sync(store, there, 3).pushed == 5
+        assert sync(store, there, None).project == 3
 
 
 @pytest.mark.parametrize(
@@ -241,7 +240,7 @@ def test_a_server_that_is_away_for_a_while_loses_no_label(postgresql: Server, ad
         assert call(page, "label", draw=first, score=7, by="ann").json["kind"] == "first"
         postgresql.stop()
         try:
-            store.patience = 0.0
+            store.be_patient(0.0)
             for name, what in _calls(second):
                 down = call(page, name, **what)
                 assert down.status == 503, name
@@ -249,7 +248,7 @@ def test_a_server_that_is_away_for_a_while_loses_no_label(postgresql: Server, ad
                 assert "please try again" in down.json["error"]
         finally:
             postgresql.start()
-        store.patience = 60.0
+        store.be_patient(60.0)
         assert call(page, "alive", draw=second, session="b").json == {"held": True, "labelled": False}
         assert call(page, "label", draw=second, score=5, by="ann").json["kind"] == "first"
         assert call(page, "label", draw=second, score=5, by="ann").json["kind"] == "known"  # sent once more

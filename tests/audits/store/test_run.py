@@ -11,8 +11,7 @@ from evalbudget.audits._draw import Coin
 from evalbudget.audits.policies import HumanOnly
 from evalbudget.audits.store import Answer, AuditStore
 from evalbudget.audits.store._run import AuditRun, go_on, only_run
-from evalbudget.audits.store._status import Stage
-from evalbudget.audits.store._store_verdict import weigh
+from evalbudget.audits.store._store_verdict import Stage, weigh
 from evalbudget.errors import AuditStoreError, InvalidInputError, ReplayError
 from evalbudget.store import Address
 
@@ -74,7 +73,7 @@ def test_a_run_killed_in_the_middle_of_a_batch_goes_on_with_the_rest(tmp_path: P
                 for m in context.models
             ]
             first.record(context, answers, told.judge[context.item, list(context.models)].tolist())
-        assert 0 < parts.draws.count() < whole.draws.count()
+        assert 0 < len(parts.draws.all()) < len(whole.draws.all())
         assert weigh(parts).stage in (Stage.LABELS, Stage.DRAW)
         told.draw(parts)
         assert parts.draws.all() == whole.draws.all()
@@ -90,7 +89,7 @@ def test_two_runs_on_one_store_do_not_record_a_context_twice(place: Callable[[st
         one.record(context, answers, [5, 5])
         with pytest.raises(AuditStoreError, match="another run continues this store"):
             two.record(context, answers, [5, 5])
-        assert store.draws.count() == 2
+        assert len(store.draws.all()) == 2
 
 
 def test_a_label_corrected_while_the_next_batch_is_drawn_stops_that_run(
@@ -122,7 +121,7 @@ def test_judge_and_labels_share_one_scale(tmp_path: Path) -> None:
             run.record(context, answers, [0.5, 5])
         with pytest.raises(InvalidInputError, match="needs 2 answers and 2 judge scores"):
             run.record(context, answers, None)
-        assert store.draws.count() == 0
+        assert len(store.draws.all()) == 0
         draws = run.record(context, answers, [math.nan, 5.5])
         assert math.isnan(draws[0].judge)
         assert draws[1].judge == 0.5
@@ -204,7 +203,7 @@ def test_systems_that_were_asked_different_things_are_refused(tmp_path: Path) ->
         run = AuditRun(store)
         with pytest.raises(InvalidInputError, match="shuffling a seed"):
             run.record(run.contexts[0], [Answer("one", "x"), Answer("another", "y")], [5.0, 5.0])
-        assert store.draws.count() == 0
+        assert len(store.draws.all()) == 0
 
 
 def test_one_run_at_a_time(place: Callable[[str], Address], tmp_path: Path) -> None:
@@ -213,7 +212,7 @@ def test_one_run_at_a_time(place: Callable[[str], Address], tmp_path: Path) -> N
         pass
     with only_run(store):  # the first one ended
         pass
-    (tmp_path / ".a.audit.lock").touch()  # left by one that was killed
+    (tmp_path / ".a.audit.run.lock").touch()  # left by one that was killed
     with only_run(store):
         pass
     with (
@@ -271,11 +270,11 @@ def test_a_pool_used_up_is_labelled_again_until_it_is_decided(tmp_path: Path) ->
         assert (store.progress().drawn, store.progress().contexts) == (40, 20)
         assert store.progress().labelled <= 40
         assert found.cost == 40 + 20 * store.progress().labelled
-        draws = store.draws.count()
+        draws = len(store.draws.all())
     with AuditStore.open(tmp_path / "a.sqlite", told.design) as again_:
         assert AuditRun(again_).over
         assert go_on(again_).as_json() == found.as_json()
-        assert again_.draws.count() == draws
+        assert len(again_.draws.all()) == draws
 
 
 def test_whoever_looks_has_the_next_labels_of_the_second_pass_drawn_once(
@@ -289,12 +288,12 @@ def test_whoever_looks_has_the_next_labels_of_the_second_pass_drawn_once(
             told.draw(store)
         label_all(told, store)
         assert weigh(store).stage is Stage.DRAW, "weighing alone changes nothing"
-        before = store.draws.count()
+        before = len(store.draws.all())
         assert go_on(other).stage is Stage.LABELS
-        after = store.draws.count()
+        after = len(store.draws.all())
         assert after > before
         assert go_on(store).wanted == go_on(other).wanted
-        assert store.draws.count() == after
+        assert len(store.draws.all()) == after
 
 
 def test_human_only_waits_for_answers_before_it_wants_labels(tmp_path: Path) -> None:

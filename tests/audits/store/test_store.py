@@ -132,6 +132,33 @@ def test_nobody_rewrites_history_not_even_in_sql(store: AuditStore) -> None:
             by_hand(store.address, statement)
 
 
+@pytest.mark.parametrize(
+    ("table", "row"),
+    [
+        ("draws", "(99, 0, 1, NULL, 0.5, 0.5, 0.5, 'shared', 0, 1.0, 0, 0, '', '', 1.0)"),
+        ("draws", "(99, 77, 1, NULL, 0.5, 0.5, 0.5, 'none', 0, 1.0, 0, 0, '', '', 1.0)"),
+        ("draws", "(99, 0, 1, NULL, 0.5, 0.5, 0.5, 'none', 0, 1.0, 0, 0, '', '', 'x')"),
+        ("labels", "(1, 0, 5.0, '', 1.0, 'first', '')"),
+        ("leases", "(77, 's', 'ann', 1.0)"),
+        ("attempts", "(1, 77, 'ann', 1.0)"),
+        ("attempts", "(1, 0, '', 1.0)"),
+        ("replies", "(77, 1.0, '', '', '{}', '', 1.0)"),
+        ("opinions_seen", "(77, 'ann', 1.0)"),
+    ],
+)
+def test_rows_that_a_tool_without_checks_wrote_are_refused(tmp_path: Path, table: str, row: str) -> None:
+    with audit(tmp_path / "a.audit", contexts=1) as store:
+        by_hand(
+            store.address,
+            "PRAGMA foreign_keys = OFF",
+            "PRAGMA ignore_check_constraints = ON",
+            "DROP TRIGGER only_wanted",
+            f"INSERT OR REPLACE INTO {table} VALUES {row}",
+        )
+    with pytest.raises(AuditStoreError, match=rf"a\.audit is damaged.*row \d+ of its table {table} holds"):
+        AuditStore.open(tmp_path / "a.audit")
+
+
 IMPOSSIBLE: tuple[tuple[dict[str, Any], str], ...] = (
     ({"index": 17}, "has draw 17 already; another run"),
     ({"index": 19}, "has draw 19 already"),
@@ -157,12 +184,12 @@ def test_draws_that_cannot_be_are_refused_whole(store: AuditStore) -> None:
         bad = [(replace(rows[0][0], **change), rows[0][1]), *rows[1:]]
         with pytest.raises((InvalidInputError, AuditStoreError), match=message):
             store.draws.append(bad)
-        assert store.draws.count() == 18, change
+        assert len(store.draws.all()) == 18, change
     with pytest.raises((InvalidInputError, AuditStoreError)):
         store.draws.append([*rows[:3], (replace(rows[3][0], judge=2.0), rows[3][1])])
-    assert store.draws.count() == 18
+    assert len(store.draws.all()) == 18
     store.draws.append(rows)
-    assert store.draws.count() == 22
+    assert len(store.draws.all()) == 22
 
 
 def test_policies_do_not_go_back(store: AuditStore) -> None:
@@ -301,25 +328,13 @@ def test_revision_changes_with_every_draw_and_label(store: AuditStore) -> None:
     assert len(seen) == 4
 
 
-@pytest.mark.parametrize(
-    ("policy", "fingerprint"), [(AuditEProcess, "0e18e982d29465b1"), (HumanOnly, "24293debce647697")]
-)
-def test_the_fingerprint_covers_every_setting_and_its_name(
-    policy: type[AuditPolicy], fingerprint: str
-) -> None:
-    begun = policy.of({"n_models": 2, "n_items": 3, "seed": 4, "max_labels": 9, "labels_per_batch": 50})
+@pytest.mark.parametrize("policy", [AuditEProcess, HumanOnly])
+def test_a_design_covers_every_setting_and_survives_a_store(policy: type[AuditPolicy]) -> None:
+    begun = policy.of({"n_models": 2, "n_items": 3, "seed": 4, "max_labels": 9})
     design = AuditDesign.of(begun, ("a", "b"), ("x", "y", "z"), Scale(1, 10, 1))
-    assert design.fingerprint == fingerprint
     assert AuditDesign.from_json(design.to_json()) == design
-    # the command that began it says nothing of batches, and batches grow now
-    now = policy.of({"n_models": 2, "n_items": 3, "seed": 4, "max_labels": 9})
-    grows = AuditDesign.of(now, ("a", "b"), ("x", "y", "z"), Scale(1, 10, 1))
-    assert grows.fingerprint != fingerprint
-    assert grows.as_far_as_known(design).fingerprint == fingerprint
-    fixed = AuditDesign.of(
-        policy.of({"n_models": 2, "n_items": 3, "labels_per_batch": 7}),
-        ("a", "b"),
-        ("x", "y", "z"),
-        Scale(1, 10, 1),
-    )
-    assert fixed.as_far_as_known(design).config["labels_per_batch"] == 7
+    assert design.differences(design) == []
+    for name, value in {"seed": 5, "max_labels": 8, "labels_per_batch": 7}.items():
+        other = policy.of({**design.config, name: value})
+        (found,) = AuditDesign.of(other, ("a", "b"), ("x", "y", "z"), Scale(1, 10, 1)).differences(design)
+        assert found.startswith(f"{name}: {value} here")

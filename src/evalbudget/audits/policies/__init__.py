@@ -3,10 +3,10 @@
 from evalbudget.audits._draw import AuditDraw, Coin
 from evalbudget.audits.policies._audit_eprocess import AuditEProcess, HumanOnly
 from evalbudget.audits.policies._batch_policy import BatchPolicy
-from evalbudget.audits.policies._config import AuditConfig, HumanConfig, NoGo, PolicyConfig
-from evalbudget.audits.policies._policy import AuditPolicy, Context
-from evalbudget.audits.policies._pp_lucb import PPLUCB, LucbConfig
-from evalbudget.audits.policies._replay import rebuild
+from evalbudget.audits.policies._config import AuditConfig, HumanConfig, PolicyConfig
+from evalbudget.audits.policies._lucb import LucbConfig
+from evalbudget.audits.policies._policy import AuditPolicy, Context, rebuild
+from evalbudget.audits.policies._pp_lucb import PPLUCB
 from evalbudget.audits.policies._verdict import DECIDED, AuditOutcome, ModelEstimate, Verdict
 
 __all__ = [
@@ -24,7 +24,6 @@ __all__ = [
     "HumanOnly",
     "LucbConfig",
     "ModelEstimate",
-    "NoGo",
     "PolicyConfig",
     "Verdict",
     "rebuild",

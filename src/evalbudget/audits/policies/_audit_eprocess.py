@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from evalbudget.audits._draw import AuditDraw, Coin
 from evalbudget.audits.policies._config import AuditConfig, HumanConfig, PolicyConfig
-from evalbudget.audits.policies._eprocess_batches import Drawn, Frozen
+from evalbudget.audits.policies._contest import Weighed
+from evalbudget.audits.policies._eprocess_batches import Batch, Drawn
 from evalbudget.audits.policies._eprocess_state import EProcess
 from evalbudget.audits.policies._eprocess_verdict import estimates, intervals_in_words, of_pool, outcome
 from evalbudget.audits.policies._policy import AuditPolicy, Context
-from evalbudget.audits.policies._second_pass import SecondBatch, Weighed
 from evalbudget.audits.policies._verdict import Verdict
 from evalbudget.errors import InvalidInputError
 from evalbudget.statistics._bounds import FloatArray
@@ -57,11 +57,9 @@ class AuditEProcess(AuditPolicy):
             )
         self.process = EProcess(config)
         self._first_index = 0
-        self._late: set[int] = set()
-        self._taken: set[int] = set()  # draws whose labels were taken in
-        """Labels asked for and not needed any more; they are taken, and paid, when they come."""
+        self._before: dict[int, bool] = {}
+        """Draws of earlier batches that were to be labelled, and whether they are: a late label is paid."""
         self._decided: int | None = None
-        self._where: dict[int, tuple[int, int]] = {}
         self._open()
 
     # prices
@@ -99,13 +97,11 @@ class AuditEProcess(AuditPolicy):
         self._thrown[position] = True
         self._missing[position] = int(row.wanted.sum())
         self.scores_received += int(np.isfinite(scores).sum())
-        again = isinstance(f, SecondBatch)
         draws = []
         for column, model in enumerate(f.arms.tolist()):
-            if again and not row.wanted[0, column]:
+            if f.coin is Coin.NONE and not row.wanted[0, column]:
                 continue  # labelled in the first pass
             index = self._first_index + position * f.arms.size + column
-            self._where[index] = (position, column)
             draws.append(
                 AuditDraw(
                     index=index,
@@ -116,10 +112,10 @@ class AuditEProcess(AuditPolicy):
                     judge=float(row.judge[0, column]),
                     prediction=float(row.prediction[0, column]),
                     propensity=float(row.propensity[0, column]),
-                    uniform=0.0 if isinstance(f, SecondBatch) else float(f.uniform[position, model]),
-                    coin=Coin.NONE if again else self.config.coin,
+                    uniform=float(f.uniform[position]),
+                    coin=f.coin,
                     leader=f.leader,
-                    cap=math.inf if isinstance(f, SecondBatch) else f.cap,
+                    cap=f.cap,
                     policy=f.number,
                     wanted=bool(row.wanted[0, column]),
                 )
@@ -130,23 +126,20 @@ class AuditEProcess(AuditPolicy):
 
     def label(self, index: int, value: float) -> None:
         """Take the human label of a draw; arguments and errors as in AuditPolicy."""
-        if index in self._late:
-            self._late.discard(index)
+        if index in self._before:  # its batch was learned from: nothing changes any more
+            if not (self._before[index] or math.isnan(value)):
+                self.labels_received += 1
+                self._before[index] = True
+            return
+        inside = 0 <= index - self._first_index < self._wanted.size
+        at = divmod(index - self._first_index, self._wanted.shape[1]) if inside else (0, 0)
+        wanted = inside and bool(self._wanted[at])
+        before = float(self._label[at]) if inside and self._labelled[at] else None
+        if self._is_new(index, value, wanted=wanted, before=before):
+            self._label[at], self._labelled[at] = value, True
+            self._missing[at[0]] -= 1
             self.labels_received += not math.isnan(value)
-            return
-        at = self._where.get(index)
-        if at is None and index in self._taken:  # its batch was learned from: nothing changes any more
-            return
-        wanted = at is not None and bool(self._wanted[at])
-        before = float(self._label[at]) if at is not None and self._labelled[at] else None
-        if not self._is_new(index, value, wanted=wanted, before=before) or at is None:
-            return
-        self._label[at] = value
-        self._labelled[at] = True
-        self._taken.add(index)
-        self._missing[at[0]] -= 1
-        self.labels_received += not math.isnan(value)
-        self._advance()
+            self._advance()
 
     @property
     def wanted(self) -> tuple[int, ...]:
@@ -165,7 +158,7 @@ class AuditEProcess(AuditPolicy):
         """
         if self.config.max_labels is None:
             return None
-        thrown = int(self._thrown.argmin()) if not self._thrown.all() else self._thrown.size
+        thrown = _leading(self._thrown)
         return self.process.affordable(self._drawn(thrown)) if thrown else 0
 
     def _drawn(self, n: int) -> Drawn:
@@ -174,11 +167,7 @@ class AuditEProcess(AuditPolicy):
         return Drawn(f, self._judge[:n], self._prediction[:n], self._propensity[:n], self._wanted[:n])
 
     def _open(self) -> None:
-        for index, (position, column) in self._where.items():
-            if self._wanted[position, column] and not self._labelled[position, column]:
-                self._late.add(index)
         f = self.process.batch
-        self._where = {}
         self._contexts = _contexts(f)
         shape = (0, 0) if f is None else (f.items.size, f.arms.size)
         self._judge: FloatArray = np.full(shape, np.nan)
@@ -200,11 +189,9 @@ class AuditEProcess(AuditPolicy):
         f = self.process.batch
         if f is None or self._decided is not None:
             return
-        ready = self._thrown & (self._missing == 0)
-        n = ready.size if ready.all() else int(ready.argmin())
-        if n == self._complete and (n == ready.size or not self._thrown[n]):
+        n, thrown = _leading(self._thrown & (self._missing == 0)), _leading(self._thrown)
+        if n == self._complete == thrown:
             return
-        thrown = int(self._thrown.argmin()) if not self._thrown.all() else self._thrown.size
         affordable = self.process.affordable(self._drawn(thrown))
         n = min(n, affordable)
         cut = affordable < thrown
@@ -216,6 +203,9 @@ class AuditEProcess(AuditPolicy):
                 return
         self._complete = n
         if n == f.items.size or (cut and n == affordable):
+            for position, column in np.argwhere(self._wanted).tolist():
+                index = self._first_index + position * f.arms.size + column
+                self._before[index] = bool(self._labelled[position, column])
             self._first_index += f.items.size * f.arms.size
             drawn = self._drawn(thrown)
             self.process.learn(drawn, self._label[:n])
@@ -256,13 +246,15 @@ class HumanOnly(AuditEProcess):
     asks_judge = False
 
 
-def _contexts(f: Frozen | SecondBatch | None) -> tuple[Context, ...]:
+def _contexts(f: Batch | None) -> tuple[Context, ...]:
     if f is None:
         return ()
-    if isinstance(f, SecondBatch):
-        return tuple(
-            Context(f.first + p, int(item), tuple(f.arms[f.wanted[p]].tolist()), False, True)
-            for p, item in enumerate(f.items)
-        )
-    arms = tuple(f.arms.tolist())
-    return tuple(Context(f.first + p, int(item), arms, f.judged) for p, item in enumerate(f.items))
+    return tuple(
+        Context(f.first + p, int(item), tuple(f.models(p).tolist()), f.judged, f.coin is Coin.NONE)
+        for p, item in enumerate(f.items)
+    )
+
+
+def _leading(flags: NDArray[np.bool_]) -> int:
+    """How many hold before the first that does not."""
+    return flags.size if flags.all() else int(flags.argmin())

@@ -14,6 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from evalbudget.statistics._bounds import FloatArray, IntArray
 
+BINS = 10
+"""Of judge scores, at most."""
 LABELS_PER_BIN = 8
 PRIOR_SQUARE = 0.05
 """Mean squared residual supposed before any label."""
@@ -51,11 +53,15 @@ class Calibration:
         bins = np.where(np.isnan(judge), self.n_bins - 1, bins)
         return np.asarray(segment[:, None] * self.n_bins + bins, dtype=np.int64)
 
+    def predicted(self, segment: IntArray, judge: FloatArray) -> FloatArray:
+        """M of each score; arguments as of :meth:`cells`."""
+        return self.prediction[np.arange(judge.shape[1]), self.cells(segment, judge)]
+
     @classmethod
-    def before(cls, n_arms: int, n_segments: int, bins: int) -> Calibration:
+    def before(cls, n_arms: int, n_segments: int) -> Calibration:
         """Before any label: the judge is believed."""
-        edges = np.arange(1, bins) / bins
-        middles = np.append((np.arange(bins) + 0.5) / bins, 0.5)
+        edges = np.arange(1, BINS) / BINS
+        middles = np.append((np.arange(BINS) + 0.5) / BINS, 0.5)
         prediction = np.tile(middles, (n_arms, n_segments))
         return cls(
             edges,
@@ -72,7 +78,6 @@ class Calibration:
         label: FloatArray,
         seen: NDArray[np.bool_],
         n_segments: int,
-        bins: int,
     ) -> Calibration:
         """Learn from every past context.
 
@@ -82,11 +87,10 @@ class Calibration:
             label: shape (contexts, arms), nan where there is none.
             seen: whether the arm took part in the context, shape (contexts, arms).
             n_segments: how many there are.
-            bins: of scores, at most.
         """
         n_arms = judge.shape[1]
         labelled = ~np.isnan(label)
-        edges = _edges(judge[np.isfinite(judge)], int(labelled.sum()), bins)
+        edges = _edges(judge[np.isfinite(judge)], int(labelled.sum()))
         empty = cls(edges, np.zeros((0, 0)), np.zeros((0, 0)), np.zeros((0, 0)))
         B = empty.n_bins
         C = n_segments * B
@@ -140,9 +144,9 @@ def _shrunk(total: ArrayLike, count: ArrayLike, prior: ArrayLike, weight: float)
     return np.asarray(found, dtype=np.float64)
 
 
-def _edges(scores: FloatArray, n_labels: int, bins: int) -> FloatArray:
+def _edges(scores: FloatArray, n_labels: int) -> FloatArray:
     """Quantiles, or between the values where there are few; never more than the labels can fill."""
-    wanted = int(np.clip(n_labels // LABELS_PER_BIN, 2, bins))
+    wanted = int(np.clip(n_labels // LABELS_PER_BIN, 2, BINS))
     if not scores.size:
         return np.array([0.5])
     values = np.unique(scores)

@@ -4,20 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from enum import StrEnum
-from typing import Any, cast
+from typing import Any
 
-from evalbudget.audits._draw import Coin
-from evalbudget.errors import InvalidInputError, did_you_mean
-
-
-class NoGo(StrEnum):
-    """What to do once the judge turns out not to be worth its price."""
-
-    CONTINUE = "continue"
-    """Ask the judge no more and label every context."""
-    STOP = "stop"
-    """Stop with the outcome ``audit only``."""
+from evalbudget.errors import InvalidInputError
 
 
 @dataclass(frozen=True)
@@ -102,9 +91,6 @@ class AuditConfig(PolicyConfig):
             of the labels so far, but 10 at least and 50 at most.
         second_pass: once every item is drawn without a verdict, label the contenders' other answers until
             there is one; False ends there, undecided.
-        bins: of judge scores, at most.
-        coin: how the coins of one context hang together.
-        no_go: what to do once the judge is not worth its price.
         use_judge: False labels everything and never asks the judge: ``human-only``.
 
     The others are those of :class:`PolicyConfig`.
@@ -118,22 +104,13 @@ class AuditConfig(PolicyConfig):
     pilot: int = 40
     labels_per_batch: int | None = None
     second_pass: bool = True
-    bins: int = 10
-    coin: Coin = Coin.DISJOINT
-    no_go: NoGo = NoGo.CONTINUE
     use_judge: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "coin", _choice(Coin, "coin", self.coin))
-        object.__setattr__(self, "no_go", _choice(NoGo, "no_go", self.no_go))
-        if self.coin is Coin.NONE:
-            raise InvalidInputError(
-                f"coin {self.coin.value!r} is of the second pass; choose disjoint or shared"
-            )
         if not isinstance(self.second_pass, bool):
             raise InvalidInputError(f"second_pass is {self.second_pass!r}; give true or false")
-        self._require_whole("pilot", "bins")
+        self._require_whole("pilot")
         if self.labels_per_batch is not None:
             self._require_whole("labels_per_batch")
         if self.use_judge and not self.label_price > 0.0:
@@ -159,12 +136,14 @@ class AuditConfig(PolicyConfig):
             return self.labels_per_batch
         return min(max(labels // _SHARE, _FEWEST), _MOST)
 
-    def to_json(self) -> dict[str, Any]:
-        """JSON values, to keep with the draws."""
-        values = super().to_json()
-        if self.second_pass:  # stores begun before there was one go on with it
-            del values["second_pass"]
-        return values
+    @property
+    def threshold(self) -> float:
+        """Evidence that drops an arm.
+
+        Twice 1/delta: half of delta is spent on dropping the best arm, so that a tie of two is not broken
+        either way with more than delta, and the other half on calling an arm nearly best that is not.
+        """
+        return 2.0 / self.delta
 
 
 @dataclass(frozen=True)
@@ -172,11 +151,3 @@ class HumanConfig(AuditConfig):
     """Settings of ``human-only``: those of ``audit-eprocess``, without a judge."""
 
     use_judge: bool = False
-
-
-def _choice(kind: type[StrEnum], name: str, value: str) -> StrEnum:
-    try:
-        return kind(value)
-    except ValueError:
-        known = cast("list[str]", [v.value for v in kind])
-        raise InvalidInputError(f"unknown {name} {value!r}.{did_you_mean(str(value), known)}") from None

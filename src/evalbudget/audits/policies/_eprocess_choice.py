@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from evalbudget.audits._draw import Coin
 from evalbudget.audits.policies._calibration import Calibration
 from evalbudget.audits.policies._config import AuditConfig
 from evalbudget.audits.policies._eprocess_batches import History
@@ -61,7 +60,6 @@ class Outlook:
 
     Attributes:
         config: settings.
-        threshold: evidence that drops an arm.
         asks_judge: False once the judge was not worth its price.
         contexts: drawn so far.
         judged: scores of the judge so far.
@@ -69,7 +67,6 @@ class Outlook:
     """
 
     config: AuditConfig
-    threshold: float
     asks_judge: bool
     contexts: int
     judged: int
@@ -80,7 +77,6 @@ class Outlook:
         calibration: Calibration,
         spread: FloatArray,
         value: FloatArray,
-        leader: int,
         arms: IntArray,
         past: History,
         n_seen: IntArray,
@@ -92,6 +88,7 @@ class Outlook:
         noise = (calibration.share * calibration.square).sum(axis=1)
         if arms.size == 1:
             return self._alone(calibration, float(spread[0, 0]), float(of_labels[0, 0]), noise, enough)
+        leader = int(arms[np.argmax(value[arms])])
         rivals = arms[arms != leader]
         G = residual_variance(calibration, np.full(calibration.prediction.shape, 0.2))
         error = np.sqrt((spread[leader, rivals] + G[leader] + G[rivals]) / n_seen[rivals])
@@ -101,10 +98,9 @@ class Outlook:
             rivals,
             gap + c.margin,  # with a margin it is enough that no rival is better by it
             spread[leader, rivals],
-            float(np.log(self.threshold * (c.n_models - 1)) + 1.0),
+            float(np.log(c.threshold * (c.n_models - 1)) + 1.0),
             c.judge_price,
             c.label_price,
-            c.coin is Coin.DISJOINT,
         )
 
         def pool(variance: FloatArray) -> Pool:

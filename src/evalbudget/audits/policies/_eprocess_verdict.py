@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from evalbudget.audits._always_valid_evidence import Audited
 from evalbudget.audits.policies._eprocess_state import EProcess
 from evalbudget.audits.policies._second_pass import SecondPass
 from evalbudget.audits.policies._verdict import DECIDED, AuditOutcome, ModelEstimate
@@ -49,12 +48,6 @@ def outcome(
             f"{awaited} label{'s' * (awaited > 1)} wanted" if awaited else "the judge's scores are awaited"
         )
         return AuditOutcome.UNDECIDED, None, reason
-    if process.stopped_by_judge:
-        return (
-            AuditOutcome.AUDIT_ONLY,
-            None,
-            "the judge is not worth its price here: label without it (no_go=continue, or human-only)",
-        )
     return AuditOutcome.UNDECIDED, None, _out_of_labels(process)
 
 
@@ -136,23 +129,17 @@ def intervals_in_words(process: EProcess, found: tuple[ModelEstimate, ...]) -> s
 def of_pool(process: EProcess, found: AuditOutcome) -> dict[str, Any]:
     """What the verdict says of this pool, and of a second pass through it."""
     second, c = process.second, process.config
-    more = second.wanted if second is not None and found is AuditOutcome.UNDECIDED else 0
-    exact = second is not None and found in DECIDED and _is_exact(process, second)
+    if second is None:
+        return {}
+    more = second.wanted if found is AuditOutcome.UNDECIDED else 0
+    # labels settle it among the systems left after the first pass, without any probability
+    settled = second.complete(0) if c.n_models == 1 else process.near is None and bool(second.certain.all())
     return {
-        "pool_used_up": second is not None,
-        "exact": exact,
+        "pool_used_up": True,
+        "exact": found in DECIDED and settled,
         "second_pass_labels": more,
         "second_pass_cost": c.label_price * more,
     }
-
-
-def _is_exact(process: EProcess, second: SecondPass) -> bool:
-    """Whether labels settle it among the systems left after the first pass, without any probability."""
-    if process.config.n_models == 1:
-        return second.complete(0)
-    if process.near is not None:
-        return False
-    return bool(second.certain.all())
 
 
 def estimates(process: EProcess, judge_means: Sequence[float]) -> tuple[ModelEstimate, ...]:
@@ -165,9 +152,7 @@ def estimates(process: EProcess, judge_means: Sequence[float]) -> tuple[ModelEst
     K = process.config.n_models
     total, seen, labels = np.zeros(K), np.zeros(K), np.zeros(K)
     for drawn, label in process.past:
-        n, arms = len(label), drawn.batch.arms
-        wanted = drawn.wanted[:n].astype(np.float64)
-        z = Audited.of(drawn.prediction[:n], drawn.propensity[:n], wanted, label)
+        n, arms, z = len(label), drawn.batch.arms, drawn.z(label)
         total[arms] += ((z.low + z.high) / 2.0).sum(axis=0)
         seen[arms] += n
         labels[arms] += (drawn.wanted[:n] & ~np.isnan(label)).sum(axis=0)

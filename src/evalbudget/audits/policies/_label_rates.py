@@ -73,7 +73,6 @@ class Task:
         log_threshold: log of the evidence wanted.
         judge_price: of a score.
         label_price: of a label.
-        disjoint: whether coins are thrown so that leader and rival are not both audited where that fits.
     """
 
     leader: int
@@ -83,7 +82,6 @@ class Task:
     log_threshold: float
     judge_price: float
     label_price: float
-    disjoint: bool
 
 
 def residual_variance(calibration: Calibration, propensity: FloatArray) -> FloatArray:
@@ -91,16 +89,13 @@ def residual_variance(calibration: Calibration, propensity: FloatArray) -> Float
     return np.asarray((calibration.share * calibration.square / propensity).sum(axis=1), dtype=np.float64)
 
 
-def fits_disjoint(propensity: FloatArray, leader: int | None, coin_is_disjoint: bool) -> NDArray[np.bool_]:
+def fits_disjoint(propensity: FloatArray, leader: int) -> NDArray[np.bool_]:
     """Which pairs are never both audited, whatever their cells, shape (arms, arms)."""
-    n = len(propensity)
-    fits = np.zeros((n, n), dtype=bool)
-    if coin_is_disjoint and leader is not None:
-        most = propensity.max(axis=1)
-        with_leader = most + most[leader] <= 1.0
-        with_leader[leader] = False
-        fits[leader] = with_leader
-        fits[:, leader] = with_leader
+    most = propensity.max(axis=1)
+    with_leader = most + most[leader] <= 1.0
+    with_leader[leader] = False
+    fits = np.zeros((most.size, most.size), dtype=bool)
+    fits[leader] = fits[:, leader] = with_leader
     return fits
 
 
@@ -147,7 +142,7 @@ def _cheapest(
     above = (m[rivals] + (1.0 - m[rivals]) / options[:, rivals]).max(axis=2)
     most = options.max(axis=2)
     fits = most[:, [leader]] + most[:, rivals] <= 1.0
-    width = np.where(fits & task.disjoint, np.maximum(below + 1.0, above), below + above)
+    width = np.where(fits, np.maximum(below + 1.0, above), below + above)
     bets = pair_bets(variance, width)
     second = (variance + task.gap**2)[..., None]
     growth = (bets * task.gap[:, None] - bets**2 * second / 2.0).max(axis=2)

@@ -25,10 +25,15 @@ References:
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
+
+from evalbudget.audits.policies._config import PolicyConfig
 from evalbudget.errors import Choice, InvalidInputError
 
 K1 = (2.0**0.25 + 2.0**-0.25) / math.sqrt(2.0)
@@ -56,6 +61,85 @@ class Allocator(Choice):
     """s = sqrt(g), g = E (Y - F)^2 of the arm, as estimated."""
     ORACLE = "oracle"
     """s = sqrt(g) with the true g, which a simulation knows."""
+
+
+@dataclass(frozen=True)
+class LucbConfig(PolicyConfig):
+    """Settings of ``pp-lucb``.
+
+    Attributes:
+        allocator: ``uniform``, ``price-of-precision``, ``uncertainty-weighted``, ``neyman`` or ``oracle``.
+        rho: the audit rate aimed at.
+        least_propensity: pi_min; None for rho with ``uniform`` and .01 otherwise, as the paper has it.
+        errata: ``literal`` or ``fixed``.
+        pulls: stop after so many in all and name the leader; None: when leader and challenger have parted.
+        batch: pulls of the leader, and as many of the challenger, before the labels are waited for; 1 as
+            published.
+        truth: for ``oracle``: E (Y - F)^2 per system, also as JSON text.
+
+    The others are those of :class:`PolicyConfig`.
+
+    Raises:
+        UnknownNameError: no such allocator, or neither literal nor fixed.
+        InvalidInputError: a value that cannot be used.
+    """
+
+    allocator: str = Allocator.UNIFORM
+    rho: float = 0.1
+    least_propensity: float | None = None
+    errata: str = Errata.LITERAL
+    pulls: int | None = None
+    batch: int = 1
+    truth: tuple[float, ...] | str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        Allocator.named(self.allocator)
+        Errata.named(self.errata)
+        self._require_whole("batch")
+        if self.pulls is not None:
+            self._require_whole("pulls")
+        if self.truth is not None:
+            object.__setattr__(self, "truth", self._read_truth(self.truth))
+        if self.n_models < 2:
+            raise InvalidInputError(
+                "pp-lucb compares systems and there is only one; for its mean use audit-eprocess with "
+                "half_width"
+            )
+        if self.allocator == Allocator.PRICE_OF_PRECISION and not self.label_price > 0.0:
+            raise InvalidInputError(
+                "price-of-precision weighs a score against a label, whose price is 0; use another allocator, "
+                "or label everything"
+            )
+        if not 0.0 < self.least <= self.rho <= 1.0:
+            raise InvalidInputError(
+                f"pp-lucb got rho={self.rho:g} and least propensity {self.least:g}; both are probabilities, "
+                "the least one at most rho"
+            )
+        if self.allocator == Allocator.ORACLE and self.truth is None:
+            raise InvalidInputError(
+                "the allocator 'oracle' needs the true residual spread, which only a simulation knows; "
+                "use 'neyman', which estimates it"
+            )
+
+    def _read_truth(self, given: Any) -> tuple[float, ...]:
+        try:
+            truth = np.asarray(json.loads(given) if isinstance(given, str) else given, dtype=np.float64)
+        except (TypeError, ValueError):
+            truth = np.empty(0)
+        if truth.shape != (self.n_models,) or not (np.isfinite(truth) & (truth >= 0.0)).all():
+            raise InvalidInputError(
+                f"truth must be {self.n_models} numbers of 0 or more, also as JSON: the judge's mean squared "
+                "error for each system"
+            )
+        return tuple(truth.tolist())
+
+    @property
+    def least(self) -> float:
+        """pi_min."""
+        if self.least_propensity is not None:
+            return self.least_propensity
+        return self.rho if self.allocator == Allocator.UNIFORM else 0.01
 
 
 WARM_UP = 5
@@ -90,58 +174,12 @@ class LucbState:
     """What PP-LUCB knows; scalar arithmetic, O(K) per step.
 
     Args:
-        n_arms: K.
-        delta: probability of a wrong answer, checked as the prices are by whoever asks for them.
-        rho: the audit rate aimed at.
-        least: pi_min.
-        allocator: see :class:`Allocator`.
-        errata: see :class:`Errata`.
-        prices: of a judge's score and of a label; for price-of-precision.
-        truth: for ``oracle``: E (Y - F)^2 of each arm, shape (arms,); the others do not look at it.
-
-    Raises:
-        InvalidInputError: fewer than two arms, a rate is no probability, price-of-precision without a price
-            of labels, or the oracle is not told the truth.
+        config: settings; the number of items and the labels allowed are not looked at.
     """
 
-    def __init__(
-        self,
-        n_arms: int,
-        *,
-        delta: float = 0.05,
-        rho: float = 0.1,
-        least: float | None = None,
-        allocator: Allocator = Allocator.UNIFORM,
-        errata: Errata = Errata.LITERAL,
-        prices: tuple[float, float] = (1.0, 20.0),
-        truth: Sequence[float] | None = None,
-    ) -> None:
-        allocator, errata = Allocator(allocator), Errata(errata)  # members or their names
-        least = (rho if allocator is Allocator.UNIFORM else 0.01) if least is None else least
-        if n_arms < 2:
-            raise InvalidInputError(
-                "pp-lucb compares systems and there is only one; for its mean use audit-eprocess with "
-                "half_width"
-            )
-        if allocator is Allocator.PRICE_OF_PRECISION and not prices[1] > 0.0:
-            raise InvalidInputError(
-                "price-of-precision weighs a score against a label, whose price is 0; use another allocator, "
-                "or label everything"
-            )
-        if not 0.0 < least <= rho <= 1.0:
-            raise InvalidInputError(
-                f"pp-lucb got rho={rho:g} and least propensity {least:g}; both are probabilities, the least "
-                "one at most rho"
-            )
-        if allocator is Allocator.ORACLE and truth is None:
-            raise InvalidInputError(
-                "the allocator 'oracle' needs the true residual spread, which only a simulation knows; "
-                "use 'neyman', which estimates it"
-            )
-        self.delta, self.rho, self.least = delta, rho, least
-        self.allocator, self.errata, self.prices = allocator, errata, prices
-        self._truth = None if truth is None else list(truth)
-        self._arms = [_Arm() for _ in range(n_arms)]
+    def __init__(self, config: LucbConfig) -> None:
+        self.config = config
+        self._arms = [_Arm() for _ in range(config.n_models)]
 
     @property
     def pulls(self) -> int:
@@ -152,28 +190,29 @@ class LucbState:
         """Pi of the next pull, before the coin is thrown."""
         a = self._arms[arm]
         if not a.n:
-            return self.least
-        if self.allocator is Allocator.UNIFORM or not self._is_known(a):
-            return self.rho
-        if self.allocator is Allocator.PRICE_OF_PRECISION:
+            return self.config.least
+        if self.config.allocator == Allocator.UNIFORM or not self._is_known(a):
+            return self.config.rho
+        if self.config.allocator == Allocator.PRICE_OF_PRECISION:
             spread = max(a.ff / a.n - (a.f / a.n) ** 2, 1e-6)
-            wanted = math.sqrt(self.prices[0] / self.prices[1] * a.residual / spread)
+            wanted = math.sqrt(self.config.judge_price / self.config.label_price * a.residual / spread)
         else:
             sizes = self._sizes()
             if not any(sizes.values()):
-                return self.rho
+                return self.config.rho
             wanted = sizes[arm] * self._level(sizes) if sizes[arm] > 0.0 else 0.0
-        return min(1.0, max(self.least, wanted))
+        return min(1.0, max(self.config.least, wanted))
 
     def _is_known(self, a: _Arm) -> bool:
-        return a.labels >= WARM_UP or self.allocator is Allocator.ORACLE
+        return a.labels >= WARM_UP or self.config.allocator == Allocator.ORACLE
 
     def _sizes(self) -> dict[int, float]:
         """S of every arm beyond its warm-up."""
         known = [k for k, a in enumerate(self._arms) if a.n and self._is_known(a)]
-        if self.allocator is Allocator.ORACLE and self._truth is not None:
-            return {k: math.sqrt(self._truth[k]) for k in known}
-        if self.allocator is Allocator.NEYMAN:
+        truth = self.config.truth
+        if self.config.allocator == Allocator.ORACLE and isinstance(truth, tuple):
+            return {k: math.sqrt(truth[k]) for k in known}
+        if self.config.allocator == Allocator.NEYMAN:
             return {k: math.sqrt(self._arms[k].residual) for k in known}
         means = self.means()
         leader = max(mean for mean in means if not math.isnan(mean))
@@ -190,11 +229,11 @@ class LucbState:
         for k, s in sizes.items():
             if s > 0.0:
                 slope = s * self._arms[k].n / pulls
-                bends += [(self.least / s, slope), (1.0 / s, -slope)]
-        average, slope, at = self.least, 0.0, 0.0
+                bends += [(self.config.least / s, slope), (1.0 / s, -slope)]
+        average, slope, at = self.config.least, 0.0, 0.0
         for bend, change in sorted(bends):
-            if slope > 0.0 and average + slope * (bend - at) >= self.rho:
-                return at + (self.rho - average) / slope
+            if slope > 0.0 and average + slope * (bend - at) >= self.config.rho:
+                return at + (self.config.rho - average) / slope
             average, slope, at = average + slope * (bend - at), slope + change, bend
         return at
 
@@ -223,19 +262,19 @@ class LucbState:
 
     def widths(self) -> list[float]:
         """W of each arm; infinite before its first pull."""
-        d = self.delta / len(self._arms)
+        d = self.config.delta / len(self._arms)
         for a in self._arms:
             if math.isnan(a.width):  # only the arms pulled since have changed
                 a.width = self._width(a, d)
         return [a.width for a in self._arms]
 
     def _width(self, a: _Arm, d: float) -> float:
-        if self.errata is Errata.LITERAL:
+        if self.config.errata == Errata.LITERAL:
             first = _psi(a.n / 4.0, d / 2.0)
-            linear = 0.45 * 2.0 / self.least * math.log(10.4 / d)
+            linear = 0.45 * 2.0 / self.config.least * math.log(10.4 / d)
             return (first + _psi(a.rr, d / 2.0) + linear + a.slack) / a.n
         # half of d for each part, half of that for each side
-        return (_psi(a.n / 4.0, d / 4.0) + _gamma(a.rr, d / 4.0, 1.0 / self.least) + a.slack) / a.n
+        return (_psi(a.n / 4.0, d / 4.0) + _gamma(a.rr, d / 4.0, 1.0 / self.config.least) + a.slack) / a.n
 
     def duel(self) -> tuple[int, int, bool]:
         """Leader, challenger, and whether they have parted; arms without a pull come first."""

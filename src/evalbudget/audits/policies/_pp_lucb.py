@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -13,76 +11,8 @@ import numpy as np
 from evalbudget.audits._draw import AuditDraw
 from evalbudget.audits.policies._batch_policy import BatchPolicy
 from evalbudget.audits.policies._config import PolicyConfig
-from evalbudget.audits.policies._lucb import Allocator, Errata, LucbState
+from evalbudget.audits.policies._lucb import Errata, LucbConfig, LucbState
 from evalbudget.audits.policies._verdict import AuditOutcome, Verdict
-from evalbudget.errors import InvalidInputError
-
-
-@dataclass(frozen=True)
-class LucbConfig(PolicyConfig):
-    """Settings of ``pp-lucb``.
-
-    Attributes:
-        allocator: ``uniform``, ``price-of-precision``, ``uncertainty-weighted``, ``neyman`` or ``oracle``.
-        rho: the audit rate aimed at.
-        least_propensity: pi_min; None for rho with ``uniform`` and .01 otherwise, as the paper has it.
-        errata: ``literal`` or ``fixed``.
-        pulls: stop after so many in all and name the leader; None: when leader and challenger have parted.
-        batch: pulls of the leader, and as many of the challenger, before the labels are waited for; 1 as
-            published.
-        truth: for ``oracle``: E (Y - F)^2 per system, also as JSON text.
-
-    The others are those of :class:`PolicyConfig`.
-
-    Raises:
-        UnknownNameError: no such allocator, or neither literal nor fixed.
-        InvalidInputError: a value that cannot be used; see also LucbState.
-    """
-
-    allocator: str = Allocator.UNIFORM
-    rho: float = 0.1
-    least_propensity: float | None = None
-    errata: str = Errata.LITERAL
-    pulls: int | None = None
-    batch: int = 1
-    truth: tuple[float, ...] | str | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        Allocator.named(self.allocator)
-        Errata.named(self.errata)
-        self._require_whole("batch")
-        if self.pulls is not None:
-            self._require_whole("pulls")
-        if self.truth is not None:
-            object.__setattr__(self, "truth", self._read_truth())
-        self.state()
-
-    def _read_truth(self) -> tuple[float, ...]:
-        try:
-            given = json.loads(self.truth) if isinstance(self.truth, str) else self.truth
-            truth = np.asarray(given, dtype=np.float64)
-        except (TypeError, ValueError):
-            truth = np.empty(0)
-        if truth.shape != (self.n_models,) or not (np.isfinite(truth) & (truth >= 0.0)).all():
-            raise InvalidInputError(
-                f"truth must be {self.n_models} numbers of 0 or more, also as JSON: the judge's mean squared "
-                "error for each system"
-            )
-        return tuple(truth.tolist())
-
-    def state(self) -> LucbState:
-        """What the algorithm knows before the first pull."""
-        return LucbState(
-            self.n_models,
-            delta=self.delta,
-            rho=self.rho,
-            least=self.least_propensity,
-            allocator=Allocator(self.allocator),
-            errata=Errata(self.errata),
-            prices=(self.judge_price, self.label_price),
-            truth=None if self.truth is None else self._read_truth(),
-        )
 
 
 class PPLUCB(BatchPolicy):
@@ -102,7 +32,7 @@ class PPLUCB(BatchPolicy):
 
     def __init__(self, config: LucbConfig) -> None:
         super().__init__(config)
-        self.state = config.state()
+        self.state = LucbState(config)
         self._order = np.random.default_rng((config.seed, 0)).permutation(config.n_items).tolist()
         self._position = [0] * config.n_models
         self._ended = ""

@@ -21,8 +21,6 @@ class AuditOutcome(StrEnum):
     """No system is better than the winner by the margin or more, with probability 1 - delta."""
     UNDECIDED = "undecided"
     """Labels are missing, the most that may be asked for are used up, or all items are drawn."""
-    AUDIT_ONLY = "audit only"
-    """The judge is not worth its price, and the audit was to stop then."""
     ESTIMATED = "estimated"
     """One system: the interval of its mean is as narrow as wanted."""
 

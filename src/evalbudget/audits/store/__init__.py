@@ -1,10 +1,10 @@
 """Where an audit is kept: draws, texts and labels in a file or database that several people use at once."""
 
-from evalbudget.audits.store._design import AuditDesign
+from evalbudget.audits.store._design import AuditDesign, Scale
 from evalbudget.audits.store._forecast import AuditForecast
-from evalbudget.audits.store._lines import StoreLines
 from evalbudget.audits.store._money import (
     AuditBudget,
+    StoreLines,
     begin_bill,
     bill_beside,
     check_money,
@@ -23,11 +23,9 @@ from evalbudget.audits.store._record_types import (
     Reply,
 )
 from evalbudget.audits.store._run import AuditRun, only_run
-from evalbudget.audits.store._scale import Scale
 from evalbudget.audits.store._settings import AuditSettings
-from evalbudget.audits.store._status import Stage, Standing
 from evalbudget.audits.store._store import AuditStore
-from evalbudget.audits.store._store_verdict import weigh
+from evalbudget.audits.store._store_verdict import Stage, Standing, weigh
 
 __all__ = [
     "Answer",

@@ -141,10 +141,6 @@ class Draws:
         """Every draw in draw order."""
         return tuple(map(_from_row, self._db.rows(_DRAWS)))
 
-    def count(self) -> int:
-        """Number of draws."""
-        return int(self._db.rows(select(func.count()).select_from(draws))[0][0])
-
     def tasks(self, *, labelled: bool | None = None) -> list[LabelTask]:
         """Draws whose coin asked for a label, in draw order.
 
@@ -225,26 +221,23 @@ class Draws:
             ("model", draw.model, design.models),
             ("item", draw.item, design.items),
             ("segment", draw.segment, design.segments),
+            ("leader", draw.leader or 0, design.models),
         ):
             if not 0 <= value < len(names):
                 raise InvalidInputError(f"{where} is of {name} {value}; the audit has {len(names)}")
-        if draw.leader is not None and not 0 <= draw.leader < len(design.models):
-            raise InvalidInputError(
-                f"{where} has leader {draw.leader}; the audit has {len(design.models)} models"
-            )
         if not (math.isnan(draw.judge) or 0.0 <= draw.judge <= 1.0):
             raise InvalidInputError(
                 f"{where} has judge score {draw.judge}, outside [0, 1]; rescale the judge's scores to the "
                 f"scale of the labels ({design.scale})"
             )
-        if not 0.0 <= draw.prediction <= 1.0:
-            raise InvalidInputError(f"{where} has prediction {draw.prediction}, outside [0, 1]")
-        if not 0.0 < draw.propensity <= 1.0:
-            raise InvalidInputError(f"{where} has propensity {draw.propensity}, outside (0, 1]")
-        if not 0.0 <= draw.uniform < 1.0:
-            raise InvalidInputError(f"{where} has uniform {draw.uniform}, outside [0, 1)")
-        if math.isnan(draw.cap):
-            raise InvalidInputError(f"{where} has cap nan; give inf for none")
+        for fits, problem in (
+            (0.0 <= draw.prediction <= 1.0, f"prediction {draw.prediction}, outside [0, 1]"),
+            (0.0 < draw.propensity <= 1.0, f"propensity {draw.propensity}, outside (0, 1]"),
+            (0.0 <= draw.uniform < 1.0, f"uniform {draw.uniform}, outside [0, 1)"),
+            (not math.isnan(draw.cap), "cap nan; give inf for none"),
+        ):
+            if not fits:
+                raise InvalidInputError(f"{where} has {problem}")
         if draw.policy < (policy or 0):
             raise InvalidInputError(f"{where} has policy version {draw.policy} after version {policy}")
 

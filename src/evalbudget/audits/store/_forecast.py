@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
-from evalbudget.audits.policies import AuditConfig, Context, rebuild
+from evalbudget.audits.policies import AuditConfig, Context, PolicyConfig, rebuild
 from evalbudget.audits.store._design import AuditDesign
 from evalbudget.audits.store._money import AuditBudget, place_of_bill, spent_before
 from evalbudget.audits.store._settings import AuditSettings
 from evalbudget.audits.store._store import AuditStore
 from evalbudget.audits.store._store_verdict import labels_of, policy_of, weigh
-from evalbudget.budget import Budget, Unit, shown_amount
+from evalbudget.budget import Unit, shown_amount
 from evalbudget.errors import BudgetError
 from evalbudget.run import at_most
 from evalbudget.shown import shown
@@ -25,43 +25,29 @@ class AuditForecast:
 
     Attributes:
         task: its name.
-        models: that are compared.
-        sampler: the policy.
-        items: of the audit.
+        settings: of the audit.
         budget: on calls; None where they cost what they cost.
-        risk: accepted by the user.
-        contexts: items of the batch under way that are not answered yet; of the first one before it begins.
-        answers: of models, for these.
-        judged: whether the judge scores them.
+        config: of the policy.
+        contexts: of the batch under way that are not answered yet; of the first one before it begins.
         labels: that are waited for now.
-        pilot: labels that the first batch is expected to ask for; None once it was drawn.
         drawn: answers that the store has.
-        most_labels: that the audit may ask for in all.
-        label_price: in dollars; None where it is in scores of the judge.
+        spent: by the bill, in units of the budget; None where there is none yet.
         call: what one call of a model costs at most, in units of the budget; None where it is not known.
         reading: what an answer and its scores cost on average in earlier runs; None where there were none.
         seconds: that one took on average in earlier runs; None where there were none.
-        spent: by the bill, in units of the budget; None where there is none yet.
     """
 
     task: str
-    models: tuple[str, ...]
-    sampler: str
-    items: int
-    budget: Budget | None
-    risk: float
-    contexts: int
-    answers: int
-    judged: bool
+    settings: AuditSettings
+    budget: AuditBudget | None
+    config: PolicyConfig
+    contexts: Sequence[Context]
     labels: int
-    pilot: int | None
     drawn: int
-    most_labels: int
-    label_price: float | None = None
+    spent: float | None
     call: float | None = None
     reading: float | None = None
     seconds: float | None = None
-    spent: float | None = None
 
     @classmethod
     def of(cls, task: str, design: AuditDesign, settings: AuditSettings, budget: AuditBudget | None) -> Self:
@@ -78,35 +64,34 @@ class AuditForecast:
             JournalError: its bill is damaged.
             BudgetError: its bill is in another unit.
         """
-        items = design.items
-        policy, labels, drawn, begun = settings.start(len(items)), 0, 0, False
+        policy, labels, drawn = settings.start(len(design.items)), 0, 0
         contexts: Sequence[Context] = policy.contexts
         if AuditStore.exists(settings.store):
             with AuditStore.open(settings.store, design) as store:
                 draws = store.draws.all()
-                labels, drawn, begun = len(weigh(store).wanted), store.progress().drawn, bool(draws)
+                labels, drawn = len(weigh(store).wanted), store.progress().drawn
                 policy = rebuild(policy_of(store), draws, labels_of(store))
             known = {draw.context for draw in draws}
             contexts = [each for each in policy.contexts if each.number not in known and not each.again]
-        config = policy.config
-        every = len(items) * len(settings.models)
         return cls(
-            task=task,
-            models=settings.models,
-            sampler=settings.policy.name,
-            items=len(items),
-            budget=None if budget is None else budget.cap,
-            risk=0.0 if budget is None else budget.risk,
-            contexts=len(contexts),
-            answers=sum(len(context.models) for context in contexts),
-            judged=any(context.judged for context in contexts),
-            labels=labels,
-            pilot=config.pilot if isinstance(config, AuditConfig) and not begun else None,
-            drawn=drawn,
-            most_labels=every if config.max_labels is None else min(every, config.max_labels),
-            label_price=config.label_price if settings.in_dollars else None,
-            spent=_spent(settings.store, budget),
+            task, settings, budget, policy.config, contexts, labels, drawn, _spent(settings.store, budget)
         )
+
+    @property
+    def answers(self) -> int:
+        """Of models, that are asked for next."""
+        return sum(len(context.models) for context in self.contexts)
+
+    @property
+    def pilot(self) -> int | None:
+        """Labels that the first batch is expected to ask for; None once it was drawn."""
+        return self.config.pilot if isinstance(self.config, AuditConfig) and not self.drawn else None
+
+    @property
+    def most_labels(self) -> int:
+        """That the audit may ask for in all."""
+        every, most = self.config.n_items * self.config.n_models, self.config.max_labels
+        return every if most is None else min(every, most)
 
     def knowing(self, *, call: float | None, reading: float | None, seconds: float | None) -> Self:
         """The same, with what is known of calls."""
@@ -116,28 +101,28 @@ class AuditForecast:
     def rows(self) -> Mapping[str, str]:
         """What there is to say, by its name."""
         unit = Unit.SCORES if self.budget is None else self.budget.unit
+        cap = None if self.budget is None else self.budget.cap
         found = {
-            "Task": f"{self.task} with {', '.join(self.models)}",
-            "Items": f"{self.items:,}",
-            "Sampler": self.sampler,
-            "Budget": "none"
-            if self.budget is None
-            else f"{self.budget}, for calls; labels by people are none",
+            "Task": f"{self.task} with {', '.join(self.settings.models)}",
+            "Items": f"{self.config.n_items:,}",
+            "Sampler": self.settings.policy.name,
+            "Budget": "none" if cap is None else f"{cap}, for calls; labels by people are none",
         }
         if self.drawn:
             found["So far"] = f"{self.drawn:,} answers"
-        if self.spent is not None and self.budget is not None:
-            left = max(0.0, self.budget.amount - self.spent)
+        if self.spent is not None and cap is not None:
+            left = max(0.0, cap.amount - self.spent)
             found["So far"] = f"{self.drawn:,} answers, {shown_amount(self.spent, unit)} by the bill; "
             found["So far"] += f"{shown_amount(left, unit)} are left"
-        scored = ", scored by the judge" if self.judged else ""
-        found["Next"] = f"{self.answers:,} answers to {self.contexts:,} items{scored}"
+        judged = any(context.judged for context in self.contexts)
+        scored = ", scored by the judge" if judged else ""
+        found["Next"] = f"{self.answers:,} answers to {len(self.contexts):,} items{scored}"
         if not self.answers:
             found["Next"] = f"{self.labels:,} labels; no call before they are in"
         elif self.call is not None:
             found["A call"] = f"{shown_amount(self.call, unit)} of a model at most"
             found["Next"] += f" ({shown_amount(self.answers * self.call, unit)} at most, one call each"
-            found["Next"] += ", without the judge)" if self.judged else ")"
+            found["Next"] += ", without the judge)" if judged else ")"
         if self.pilot is not None:
             pilot = min(self.pilot, self.most_labels)
             found["Labels"] = f"about {pilot:,} after the first batch{self._priced(pilot)}"
@@ -151,16 +136,16 @@ class AuditForecast:
         if self.seconds is not None and self.answers:
             minutes = max(self.answers * self.seconds / 60.0, 0.1)
             found["Time"] = f"about {minutes:,.1f} minutes for what is next, as fast as earlier runs"
-        every = self.items * len(self.models)
+        every = self.config.n_items * self.config.n_models
         found["At most"] = f"{every:,} answers, {self.most_labels:,} labels{self._priced(self.most_labels)}"
-        if self.budget is not None:
-            found["At most"] += f"; {at_most(self.budget, self.risk)}"
+        if self.budget is not None and cap is not None:
+            found["At most"] += f"; {at_most(cap, self.budget.risk)}"
         return found
 
     def _priced(self, labels: int) -> str:
-        if self.label_price is None:
+        if not self.settings.in_dollars:
             return ""
-        return f" ({shown_amount(labels * self.label_price, Unit.USD)})"
+        return f" ({shown_amount(labels * self.config.label_price, Unit.USD)})"
 
     def __str__(self) -> str:
         width = max(map(len, self.rows)) + 2

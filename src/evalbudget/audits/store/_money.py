@@ -1,18 +1,22 @@
-"""What the calls of an audit may cost together, and the bill beside its store."""
+"""What the calls of an audit may cost together, and the bill beside its store or in its database."""
 
 from __future__ import annotations
 
+import json
 import math
 import shlex
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evalbudget.audits.store._lines import StoreLines
+from sqlalchemy import insert, select
+
+from evalbudget.audits.store._schema import LAYOUT, lines
 from evalbudget.audits.store._settings import DEFAULT_SAMPLER, AuditSettings
-from evalbudget.audits.store._status import Stage, Standing
 from evalbudget.audits.store._store import AuditStore
+from evalbudget.audits.store._store_verdict import Stage, Standing
 from evalbudget.budget import Budget, Unit
 from evalbudget.errors import AuditStoreError, BudgetError, InvalidInputError
 from evalbudget.exit_codes import ExitCode
@@ -20,7 +24,84 @@ from evalbudget.prices import Tariff
 from evalbudget.run import Bill, spent_on
 from evalbudget.run._bill import spent_in
 from evalbudget.run._config import RunConfig
-from evalbudget.store import Address
+from evalbudget.store import Address, Database
+
+
+class StoreLines:
+    """Lines of JSON in a store in PostgreSQL; they are only ever added.
+
+    One process at a time adds to lines of a name: see ``only_run``. A second one is refused by the database.
+    The first line waits for a store that is yet to be begun.
+
+    Args:
+        address: of the store.
+        name: of the lines.
+
+    Attributes:
+        path: where they are, for people.
+    """
+
+    def __init__(self, address: Address, name: str) -> None:
+        self.path = f"{name} of {address}"
+        self._address = address
+        self._name = name
+        self._db: Database | None = None
+        self._count = 0
+        self._first: tuple[dict[str, Any], Callable[[Any], object] | None] | None = None
+
+    def read(self) -> bytes:
+        """All lines there are.
+
+        Raises:
+            StoreDownError: the database cannot be reached.
+        """
+        if not self._has_begun:
+            return b""
+        query = select(lines.c.line).where(lines.c.name == self._name).order_by(lines.c.number)
+        found = [str(row.line).encode() + b"\n" for row in self._opened().rows(query)]
+        self._count = len(found)
+        return b"".join(found)
+
+    def append(self, entry: dict[str, Any], default: Callable[[Any], object] | None = None) -> None:
+        """Add a line, once :meth:`read` has read the others; it is in the database when this returns.
+
+        Args:
+            entry: JSON object.
+            default: turns other values into JSON ones.
+
+        Raises:
+            AuditStoreError: it cannot be written, or another process adds lines too.
+            StoreDownError: the database cannot be reached.
+        """
+        if self._first is None and not self._has_begun:
+            self._first = entry, default
+            return
+        if self._first is not None:
+            if not self.read():  # whoever began the store may have begun them
+                self._write(*self._first)
+            self._first = None
+        self._write(entry, default)
+
+    def close(self) -> None:
+        """Let them go."""
+        if self._db is not None:
+            self._db.close()
+
+    @property
+    def _has_begun(self) -> bool:
+        return self._db is not None or Database.exists(self._address, LAYOUT)
+
+    def _opened(self) -> Database:
+        if self._db is None:
+            self._db = Database.open(self._address, LAYOUT)
+        return self._db
+
+    def _write(self, entry: dict[str, Any], default: Callable[[Any], object] | None) -> None:
+        line = json.dumps(entry, separators=(",", ":"), default=default)
+        with self._opened().write() as connection:
+            connection.execute(insert(lines), {"name": self._name, "number": self._count, "line": line})
+        self._count += 1
+
 
 _BILL = "bill"
 _OURS = ("budget", "prices", "risk")
@@ -125,7 +206,7 @@ def open_bill(store: Address, budget: AuditBudget, tariff: Tariff) -> Bill:
         StoreDownError: the database of the audit cannot be reached.
     """
     if store.path is None:
-        return Bill.on_lines(_LinesInStore(store), budget.cap, tariff, risk=budget.risk)
+        return Bill.on_lines(StoreLines(store, _BILL), budget.cap, tariff, risk=budget.risk)
     return Bill.on_file(bill_beside(store.path), budget.cap, tariff, risk=budget.risk)
 
 
@@ -166,53 +247,8 @@ def _is_begun(store: Address) -> bool:
 
 
 def _lines_of(store: Address) -> bytes:
-    with closing(_LinesInStore(store)) as lines:
-        return lines.read()
-
-
-class _LinesInStore:
-    """The bill of an audit in PostgreSQL; its first line waits for the audit, which may begin it itself.
-
-    Attributes:
-        path: where they are, for people.
-    """
-
-    def __init__(self, store: Address) -> None:
-        self.path = place_of_bill(store)
-        self._store = store
-        self._lines: StoreLines | None = None
-        self._first: dict[str, Any] | None = None
-
-    def read(self) -> bytes:
-        """All lines there are."""
-        return self._opened().read() if AuditStore.exists(self._store) else b""
-
-    def append(self, entry: dict[str, Any]) -> None:
-        """Add a line; it is in the database when this returns, the first one when the next is.
-
-        Raises:
-            AuditStoreError: the audit does not exist, or another process adds lines too.
-            StoreDownError: its database cannot be reached.
-        """
-        if self._lines is None and self._first is None and not AuditStore.exists(self._store):
-            self._first = entry
-            return
-        lines = self._opened()
-        if self._first is not None:
-            if not lines.read():
-                lines.append(self._first)
-            self._first = None
-        lines.append(entry)
-
-    def close(self) -> None:
-        """Let them go."""
-        if self._lines is not None:
-            self._lines.close()
-
-    def _opened(self) -> StoreLines:
-        if self._lines is None:
-            self._lines = StoreLines(self._store, _BILL)
-        return self._lines
+    with closing(StoreLines(store, _BILL)) as kept:
+        return kept.read()
 
 
 def used_up(standing: Standing, store: Address, cap: Budget, lacking: int) -> tuple[str, ExitCode]:

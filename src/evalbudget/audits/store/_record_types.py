@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 
 
@@ -113,6 +113,11 @@ class LabelTask:
     segment: str
     prompt: str
     response: str
+
+    def as_row(self) -> dict[str, str]:
+        """For whoever labels elsewhere, by a script or in a spreadsheet."""
+        row = asdict(self) | {"task": self.id}
+        return {name: row[name] for name in ("task", "item", "segment", "prompt", "response")}
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -12,13 +12,10 @@ import numpy as np
 from evalbudget.audits._draw import AuditDraw
 from evalbudget.audits.policies import Context, Verdict, rebuild
 from evalbudget.audits.store._record_types import Answer
-from evalbudget.audits.store._schema import LAYOUT
-from evalbudget.audits.store._status import Stage, Standing
-from evalbudget.audits.store._store import AuditStore
-from evalbudget.audits.store._store_verdict import labels_of, policy_of, weigh
-from evalbudget.errors import AuditStoreError, InvalidInputError, reason
-from evalbudget.run._lock import hold
-from evalbudget.store import Address, Database
+from evalbudget.audits.store._store import AuditStore, alone
+from evalbudget.audits.store._store_verdict import Stage, Standing, labels_of, policy_of, weigh
+from evalbudget.errors import AuditStoreError, EvalbudgetError, InvalidInputError
+from evalbudget.store import Address
 
 
 class AuditRun:
@@ -147,11 +144,20 @@ def go_on(store: AuditStore) -> Standing:
     found = weigh(store)
     if not (found.stage is Stage.DRAW and found.pool_used_up):
         return found
-    try:
+    with suppress(AuditStoreError):  # somebody else has drawn it meanwhile, or the file may only be read
         AuditRun(store)
-    except AuditStoreError:  # somebody else has drawn it meanwhile, or the file may only be read
-        return weigh(store)
     return weigh(store)
+
+
+def still_wanted(store: AuditStore) -> tuple[int, ...]:
+    """Draws whose label the verdict still waits for; all without a label where no verdict can be given.
+
+    Once enough is known, the rest of a batch is not needed any more, though its coins asked for it.
+    """
+    try:
+        return go_on(store).wanted
+    except EvalbudgetError:
+        return tuple(task.draw for task in store.draws.tasks(labelled=False))
 
 
 @contextmanager
@@ -169,30 +175,10 @@ def only_run(store: str | Path | Address) -> Iterator[None]:
     address = Address.parse(store)
     with ExitStack() as stack:
         try:
-            if address.path is None:
-                stack.enter_context(Database.alone(address, LAYOUT, "run"))
-            else:
-                stack.enter_context(_only_run_on_file(address.path))
+            stack.enter_context(alone(address, "run"))
         except BlockingIOError:
             raise AuditStoreError(
                 f"another run goes on with {address}; both would pay for the same answers. Let it end, then "
                 "run the command again"
             ) from None
         yield
-
-
-@contextmanager
-def _only_run_on_file(store: Path) -> Iterator[None]:
-    if not store.parent.is_dir():
-        raise AuditStoreError(f"{store}: the folder {store.parent} does not exist; create it first")
-    try:
-        lock = hold(store)
-    except BlockingIOError:
-        raise
-    except OSError as ex:
-        raise AuditStoreError(f"{store}: its folder cannot be written: {reason(ex)}") from ex
-    try:
-        yield
-    finally:
-        if lock is not None:
-            lock.release()

@@ -23,14 +23,16 @@ from sqlalchemy import (
 from sqlalchemy.sql import quoted_name
 from sqlalchemy.types import TypeEngine
 
+from evalbudget.audits._draw import Coin
 from evalbudget.errors import AuditStoreError
 from evalbudget.store import Layout
 from evalbudget.store._layout import ONLY_ON
 
-_TABLES = MetaData()
+TABLES = MetaData()
 _NUMBER = BigInteger().with_variant(Integer(), "sqlite")
 _REAL: TypeEngine[float] = Double().with_variant(REAL(), "sqlite")
 _FLAG = Boolean().with_variant(Integer(), "sqlite")
+_COINS = ", ".join(f"'{coin.value}'" for coin in Coin)
 _NOT_WANTED = "a label for a draw whose coin asked for none"
 
 
@@ -44,14 +46,14 @@ def _somebody() -> CheckConstraint:
 
 meta = Table(
     "meta",
-    _TABLES,
+    TABLES,
     Column("key", Text, primary_key=True),
     Column("value", Text, nullable=False),
 )
 
 contexts = Table(
     "contexts",
-    _TABLES,
+    TABLES,
     Column("context", _NUMBER, primary_key=True, autoincrement=False),
     Column("item", Integer, nullable=False),
     Column("segment", Integer, nullable=False),
@@ -60,7 +62,7 @@ contexts = Table(
 
 draws = Table(
     "draws",
-    _TABLES,
+    TABLES,
     Column("draw", _NUMBER, primary_key=True, autoincrement=False),
     Column("context", _NUMBER, ForeignKey(contexts.c.context), nullable=False),
     Column("model", Integer, nullable=False),
@@ -68,16 +70,15 @@ draws = Table(
     Column("prediction", _REAL, CheckConstraint("prediction BETWEEN 0 AND 1"), nullable=False),
     Column("propensity", _REAL, CheckConstraint("propensity > 0 AND propensity <= 1"), nullable=False),
     Column("uniform", _REAL, CheckConstraint("uniform >= 0 AND uniform < 1"), nullable=False),
-    Column("coin", Text, nullable=False),
+    Column("coin", Text, CheckConstraint(f"coin IN ({_COINS})"), nullable=False),
     Column("leader", Integer),
     Column("cap", _REAL, nullable=False),
     Column("policy", Integer, CheckConstraint("policy >= 0"), nullable=False),
-    Column("wanted", _FLAG, nullable=False),
+    Column("wanted", _FLAG, CheckConstraint("wanted IN (FALSE, TRUE)"), nullable=False),
     Column("response", Text, nullable=False),
     Column("reason", Text, nullable=False),
     Column("at", _REAL, nullable=False),
     UniqueConstraint("context", "model"),
-    CheckConstraint("wanted IN (0, 1)").ddl_if(dialect="sqlite"),
 )
 Index("draws_wanted", draws.c.draw, sqlite_where=text("wanted"), postgresql_where=text("wanted"))
 WANTED: ColumnElement[bool] = literal_column("draws.wanted")  # a comparison with 1 would not use the index
@@ -85,7 +86,7 @@ WANTED: ColumnElement[bool] = literal_column("draws.wanted")  # a comparison wit
 
 labels = Table(
     "labels",
-    _TABLES,
+    TABLES,
     Column("id", _NUMBER, primary_key=True),
     Column("draw", _NUMBER, ForeignKey(draws.c.draw), nullable=False),
     Column("score", _REAL, nullable=False),
@@ -106,7 +107,7 @@ Index("labels_of_draw", labels.c.draw, labels.c.id)
 
 opinions_seen = Table(
     "opinions_seen",
-    _TABLES,
+    TABLES,
     Column("draw", _NUMBER, ForeignKey(draws.c.draw), primary_key=True, autoincrement=False),
     Column(quoted_name("by", quote=True), Text, primary_key=True),
     Column("at", _REAL, nullable=False),
@@ -114,7 +115,7 @@ opinions_seen = Table(
 
 leases = Table(
     "leases",
-    _TABLES,
+    TABLES,
     Column("draw", _NUMBER, ForeignKey(draws.c.draw), primary_key=True, autoincrement=False),
     Column("session", Text, nullable=False),
     _by(),
@@ -123,7 +124,7 @@ leases = Table(
 
 attempts = Table(
     "attempts",
-    _TABLES,
+    TABLES,
     Column("attempt", _NUMBER, primary_key=True),
     Column("draw", _NUMBER, ForeignKey(draws.c.draw), nullable=False),
     _by(_somebody()),
@@ -134,7 +135,7 @@ Index("attempts_of_draw", attempts.c.draw)
 
 replies = Table(
     "replies",
-    _TABLES,
+    TABLES,
     Column("attempt", _NUMBER, ForeignKey(attempts.c.attempt), primary_key=True, autoincrement=False),
     Column("score", _REAL),
     Column("answer", Text, nullable=False),
@@ -146,7 +147,7 @@ replies = Table(
 
 lines = Table(
     "lines",
-    _TABLES,
+    TABLES,
     Column("name", Text, primary_key=True),
     Column("number", _NUMBER, primary_key=True, autoincrement=False),
     Column("line", Text, nullable=False),
@@ -170,7 +171,7 @@ _ONLY_WANTED = {
 
 LAYOUT = Layout(
     kind="audit store",
-    tables=_TABLES,
+    tables=TABLES,
     version=1,
     application_id=0x65766275,  # "evbu"
     grows_only=("meta", "contexts", "draws", "labels", "opinions_seen", "attempts", "replies", "lines"),

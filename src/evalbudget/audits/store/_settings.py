@@ -8,8 +8,7 @@ from typing import Any
 
 from evalbudget.audits.flags import FLAGS
 from evalbudget.audits.policies import AuditPolicy, PolicyConfig
-from evalbudget.audits.store._design import AuditDesign
-from evalbudget.audits.store._scale import DEFAULT_RANGE, Scale
+from evalbudget.audits.store._design import DEFAULT_RANGE, AuditDesign, Scale
 from evalbudget.budget import Budget, Unit
 from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.hooks import plugins

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Self
 
@@ -13,16 +13,16 @@ from sqlalchemy import case, distinct, func, select
 
 from evalbudget._version import __version__
 from evalbudget.audits._draw import Coin
-from evalbudget.audits.store._attempts import Attempts
 from evalbudget.audits.store._design import AuditDesign
 from evalbudget.audits.store._draws import Draws
-from evalbudget.audits.store._judge_prices import JudgePrices
-from evalbudget.audits.store._labels import Labels
+from evalbudget.audits.store._labels import Attempts, Labels
 from evalbudget.audits.store._leases import Leases
+from evalbudget.audits.store._notes import JudgePrices, Notes
 from evalbudget.audits.store._record_types import Progress
 from evalbudget.audits.store._schema import LAYOUT, WANTED, draws, labels, meta
 from evalbudget.audits.store._soundness import check_rows
-from evalbudget.errors import AuditStoreError
+from evalbudget.errors import AuditStoreError, reason
+from evalbudget.run._lock import hold
 from evalbudget.store import Address, Database
 
 _SHOWN = 5
@@ -44,6 +44,7 @@ class AuditStore:
         attempts: every time that a scorer was asked for a label.
         leases: who is reading what.
         judge_prices: what a score of the judge cost, where a label's price is in money.
+        projects: of Label Studio servers in which it is labelled; the last one is in use.
     """
 
     def __init__(self, db: Database) -> None:
@@ -62,6 +63,7 @@ class AuditStore:
         self.attempts = Attempts(db, self.design, self.draws, self.labels)
         self.leases = Leases(db, self.draws)
         self.judge_prices = JudgePrices(db)
+        self.projects = Notes(db, "label studio")
 
     @classmethod
     def create(
@@ -90,7 +92,6 @@ class AuditStore:
             # begins with a letter, so that spreadsheets take it for no number
             "id": secrets.choice("abcdef") + secrets.token_hex(4)[1:],
             "design": design.to_json(),
-            "fingerprint": design.fingerprint,
             "command": command,
             "version": __version__,
         }
@@ -135,30 +136,21 @@ class AuditStore:
         try:
             store = cls(db)
             check_rows(db, store.design)
-            if expected is not None:
-                expected = expected.as_far_as_known(store.design)
+            if differing := [] if expected is None else expected.differences(store.design):
+                more = f"\n  and {len(differing) - _SHOWN} more" if len(differing) > _SHOWN else ""
+                raise AuditStoreError(
+                    f"audit store {store.address} belongs to another audit (there) than this one (here):\n  "
+                    + "\n  ".join(differing[:_SHOWN])
+                    + more
+                    + "\nGo on with the settings of the store, or give this audit a new one"
+                )
         except BaseException:
             db.close()
             raise
-        if expected is not None and expected.fingerprint != store.design.fingerprint:
-            differences = expected.differences(store.design)
-            store.close()
-            more = f"\n  and {len(differences) - _SHOWN} more" if len(differences) > _SHOWN else ""
-            raise AuditStoreError(
-                f"audit store {store.address} belongs to another audit (there) than this one (here):\n  "
-                + "\n  ".join(differences[:_SHOWN])
-                + more
-                + "\nGo on with the settings of the store, or give this audit a new one"
-            )
         return store
 
-    @property
-    def patience(self) -> float:
-        """Seconds to wait for a database that cannot be reached."""
-        return self._db.patience
-
-    @patience.setter
-    def patience(self, seconds: float) -> None:
+    def be_patient(self, seconds: float) -> None:
+        """Wait so long for a database that cannot be reached."""
         self._db.patience = seconds
 
     def snapshot(self) -> AbstractContextManager[object]:
@@ -224,3 +216,37 @@ class AuditStore:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+@contextmanager
+def alone(store: Address, purpose: str, *, wait: bool = False) -> Iterator[None]:
+    """Keep others with the same purpose away from a store, which need not exist yet.
+
+    Args:
+        store: of the audit. In a database, others are kept away until its server is started anew.
+        purpose: one word.
+        wait: until nobody else has it.
+
+    Raises:
+        BlockingIOError: somebody else has it.
+        AuditStoreError: there is no such folder, or it cannot be written.
+        StoreDownError: the database cannot be reached.
+    """
+    path = store.path
+    if path is None:
+        with Database.alone(store, LAYOUT, purpose, wait=wait):
+            yield
+        return
+    if not path.parent.is_dir():
+        raise AuditStoreError(f"{path}: the folder {path.parent} does not exist; create it first")
+    try:
+        lock = hold(path, purpose=purpose, wait=wait)
+    except BlockingIOError:
+        raise
+    except OSError as ex:
+        raise AuditStoreError(f"{path}: its folder cannot be written: {reason(ex)}") from ex
+    try:
+        yield
+    finally:
+        if lock is not None:
+            lock.release()

@@ -1,19 +1,25 @@
-"""Answers and judge scores of an audit, read from the logs of its runs."""
+"""Answers and judge scores of an audit, read from the logs of its runs; what has no score is scored again."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
+from urllib.parse import urlparse
+from urllib.request import url2pathname
 
-from inspect_ai.event import ModelEvent, SpanBeginEvent
-from inspect_ai.log import EvalSample, list_eval_logs, read_eval_log
+from inspect_ai import Task
+from inspect_ai.event import ErrorEvent, ModelEvent, SandboxEvent, SpanBeginEvent
+from inspect_ai.log import EvalLog, EvalSample, list_eval_logs, read_eval_log, write_eval_log
+from inspect_ai.model import ModelUsage
+from inspect_ai.scorer import Score, Scorer, Target
+from inspect_ai.solver import Generate, Solver, TaskState, solver
 
-from evalbudget.audits.store import Answer, AuditStore
+from evalbudget.audits.store import Answer, AuditStore, Reply
 from evalbudget.errors import InvalidInputError
 from evalbudget.prices import Tariff
-from evalbudget_inspect.audits.kept_answers import is_answered
 from evalbudget_inspect.audits.money import is_cut_off, is_unpaid
 from evalbudget_inspect.host.bill import counted
 from evalbudget_inspect.host.how_bought import JUDGE
@@ -21,8 +27,9 @@ from evalbudget_inspect.host.log_files import check_log, is_summary
 from evalbudget_inspect.host.private import is_cancellation_message
 from evalbudget_inspect.host.requests import request_of
 from evalbudget_inspect.host.score_values import score_to_float
-from evalbudget_inspect.host.scoring import LABEL
-from evalbudget_inspect.repeats.task import driving_score
+from evalbudget_inspect.host.scoring import LABEL, in_place_of
+from evalbudget_inspect.repeats.kept_generation import Kept
+from evalbudget_inspect.repeats.task import driving_score, solvers_of
 
 TAG = "evalbudget_audit"
 """Key in a log's metadata: id of the store whose items it answers."""
@@ -165,3 +172,142 @@ def require_bounds(store: AuditStore, found: dict[tuple[str, str], Found]) -> No
                 f"--score-range 1..10; if it was a slip, correct that score in {each.log} "
                 "(inspect_ai.log.edit_score)"
             )
+
+
+def is_answered(sample: EvalSample) -> bool:
+    """Whether a log's sample has all that scorers need, whatever became of its scores.
+
+    Not if scorers may look into a sandbox, which is gone, and not of multiple choice: the log does not say
+    how the solver shuffled and marked the choices.
+    """
+    if sample.sandbox is not None or sample.choices:
+        return False
+    scoring = False
+    for event in sample.events:
+        if isinstance(event, SandboxEvent):
+            return False
+        if isinstance(event, ErrorEvent) and not scoring:
+            return False  # with --score-on-error the host scores what broke off, too
+        scoring = scoring or (isinstance(event, SpanBeginEvent) and event.name == "scorers")
+    return sample.error is None or scoring
+
+
+def keep_answers(task: Task, kept: Mapping[str, EvalSample], judge: str, names: Sequence[str]) -> None:
+    """Have a task's solvers skip what is answered, and its scorers what is scored.
+
+    Args:
+        task: is changed.
+        kept: samples of earlier logs, by id; each :func:`is_answered`.
+        judge: the scorer that is asked again.
+        names: of the task's scorers, in their order.
+    """
+    if not kept:
+        return
+    task.setup = [_restore(kept), *solvers_of(task.setup)]
+    task.scorer = [
+        scorer if name == judge else _as_scored(scorer, name, kept)
+        for scorer, name in zip(task.scorer or [], names, strict=True)
+    ]
+
+
+@solver(name="evalbudget_inspect/kept_answer")
+def _restore(kept: Mapping[str, EvalSample]) -> Solver:
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        sample = kept.get(str(state.sample_id))
+        if sample is not None:
+            Kept.logged(sample).restore(state)
+        return state
+
+    return solve
+
+
+def _as_scored(scorer: Scorer, name: str, kept: Mapping[str, EvalSample]) -> Scorer:
+    async def score(state: TaskState, target: Target) -> Score | None:
+        sample = kept.get(str(state.sample_id))
+        earlier = None if sample is None else (sample.scores or {}).get(name)
+        return await scorer(state, target) if earlier is None else earlier
+
+    return in_place_of(scorer, score)
+
+
+def marked(score: Score, attempt: int) -> Score:
+    """The score with the attempt of the store that it came of."""
+    return score.model_copy(update={"metadata": {**(score.metadata or {}), LABEL: {ATTEMPT: attempt}}})
+
+
+def keep_all(store: AuditStore, found: Mapping[tuple[str, str], Found]) -> None:
+    """Put in the logs what the store alone has, because whoever asked for it was killed."""
+    draws = {draw.index: draw for draw in store.draws.all()}
+    behind = set()
+    for attempt in store.attempts.all():
+        draw = draws[attempt.draw]
+        each = found.get((store.design.models[draw.model], store.design.items[draw.item]))
+        if attempt.reply is not None and each is not None and attempt.number not in each.attempts:
+            behind.add(each.log)
+    for path in sorted(behind):
+        keep_in_log(store, found, path, read_eval_log(path))
+
+
+def keep_in_log(store: AuditStore, found: Mapping[tuple[str, str], Found], path: str, log: EvalLog) -> None:
+    """Put in one log what a scorer said of the answers that are taken from it.
+
+    Args:
+        store: the audit.
+        found: where its answers are.
+        path: of the log.
+        log: its content; it is changed and written back.
+    """
+    samples = {str(sample.id): sample for sample in log.samples or []}
+    draws = {draw.index: draw for draw in store.draws.all()}
+    changed = False
+    for attempt in store.attempts.all():
+        draw = draws[attempt.draw]
+        key = store.design.models[draw.model], store.design.items[draw.item]
+        if attempt.reply is None or key not in found or found[key].log != path:
+            continue
+        sample = samples[key[1]]
+        if _add(sample, attempt.number, attempt.by.removeprefix("scorer "), attempt.reply):
+            for model, used in attempt.reply.usage.items():
+                usage = ModelUsage.model_validate(used)
+                for total in (sample.model_usage, log.stats.model_usage):
+                    total[model] = total.get(model, ModelUsage()) + usage
+            changed = True
+    if changed:
+        _write(log, path)
+
+
+def _add(sample: EvalSample, attempt: int, name: str, reply: Reply) -> bool:
+    scores = sample.scores = dict(sample.scores or {})
+    for known, score in scores.items():
+        entry = (score.metadata or {}).get(LABEL) or {}
+        if entry.get(ATTEMPT) == attempt:
+            if USAGE in entry:
+                return False
+            name = known
+            break
+    else:
+        name = next(n for n in (name, *(f"{name}{i}" for i in range(1, len(scores) + 2))) if n not in scores)
+        score = Score(
+            value=math.nan if reply.score is None else reply.score,
+            answer=reply.answer or None,
+            explanation=reply.explanation or reply.failure or None,
+        )
+    entry = {ATTEMPT: attempt, USAGE: {model: dict(used) for model, used in reply.usage.items()}}
+    scores[name] = score.model_copy(update={"metadata": {**(score.metadata or {}), LABEL: entry}})
+    return True
+
+
+def _write(log: EvalLog, path: str) -> None:
+    """In place of the old one, which is whole until the new one is."""
+    format_: Literal["json", "eval"] = "json" if path.endswith(".json") else "eval"
+    url = urlparse(path)
+    if "://" in path and url.scheme != "file":
+        write_eval_log(log, path, format=format_)  # stores of objects replace them whole
+        return
+    local = Path(url2pathname(url.path) if url.scheme == "file" else path)
+    begun = local.with_name(f".{local.name}.part")  # no name of a log: nobody lists it
+    try:
+        write_eval_log(log, begun, format=format_)
+        begun.replace(local)
+    finally:
+        begun.unlink(missing_ok=True)

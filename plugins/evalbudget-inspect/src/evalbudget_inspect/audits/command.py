@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import click
+from inspect_ai import Task
 
 from evalbudget.audits.flags import FLAGS
 from evalbudget.audits.store import (
     AuditBudget,
+    AuditForecast,
     AuditRun,
     AuditSettings,
     AuditStore,
@@ -23,23 +25,23 @@ from evalbudget.audits.store import (
     used_up,
     weigh,
 )
+from evalbudget.budget import Unit
 from evalbudget.cli import say
 from evalbudget.errors import InvalidInputError
 from evalbudget.flags import SAMPLER_OPTION, names_of
 from evalbudget.prices import Tariff
 from evalbudget.secrets import shown
 from evalbudget_inspect.audits import registry_entry
-from evalbudget_inspect.audits.answers import Found, read_answers, require_bounds
-from evalbudget_inspect.audits.dry_run import foreseen
-from evalbudget_inspect.audits.labels_by_scorer import label_by_scorer, without_scorer
-from evalbudget_inspect.audits.labels_in_logs import keep_all
+from evalbudget_inspect.audits.answers import Found, keep_all, read_answers, require_bounds
+from evalbudget_inspect.audits.labels_by_scorer import label_by_scorer
 from evalbudget_inspect.audits.money import AuditMoney
-from evalbudget_inspect.audits.which_judge import find_judge, judge_identity, models_of_roles
+from evalbudget_inspect.host.bill import host_price
 from evalbudget_inspect.host.private import host_cli as host
 from evalbudget_inspect.host.private import parse_cli_args, parse_cli_config
 from evalbudget_inspect.host.rewrite import host_arguments, parse
 from evalbudget_inspect.host.run_host import run_ours
 from evalbudget_inspect.host.tasks import load_alone, named_tasks
+from evalbudget_inspect.repeats.dry_run import call_at_most, earlier_runs
 from evalbudget_inspect.repeats.flags import FLAGS as REPEATS
 
 ENTRY = "evalbudget_inspect/audited"
@@ -86,7 +88,7 @@ def run_audit(
     settings = AuditSettings.of(store=store, models=models, **given)
     check_money(settings, budget)
     if dry_run:
-        say(f"{foreseen(settings, budget, *_task(parsed), parsed)}\n\nNo call was made.")
+        say(f"{_foreseen(settings, budget, parsed)}\n\nNo call was made.")
         return 0
     given["store"] = str(settings.store.resolved)
     if parsed.get("log_buffer") is None and "://" not in folder:
@@ -176,19 +178,21 @@ def _go_on(
             return code
 
 
+@dataclass(frozen=True)
 class _Missing:
-    """Which models still have to answer something, and what the run of them has to know."""
+    """What models still have to answer, and what the run of them has to know.
 
-    def __init__(
-        self, models: list[str], plan: registry_entry.Plan, lacking: Collection[object], tries: object
-    ) -> None:
-        self.models, self.plan, self.lacking = models, plan, lacking
-        self._wanted = (lacking, tries)
+    Attributes:
+        models: that have to.
+        plan: of the run.
+        lacking: models and ids of samples.
+        tries: of each, so far.
+    """
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Missing) and self._wanted == other._wanted
-
-    __hash__ = None  # type: ignore[assignment]
+    models: list[str] = field(compare=False)
+    plan: registry_entry.Plan = field(compare=False)
+    lacking: Collection[object] = ()
+    tries: object = None
 
 
 def _missing(
@@ -197,7 +201,7 @@ def _missing(
     """Record what the logs answer; what is still missing then, or what the audit waits for."""
     plan = registry_entry.Plan(again, money=money)
     if not AuditStore.exists(settings.store):
-        return _Missing(list(settings.models), plan, (), None)
+        return _Missing(list(settings.models), plan)
     with AuditStore.open(settings.store) as there:
         items = there.design.items
     with AuditStore.open(settings.store, settings.design(items)) as store:
@@ -222,8 +226,7 @@ def _missing(
             if open_:
                 break
         wanted = {(settings.models[m], items[c.item], c.judged) for c in open_ for m in c.models}
-    done = {(m, i): f for (m, i), f in found.items()}
-    lacking = {(m, i) for m, i, judged in wanted if (m, i) not in done or not done[(m, i)].settled(judged)}
+    lacking = {(m, i) for m, i, judged in wanted if (m, i) not in found or not found[(m, i)].settled(judged)}
     answered = {
         model: frozenset(i for m, i, _ in wanted if m == model and (m, i) not in lacking)
         for model in settings.models
@@ -277,19 +280,18 @@ def _check_judge(settings: AuditSettings, parsed: Mapping[str, Any]) -> None:
         begun, items = store.design.judge, store.design.items
     if begun is None or not settings.policy.asks_judge:
         return
-    task = load_alone(*_task(parsed), settings.models[0])
-    scorers = task.scorer or []
-    if settings.labels_from is not None:
-        scorers = without_scorer(scorers, settings.labels_from)
-    if not scorers:
-        return  # the run says so
-    typed = parse_cli_args(parsed.get("model_role") or (), force_str=False)
-    roles = models_of_roles({**(task.model_roles or {}), **typed})
-    judge = find_judge(settings.judge, scorers, roles)
-    known = judge_identity(judge, scorers, task.version, roles)
+    _, found = _prepared(settings, parsed)
     # roles may be given in ways that only a run knows, which looks again
     roles_then = {name: value for name, value in begun.items() if name.startswith("model of role ")}
-    AuditStore.open(settings.store, settings.design(items, roles_then | known)).close()
+    known = roles_then | dict(found.design.judge or {})
+    AuditStore.open(settings.store, settings.design(items, known)).close()
+
+
+def _prepared(settings: AuditSettings, parsed: Mapping[str, Any]) -> tuple[Task, registry_entry.Prepared]:
+    """The task, and what the audit makes of it, outside of any run."""
+    task = load_alone(*_task(parsed), settings.models[0])
+    typed = parse_cli_args(parsed.get("model_role") or (), force_str=False)
+    return task, registry_entry.prepared(task, settings, typed)
 
 
 def _run(
@@ -304,3 +306,21 @@ def _run(
     if len(rewritten) != 1:
         raise InvalidInputError("an audit is of one task; name it: my_task.py@name")
     return run_ours(["eval", *rewritten[0]])
+
+
+def _foreseen(
+    settings: AuditSettings, budget: AuditBudget | None, parsed: Mapping[str, Any]
+) -> AuditForecast:
+    """What the audit would ask next; the task is loaded and adapted, models are not."""
+    task, found = _prepared(settings, parsed)
+    forecast = AuditForecast.of(task.name, found.design, settings, budget)
+    tariff, call = Tariff(Unit.SCORES), None
+    if budget is not None:
+        tariff = budget.tariff(host_price)
+        tariff.check(dict.fromkeys([*settings.models, *found.models]))
+        calls = [call_at_most(task, model, tariff, budget.cap, parsed) for model in settings.models]
+        call = None if None in calls else max(most for most in calls if most is not None)
+    earlier = earlier_runs(task.name, settings.models, tariff, str(parsed.get("log_dir") or "logs"))
+    if earlier is None:
+        return forecast.knowing(call=call, reading=None, seconds=None)
+    return forecast.knowing(call=call, reading=earlier.cost, seconds=earlier.seconds)

@@ -16,15 +16,14 @@ from inspect_ai.solver import TaskState
 from evalbudget.audits.store import AuditStore, Reply, weigh
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.secrets import said_by
-from evalbudget_inspect.audits.answers import Found
-from evalbudget_inspect.audits.labels_in_logs import keep_in_log, marked
+from evalbudget_inspect.audits.answers import Found, keep_in_log, marked
+from evalbudget_inspect.audits.which_judge import pick
 from evalbudget_inspect.host.bill import Account, paid_beside
 from evalbudget_inspect.host.interrupts import interrupts
 from evalbudget_inspect.host.score_values import score_to_float
-from evalbudget_inspect.host.scoring import in_place_of, require_key, scorer_names
+from evalbudget_inspect.host.scoring import in_place_of
 from evalbudget_inspect.host.sent_again import paying
 from evalbudget_inspect.host.tasks import load_alone
-from evalbudget_inspect.repeats.task import driving_score
 
 _AT_ONCE = 16
 """Answers scored side by side; the store has every label at once."""
@@ -42,16 +41,12 @@ def without_scorer(scorers: list[Scorer], wanted: str) -> list[Scorer]:
 
 
 def _find(scorers: Sequence[Scorer], wanted: str) -> tuple[str, str | None, Scorer]:
-    names = scorer_names(scorers)
     try:
-        name, key = driving_score(wanted, names)
+        return pick(wanted, scorers, "--labels-from")
     except UnknownNameError as ex:
         raise InvalidInputError(
             f"--labels-from names no scorer of the task: {ex} To have humans label, leave it out"
         ) from None
-    scorer = scorers[names.index(name)]
-    require_key(scorer, name, key, "--labels-from")
-    return name, key, scorer
 
 
 def label_by_scorer(

@@ -1,7 +1,8 @@
-"""The bill of an audit whose calls have a budget: one for all its runs, kept beside its store."""
+"""What ends a batch early: calls that a budget does not pay for, scores that the audit cannot use."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,7 +16,8 @@ from inspect_ai.scorer import SampleScore, Score, Scorer, Target
 from inspect_ai.solver import TaskState
 from inspect_ai.util import EarlyStop, EarlyStopping, LimitExceededError
 
-from evalbudget.audits.store import AuditBudget, close_bill, open_bill
+from evalbudget.audits.store import AuditBudget, Scale, close_bill, open_bill
+from evalbudget.errors import InvalidInputError
 from evalbudget.prices import Tariff
 from evalbudget.run import Bill
 from evalbudget.store import Address
@@ -23,6 +25,7 @@ from evalbudget_inspect.host.bill import Account, gave_up, host_price, open_acco
 from evalbudget_inspect.host.call_bounds import check_roles
 from evalbudget_inspect.host.private import sample_active
 from evalbudget_inspect.host.refusals import refused
+from evalbudget_inspect.host.score_values import score_to_float
 from evalbudget_inspect.host.scoring import in_place_of
 from evalbudget_inspect.repeats.progress import show_spending
 
@@ -82,18 +85,16 @@ class AuditMoney:
         self.tariff.check([name for name in dict.fromkeys(models) if name and name != "none/none"])
         check_roles(self.tariff.price)
 
-    def over(self, task: Task, watch: EarlyStopping, kept: Container[str]) -> None:
-        """Have a task's samples begin, score and end as the budget allows.
-
-        Args:
-            task: is changed.
-            watch: what else ends it early.
-            kept: ids of samples that are answered, and only scored.
-        """
-        assert self._account is not None
+    def over(self, task: Task) -> None:
+        """Have a task's samples score and end as the budget allows."""
         task.scorer = [_if_paid(scorer) for scorer in task.scorer or []] or None
         task.cleanup = _marking(task.cleanup)
-        task.early_stopping = _Doorkeeper(self, self._account, watch, kept)
+
+    def begins(self, eval_id: str) -> None:
+        """From now on the calls of a task are on the bill."""
+        assert self._account is not None
+        open_account(eval_id, self._account)
+        show_spending(self._account, self.store.name)
 
     async def admits(self) -> bool:
         """Whether the sample of this context may begin: what is left covers the most that one needed."""
@@ -111,6 +112,11 @@ class AuditMoney:
         return False
 
     @property
+    def why(self) -> str:
+        """Why nothing more is asked."""
+        return "" if self._account is None else self._account.reason
+
+    @property
     def text(self) -> str:
         """What was paid to whom, in a sentence."""
         return "" if self.bill is None else self.bill.text
@@ -126,28 +132,57 @@ def is_cut_off(sample: EvalSample) -> bool:
     return is_unpaid(sample) and sample.limit is not None and sample.limit.type == "custom"
 
 
-class _Doorkeeper(EarlyStopping):
-    """Lets samples begin for which there is room, until the first call that does not fit."""
+@dataclass
+class ScaleWatch:
+    """Looks at every score of the judge as it comes; models that answer side by side share one.
 
-    def __init__(
-        self, money: AuditMoney, account: Account, watch: EarlyStopping, kept: Container[str]
-    ) -> None:
-        self._money, self._account, self._watch, self._kept = money, account, watch, kept
+    Whoever reads the log refuses the score, and says the remedy.
+
+    Attributes:
+        found: what is wrong with a score; empty as long as all are good.
+    """
+
+    found: str = ""
+
+    def over(self, judge: Scorer, name: str, key: str | None, scale: Scale) -> Scorer:
+        """The judge, watched; it is asked nothing more once one of its scores was no good."""
+
+        async def score(state: TaskState, target: Target) -> Score | None:
+            if self.found:
+                return None
+            given = await judge(state, target)
+            if given is not None and not self.found:
+                self.found = _fault(given, name, key, scale)
+            return given
+
+        return in_place_of(judge, score)
+
+
+class Doorkeeper(EarlyStopping):
+    """Lets samples begin until a score cannot be used, and as far as there is money; the host asks it first.
+
+    Args:
+        watch: of scores.
+        money: pays for the calls; None where they cost what they cost.
+        kept: ids of samples that are answered, and only scored.
+    """
+
+    def __init__(self, watch: ScaleWatch, money: AuditMoney | None, kept: Container[str]) -> None:
+        self._watch, self._money, self._kept = watch, money, kept
 
     async def start_task(self, task: EvalSpec, samples: list[Sample], epochs: int) -> str:
-        """From now on its calls are on the bill."""
-        open_account(task.eval_id, self._account)
-        show_spending(self._account, self._money.store.name)
-        return await self._watch.start_task(task, samples, epochs)
+        """Tell the host a name."""
+        if self._money is not None:
+            self._money.begins(task.eval_id)
+        return "evalbudget"
 
     async def schedule_sample(self, id: str | int, epoch: int) -> EarlyStop | None:  # noqa: A002
         """Whether a sample is still to be asked; waits while those under way may leave room for it."""
-        stop = await self._watch.schedule_sample(id, epoch)
-        if stop is not None or str(id) in self._kept:  # of which only the score is missing
-            return stop
-        if await self._money.admits():
+        if self._watch.found:
+            return EarlyStop(id=id, epoch=epoch, reason=self._watch.found)
+        if self._money is None or str(id) in self._kept or await self._money.admits():
             return None
-        return EarlyStop(id=id, epoch=epoch, reason=self._account.reason)
+        return EarlyStop(id=id, epoch=epoch, reason=self._money.why)
 
     async def complete_sample(
         self,
@@ -155,12 +190,20 @@ class _Doorkeeper(EarlyStopping):
         epoch: int,
         scores: dict[str, SampleScore],
     ) -> None:
-        """As the other one."""
-        await self._watch.complete_sample(id, epoch, scores)
+        """Nothing to do: scores were seen when they came."""
 
     async def complete_task(self) -> dict[str, str]:  # type: ignore[override]
-        """As the other one."""
-        return await self._watch.complete_task()  # type: ignore[return-value]
+        """Nothing to tell."""
+        return {}
+
+
+def _fault(given: Score, name: str, key: str | None, scale: Scale) -> str:
+    try:
+        value = score_to_float(given, name, key, "--judge", strict=True)
+    except InvalidInputError as ex:
+        return str(ex)
+    fits = math.isnan(value) or scale.low <= value <= scale.high
+    return "" if fits else f"the judge gave {value:g}, and the audit's scale is {scale}"
 
 
 def _if_paid(base: Scorer) -> Scorer:

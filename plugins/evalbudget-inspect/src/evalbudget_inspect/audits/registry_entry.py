@@ -14,12 +14,10 @@ from inspect_ai.scorer import Scorer
 
 from evalbudget.audits.store import AuditDesign, AuditRun, AuditSettings, AuditStore, begin_bill
 from evalbudget.errors import InvalidInputError
-from evalbudget_inspect.audits.answers import TAG
-from evalbudget_inspect.audits.kept_answers import keep_answers
+from evalbudget_inspect.audits.answers import TAG, keep_answers
 from evalbudget_inspect.audits.labels_by_scorer import without_scorer
-from evalbudget_inspect.audits.money import AuditMoney
-from evalbudget_inspect.audits.scale_watch import ScaleWatch
-from evalbudget_inspect.audits.which_judge import find_judge, judge_identity, models_of_roles
+from evalbudget_inspect.audits.money import AuditMoney, Doorkeeper, ScaleWatch
+from evalbudget_inspect.audits.which_judge import find_judge, judge_identity, models_of_roles, pick
 from evalbudget_inspect.host.chosen_samples import number_samples
 from evalbudget_inspect.host.how_bought import JUDGE, LOWER_IS_BETTER
 from evalbudget_inspect.host.listening import listen
@@ -30,7 +28,7 @@ from evalbudget_inspect.host.scoring import scorer_names
 from evalbudget_inspect.host.spread import refuse_worker
 from evalbudget_inspect.host.tasks import load_one
 from evalbudget_inspect.repeats.registry_entry import PREFIX, split_arguments
-from evalbudget_inspect.repeats.task import check_task, driving_score
+from evalbudget_inspect.repeats.task import check_task
 
 
 @dataclass
@@ -164,16 +162,17 @@ def _batch(loaded: Task, settings: AuditSettings) -> Task:
         loaded.scorer = None  # the judge is not worth its price: humans label everything
     elif judge is not None:
         names = scorer_names(scorers)
-        name, key = driving_score(judge, names)
+        name, key, _ = pick(judge, scorers, "--judge")
         loaded.scorer = [
             plan.watch.over(scorer, name, key, settings.scale) if each == name else scorer
             for scorer, each in zip(scorers, names, strict=True)
         ]
         kept = {item: sample for (m, item), sample in plan.kept.items() if m == model and item in wanted}
         keep_answers(loaded, kept, name, names)
-        loaded.early_stopping = plan.watch
     if plan.money is not None:
-        plan.money.over(loaded, plan.watch, kept)
+        plan.money.over(loaded)
+    if plan.money is not None or (loaded.scorer and judge is not None):
+        loaded.early_stopping = Doorkeeper(plan.watch, plan.money, kept)
     loaded.epochs = 1
     about = {JUDGE: judge, LOWER_IS_BETTER: settings.scale.lower_is_better} if judge else {}
     loaded.metadata = {**(loaded.metadata or {}), TAG: tag, **about}

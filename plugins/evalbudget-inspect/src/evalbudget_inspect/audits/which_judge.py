@@ -32,9 +32,27 @@ def find_judge(wanted: str | None, scorers: Sequence[Scorer], roles: Collection[
         InvalidInputError: several scorers may ask the role, or no entry of a dict score is named.
     """
     judge = _find(wanted, scorers, roles)
-    name, key = driving_score(judge, scorer_names(scorers))
-    require_key(scorers[scorer_names(scorers).index(name)], name, key, "--judge")
+    pick(judge, scorers, "--judge")
     return judge
+
+
+def pick(wanted: str, scorers: Sequence[Scorer], flag: str) -> tuple[str, str | None, Scorer]:
+    """The scorer of that name, with the name and the entry of its dict score.
+
+    Args:
+        wanted: ``name`` or ``name.key``.
+        scorers: of the task.
+        flag: by which it is named.
+
+    Raises:
+        UnknownNameError: there is none.
+        InvalidInputError: no entry of a dict score is named.
+    """
+    names = scorer_names(scorers)
+    name, key = driving_score(wanted, names)
+    scorer = scorers[names.index(name)]
+    require_key(scorer, name, key, flag)
+    return name, key, scorer
 
 
 def _find(wanted: str | None, scorers: Sequence[Scorer], roles: Collection[str]) -> str:
@@ -70,8 +88,7 @@ def judge_identity(
         version: of the task: what its author raises when a prompt changes.
         roles: names of the models that were given for them.
     """
-    names = scorer_names(scorers)
-    scorer = scorers[names.index(driving_score(judge, names)[0])]
+    _, _, scorer = pick(judge, scorers, "--judge")
     arguments = _text_defaults(scorer) | registry_params(scorer)
     known = {"scorer": judge, "registered name": registry_info(scorer).name, "task version": version}
     known |= {f"argument {name}": _short(name, v) for name, v in arguments.items() if v is not None}

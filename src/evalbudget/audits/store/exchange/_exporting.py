@@ -11,8 +11,8 @@ from typing import Any
 from xml.sax.saxutils import quoteattr
 
 from evalbudget._spreadsheets import as_cell
+from evalbudget.audits.store._design import Scale
 from evalbudget.audits.store._record_types import Label, LabelTask
-from evalbudget.audits.store._scale import Scale
 from evalbudget.audits.store._store import AuditStore
 from evalbudget.errors import UnknownNameError
 
@@ -68,12 +68,7 @@ def export(
 
 
 def _row(store: AuditStore, task: LabelTask, label: Label | None, judge: bool) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        "task": task.id,
-        "item": task.item,
-        "segment": task.segment,
-        "prompt": task.prompt,
-        "response": task.response,
+    row: dict[str, Any] = task.as_row() | {
         "score": None if label is None else label.score,
         "by": None if label is None else label.by,
         "at": None if label is None else datetime.fromtimestamp(label.at, UTC).isoformat(),

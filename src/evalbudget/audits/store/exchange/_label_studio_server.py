@@ -7,16 +7,15 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections import Counter
-from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from http.client import HTTPException
 from typing import Any
 
-from evalbudget.audits.store._store import AuditStore
+from evalbudget.audits.store._run import still_wanted
+from evalbudget.audits.store._store import AuditStore, alone
 from evalbudget.audits.store.exchange._exporting import export
 from evalbudget.audits.store.exchange._importing import Imported, import_labels
-from evalbudget.audits.store.exchange._projects import remembered
 from evalbudget.errors import InvalidInputError
 from evalbudget.secrets import keep_out, without_secrets
 from evalbudget.untrusted import largest, parsed_json
@@ -68,7 +67,7 @@ class LabelStudio:
     def __init__(self, url: str, key: str) -> None:
         if "@" in url or without_secrets(url) != url:
             raise InvalidInputError(
-                "--url has a password or a key in it, and is kept beside the store; leave it out, and set "
+                "--url has a password or a key in it, and is kept in the store; leave it out, and set "
                 "LABEL_STUDIO_API_KEY to a token of an account"
             )
         if not _is_of_a_server(url):
@@ -181,12 +180,7 @@ def _content(reply: Any) -> bytearray:
     return said
 
 
-def sync(
-    store: AuditStore,
-    server: LabelStudio,
-    project: int | None,
-    wanted: Callable[[AuditStore], Collection[int]],
-) -> Synced:
+def sync(store: AuditStore, server: LabelStudio, project: int | None) -> Synced:
     """Take in the labels of a project, and give it what is still to be labelled and not there yet.
 
     Doing it again changes nothing, and one sync of a store waits for the other. Tasks are recognised by their
@@ -196,27 +190,41 @@ def sync(
         store: the audit.
         server: where.
         project: its number; None for the one of last time, or a new one.
-        wanted: draws whose label is waited for, once the labels there are in.
 
     Raises:
         InvalidInputError: the server refuses or cannot be reached; a label cannot be used: the others are in.
+        AuditStoreError: the store is damaged, or cannot be written.
     """
-    with remembered(store) as projects:
-        project = projects.of(server.url) if project is None else project
+    with alone(store.address, "sync", wait=True):
+        last = _last_project(store, server.url)
+        project = last if project is None else project
         created = project is None
         if project is None:
             project = server.create(f"evalbudget {store.address.title}", export(store, "label-studio-config"))
-        projects.note(server.url, project)
+        if project != last:
+            store.projects.append(json.dumps({"url": server.url, "project": project}))
         there = [task for task in server.tasks(project) if _is_ours(task)]
         labels, refused = _imported(store, there)
         known = {task["data"]["task"] for task in there}
-        still = json.loads(export(store, "label-studio", labelled=False, among=frozenset(wanted(store))))
+        still = json.loads(
+            export(store, "label-studio", labelled=False, among=frozenset(still_wanted(store)))
+        )
         new = [task for task in still if task["data"]["task"] not in known]
         server.add(project, new)
     if refused:
         more = f", and {len(refused) - 1} more" if len(refused) > 1 else ""
         raise InvalidInputError(f"project {project} of {server.url}: {refused[0]}{more}; all others are in")
     return Synced(project, created, len(new), labels)
+
+
+def _last_project(store: AuditStore, url: str) -> int | None:
+    """The one of last time; None if that was on another server."""
+    try:
+        *_, last = store.projects.all().values()
+        known = parsed_json(last)
+        return int(known["project"]) if known["url"] == url else None
+    except (ValueError, LookupError, TypeError, OverflowError):
+        return None
 
 
 def _is_ours(task: dict[str, Any]) -> bool:
