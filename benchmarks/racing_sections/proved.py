@@ -19,11 +19,13 @@ DELTA = 0.05
 N = 100
 
 
-def finish(sampler: RacingSampler, scores: Floats) -> RacingSampler:
-    """To its own end; a score that is missing closes its cell."""
+def finish(sampler: RacingSampler, scores: Floats) -> int:
+    """To its own end, after so many rounds; a score that is missing closes its cell."""
+    rounds = 0
     while (cells := sampler.next_cells()) is not None:
         sampler.learn(cells, scores[cells.model, cells.item])
-    return sampler
+        rounds += 1
+    return rounds
 
 
 def make(name: str, scores: Floats, seed: int) -> RacingSampler:
@@ -43,12 +45,14 @@ def until_proved(quick: bool, seeds: int | None = None) -> Found:
         best = int(np.nanmean(scores, axis=1).argmax())
         median: dict[str, float] = {}
         for name in ("lucb", "paired-eprocess", "race --until-proved"):
-            ended = [finish(make(name, scores, seed), scores) for seed in range(runs)]
+            ended = [make(name, scores, seed) for seed in range(runs)]
+            rounds = np.median([finish(sampler, scores) for sampler in ended])
             asked = np.array([sampler.asked for sampler in ended])
             right = np.mean([outcome_of(sampler) == (OutcomeKind.BEST, (best,)) for sampler in ended])
             median[name] = float(np.median(asked))
             quartiles = (f"{q:,.0f}" for q in np.percentile(asked, (25, 50, 75)))
-            rows.append((file, name, *quartiles, f"{median[name] / scores.size:.1%}", f"{right:.2f}"))
+            share = f"{median[name] / scores.size:.1%}"
+            rows.append((file, name, *quartiles, share, f"{rounds:,.0f}", f"{right:.2f}"))
         ratio = median["race --until-proved"] / median["lucb"]
         targets.append(
             Target(
@@ -59,8 +63,9 @@ def until_proved(quick: bool, seeds: int | None = None) -> Found:
         )
     return Found(
         f"delta {DELTA:g}, no history, {runs} random orders of the items. Right: the model with the highest "
-        "mean of all is declared the only best.",
-        ("file", "sampler", "lower quartile", "median", "upper quartile", "of the grid", "right"),
+        "mean of all is declared the only best. Rounds: each is planned once the last "
+        "one is read; median.",
+        ("file", "sampler", "lower quartile", "median", "upper quartile", "of the grid", "rounds", "right"),
         tuple(rows),
         tuple(targets),
     )
@@ -112,7 +117,8 @@ def played(world: Callable[[np.random.Generator], Floats], runs: int) -> Iterato
     """What is declared, and whether a best one alone is named as the winner."""
     for seed in range(runs):
         scores = world(np.random.default_rng([seed, 17]))
-        sampler = finish(make("race --until-proved", scores, seed), scores)
+        sampler = make("race --until-proved", scores, seed)
+        finish(sampler, scores)
         means = scores.sum(axis=1)
         named = outcome_of(sampler).models
         yield outcome_of(sampler).kind, means[list(named)].min() == means.max()

@@ -44,7 +44,8 @@ def test_until_proved(models: Path) -> None:
     rows = {row["sampler"]: row for row in json.loads(invoke(models, *options, "--json", "-").output)}
     assert {row["budget"] for row in rows.values()} == {300}
     assert rows["uniform"]["evaluations"] == 300  # knows no proof: there to compare with
-    assert rows["race"]["evaluations"] == rows["paired-eprocess"]["evaluations"] < 250
+    fewest = rows["paired-eprocess"]["evaluations"]  # in more rounds
+    assert fewest <= rows["race"]["evaluations"] <= min(1.2 * fewest, 250)
     assert rows["race"]["p_best"] == 1.0
 
 

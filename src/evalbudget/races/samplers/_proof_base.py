@@ -143,9 +143,13 @@ class ProvingSampler(RacingSampler):
         if proof.exhausted:
             return Stop("every cell of the models in the race was read or closed", note)
         models = proof.contenders
-        ahead = max(batch, proof.read // _SHARE)
-        counts = np.maximum(note.n_anchors + proof.read + ahead - table.drawn[models], 0)
+        end = note.n_anchors + proof.read + self.ahead(proof, batch)
+        counts = np.maximum(end - table.drawn[models], 0)
         return self.next_items(table, note, models[counts > 0], counts[counts > 0])
+
+    def ahead(self, proof: BestProof, batch: int) -> int:
+        """How many items contenders read next."""
+        return max(batch, proof.read // _SHARE)
 
     def advanced(self, table: Table, note: Any) -> BestProof | None:
         """The proof of the note, with the items that all contenders have settled since."""

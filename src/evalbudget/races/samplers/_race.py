@@ -17,6 +17,7 @@ from evalbudget.races.samplers._forecast import Forecast, losses
 from evalbudget.races.samplers._pooling import by_model, content_hash
 from evalbudget.races.samplers._proof_base import LEAST, ProofOptions, Proving, ProvingSampler
 from evalbudget.races.samplers._rounds import Frozen, Round, Stop, Table, to_change
+from evalbudget.statistics._best_proof import BestProof
 from evalbudget.statistics._bounds import BoolArray, FloatArray, IntArray
 from evalbudget.statistics._costs import model_effects
 
@@ -28,6 +29,7 @@ _PER_ANCHOR = 8  # models of history that it takes for each anchor that it may c
 _ENOUGH = 64  # answers that it takes to judge a history by so few anchors
 _SURE = 5.0  # standard deviations behind the leader at which a model is no challenger any more
 _SHARE = 0.01  # of the readings so far, that a round has at least
+_PROOF = 12  # items that contenders read at a time where all there is to do is to prove
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -112,7 +114,7 @@ class Race(ProvingSampler):
         first: random items everybody answers first otherwise.
         batch: cells in a round.
         until_proved: spend on the proof from the start, which takes fewer readings to its end; who leads is
-            known less well before that.
+            known less well before that. Contenders read 12 items at a time, or one in 8 of those read before.
         common: see ProvingSampler.
 
     Attributes:
@@ -221,6 +223,17 @@ class Race(ProvingSampler):
         else:
             answer = self.proving(table, note, LEAST)
         return self._frozen(table, answer) if isinstance(answer, Round) else answer
+
+    def ahead(self, proof: BestProof, batch: int) -> int:
+        """How many items contenders read next: an eighth of those read, or a third of those left if fewer.
+
+        The proof holds wherever rounds end, so that long ones cost only what is read past its end: a third of
+        the rounds of 1/32 take 2 to 5% more evaluations (7 models x 400 items, 40 x 800, 1,000 x 9,574). A
+        race that steers first proves in short ones, since it may end before the proof does.
+        """
+        if not self.until_proved:
+            return super().ahead(proof, batch)
+        return max(_PROOF, min(proof.read // 8, (proof.pool - proof.read) // 3))
 
     # whom to ask
 
