@@ -106,6 +106,17 @@ def test_rounds_until_proved_grow_with_what_was_read_and_shrink_towards_the_end(
     assert read == [4, 16, 28, 40, 52, 64, 76, 88, 100, 112, 126, 141, 158, 172, 184, 196, 200]
 
 
+def test_a_round_under_way_tells_who_leads_until_one_is_proved() -> None:
+    sampler = Race(design(2, 100), until_proved=True, seed=0)
+    truth, order = np.zeros((2, 100)), sampler.order(0)
+    truth[0, order[:4]] = 1.0
+    truth[1, order[3:]] = 1.0
+    finish(sampler, truth, 8)
+    assert sampler.leader() == 0
+    finish(sampler, truth, 20)  # of the 32 at which the next round ends
+    assert sampler.leader() == 1
+
+
 def test_steering_first_costs_little_and_finds_the_same() -> None:
     truth = world(0, 6, 300)
     first = finish(Race(design(6, 300), seed=3), truth)

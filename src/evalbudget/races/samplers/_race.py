@@ -425,8 +425,12 @@ class Race(ProvingSampler):
         return np.where(alone, mean, note.forecast.mean), np.where(alone, variance, note.forecast.variance)
 
     def estimates(self, table: Table, note: Any) -> FloatArray:
-        """Means of the posterior."""
-        return np.asarray(note.mean)
+        """Means of the posterior; where rounds are long, with what the one under way has told."""
+        untried = note.has_history and note.forecast is None
+        if table.is_finished or untried or not self.until_proved:
+            return np.asarray(note.mean)
+        so_far = table.without_open()
+        return self._posterior(so_far, self._taken_in(so_far, note))[0]
 
 
 def _behind(note: Known, leader: int) -> FloatArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
@@ -81,6 +81,16 @@ class Table:
         model, value = model[np.isfinite(value)], value[np.isfinite(value)]
         size = self.total.size
         return self.n_read + np.bincount(model, minlength=size), self.total + np.bincount(model, value, size)
+
+    def without_open(self) -> Table:
+        """The same as if the round under way had ended before its first cell that is not settled."""
+        rows = self.last
+        is_open = ~np.isin(self.state[rows], (READ, CLOSED))
+        end = rows.start + int(is_open.argmax()) if is_open.any() else rows.stop
+        settled, size = slice(rows.start, end), self.total.size
+        n_read, total = replace(self, last=settled).so_far()
+        drawn = self.drawn - np.bincount(self.model[end : rows.stop], minlength=size)
+        return replace(self, last=settled, drawn=drawn, n_read=n_read, total=total)
 
     def scores(self, model: Any, item: Any) -> FloatArray:
         """Scores of cells, nan where there is none; shape as of ``row[model, item]``."""
