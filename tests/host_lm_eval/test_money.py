@@ -17,7 +17,7 @@ import pytest
 from lm_eval.models.openai_completions import LocalCompletionsAPI
 from tests.claims import variant
 from tests.host_lm_eval.judged_worlds import write_judged
-from tests.host_lm_eval.money_worlds import GENERATION, PaidServer, luck, price_file, run
+from tests.host_lm_eval.money_worlds import GENERATION, PRICES, PaidServer, luck, price_file, run
 from tests.host_lm_eval.worlds import CoinModel, bought_in, simple_evaluate, write_task
 
 from evalbudget.errors import BudgetError, EvalbudgetError, InvalidInputError, JournalError
@@ -129,12 +129,19 @@ def test_the_providers_own_figure_stands_above_prices(
     assert block["spent"] == pytest.approx(0.003 * server.billed)
 
 
-def _judged_by_two(folder: Path, server: PaidServer, concurrent: int) -> Path:
+def _judged_by_two(folder: Path, server: PaidServer, concurrent: int, rotation: str = "all") -> Path:
     price_file(folder)
     server.answer = rating()
     judges = [server.judge(name, num_concurrent=concurrent) for name in ("j1", "j2")]
     sampling = {"temperature": 1, "max_gen_toks": 20}
-    return write_judged(folder / "tasks", judges, rotation="all", gen_kwargs=sampling)
+    return write_judged(folder / "tasks", judges, rotation=rotation, gen_kwargs=sampling)
+
+
+def _most(*models: str) -> float:
+    """What a call of each costs at most, if every judge is told of twenty tokens of four letters."""
+    holds = [json.loads(line) for line in Path("j.bill.jsonl").read_text().splitlines()]
+    dearest = [max(hold["most"] for hold in holds if hold.get("model") == model) for model in models]
+    return math.fsum(dearest) + 4 * 20 * (PRICES["j1"].input + PRICES["j2"].input) / 1e6
 
 
 @pytest.mark.parametrize("concurrent", [variant(1), 8])
@@ -147,7 +154,7 @@ def test_judges_are_paid_from_the_same_budget(
     options: dict[str, Any] = {"tasks": "essays", "concurrent": concurrent, "prices": "prices.yaml"}
     block = run(folder, server, "$0.7", **options)["evalbudget"]
     assert server.bill <= block["spent"] + 1e-9 <= 0.7 + 1e-9
-    assert block["spent"] > 0.95 * 0.7
+    assert block["spent"] > 0.7 - _most("m", "j1", "j2")  # what is left does not pay for another answer
     assert {(row["model"], row["role"]) for row in block["costs"]} == {
         ("m", ""),
         ("j1", "judge"),
@@ -159,24 +166,60 @@ def test_judges_are_paid_from_the_same_budget(
     assert block["readings"] == len(readings) > N
     useful = math.fsum(r.cost for r in readings)
     assert block["wasted"] == pytest.approx(block["spent"] - useful, abs=1e-9)
-    assert block["wasted"] < 0.1
-    more = run(folder, server, "$0.9", **options)["evalbudget"]  # those left unjudged are asked first
+    assert block["wasted"] == pytest.approx(0.0, abs=1e-9)
+    more = run(folder, server, "$0.9", **options)["evalbudget"]
     assert server.bill <= more["spent"] + 1e-9 <= 0.9 + 1e-9
     assert more["readings"] > block["readings"]
 
 
-@pytest.mark.parametrize("concurrent", [variant(1), 8])
-def test_an_answer_that_no_money_was_left_to_judge_is_judged_and_not_asked_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: PaidServer, concurrent: int
+@pytest.mark.parametrize(
+    ("rotation", "repeat", "concurrent"),
+    [
+        ("all", None, 1),
+        variant("all", None, 8),
+        variant("cyclic", None, 1),
+        ("cyclic", None, 8),
+        variant("all", "judge", 1),
+        ("all", "judge", 8),
+    ],
+)
+def test_an_answer_is_begun_only_if_all_its_judges_can_be_paid_too(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    server: PaidServer,
+    rotation: str,
+    repeat: str | None,
+    concurrent: int,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    folder = _judged_by_two(tmp_path, server, concurrent)
+    folder = _judged_by_two(tmp_path, server, concurrent, rotation)
     options: dict[str, Any] = {"tasks": "essays", "concurrent": concurrent, "prices": "prices.yaml"}
-    for budget in (".2", ".3", ".45"):
+    if repeat is not None:
+        options["repeat"] = repeat
+    for budget in (0.2, 0.3, 0.45):
         block = run(folder, server, f"${budget}", **options)["evalbudget"]
-        assert server.bill <= block["spent"] + 1e-9 <= float(budget) + 1e-9
-    assert block["readings"] > 0.7 * server.calls("m")  # the others wait for a larger budget
-    assert block["wasted"] < 0.2 * block["spent"]
+        assert server.bill == pytest.approx(block["spent"])
+        assert budget - _most("m", "j1", "j2") < block["spent"] <= budget
+        assert block["wasted"] == 0
+        judged = server.billed - server.calls("m")
+        assert judged == block["readings"] * (2 if rotation == "all" else 1)
+    assert server.calls("m") == (block["readings"] if repeat is None else N)
+
+
+def test_an_answer_that_no_money_was_left_to_judge_is_judged_and_not_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: PaidServer
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = _judged_by_two(tmp_path, server, 4)
+    options: dict[str, Any] = {"tasks": "essays", "concurrent": 4, "prices": "prices.yaml"}
+    server.fail(GARBLED, model="j1", after=3, times=math.inf)  # lost replies use up what was kept for j2
+    block = run(folder, server, "$0.2", **options)["evalbudget"]
+    asked = server.calls("m")
+    assert block["readings"] < asked
+    server.forgive()
+    block = run(folder, server, "$0.3", **options)["evalbudget"]
+    assert server.bill <= block["spent"] + 1e-9 <= 0.3 + 1e-9
+    assert block["readings"] == server.calls("m") >= asked
     calls = Counter((r.request.cell.item, r.request.id) for r in bought_in("j.jsonl").readings)
     assert set(calls.values()) == {1}
 
@@ -347,6 +390,16 @@ def test_prices_that_miss_a_judge_are_refused(
     with pytest.raises(BudgetError, match=r"no price is known for j2, .*\n  j2: "):
         run(folder, server, "$5", tasks="essays", prices="prices.yaml")
     assert server.calls() == 0
+
+
+def test_a_budget_below_one_answer_and_its_judging_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: PaidServer
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = _judged_by_two(tmp_path, server, 1)
+    with pytest.raises(BudgetError, match=r"below what one answer and its judging can cost here: \$0\.0"):
+        run(folder, server, "$0.045", tasks="essays", prices="prices.yaml")
+    assert server.calls("m") == 0
 
 
 def test_other_currencies_and_prices_without_money(folder: Path, server: PaidServer, tmp_path: Path) -> None:

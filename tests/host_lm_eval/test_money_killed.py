@@ -118,6 +118,6 @@ def test_random_schedules(tmp_path: Path, server: PaidServer, seed: int) -> None
             server.disturb = lambda body: None
     assert block is not None
     assert server.bill <= block["spent"] + 1e-9 <= cap + 1e-9
-    assert block["spent"] > 0.95 * cap
+    assert block["spent"] > cap - (0.06 if judged else 0.03)  # what is left does not pay for another answer
     readings = bought_in("j.jsonl").readings
     assert math.fsum(r.cost for r in readings) <= block["spent"] + 1e-9

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from lm_eval.tasks import TaskManager
 from tests.claims import variant
+from tests.host_lm_eval.judged_worlds import write_judged
 from tests.host_lm_eval.money_worlds import PaidServer, price_file
 from tests.host_lm_eval.race_worlds import manager
 from tests.host_lm_eval.worlds import CoinModel
@@ -17,7 +19,7 @@ from tests.host_lm_eval.worlds import CoinModel
 from evalbudget.cli.main import cli
 from evalbudget.errors import BudgetError, JournalError
 from evalbudget_lm_eval.races.api import race
-from loopback import GARBLED, Asked
+from loopback import GARBLED, Asked, rating
 
 N = 60
 
@@ -59,7 +61,7 @@ def _race(
         "output_path": tmp_path / "out",
         "prices": "prices.yaml",
     }
-    return race(arms, "numbers", budget=budget, **{**options, **more})
+    return race(arms, **{"task": "numbers", "budget": budget, **options, **more})
 
 
 @pytest.mark.parametrize("concurrent", [variant(1), 8])
@@ -80,6 +82,27 @@ def test_the_cap_holds_for_all_arms(server: PaidServer, tmp_path: Path, concurre
     assert server.calls() > calls
     assert server.bill <= 0.2
     assert more.spent > board.spent
+
+
+def test_an_answer_of_a_race_is_begun_only_if_its_judges_can_be_paid_too(
+    server: PaidServer, tmp_path: Path
+) -> None:
+    said = rating()
+    server.answer = lambda asked: said(asked) if asked.model == "j1" else "an essay"
+    judge = server.judge("j1", num_concurrent=4)
+    sampling = {"temperature": 1, "max_gen_toks": 20}
+    folder = write_judged(tmp_path / "essays", [judge], n=N, rotation="single", gen_kwargs=sampling)
+    found = _race(
+        *(server, tmp_path, "$0.3"),
+        names=("m", "j2"),
+        task="essays",
+        task_manager=TaskManager(include_path=str(folder), include_defaults=False),
+        sampler="uniform",
+        score_range=(1, 5),
+    )
+    assert server.bill == pytest.approx(found.leaderboard.paid)
+    assert 0.24 < server.bill <= 0.3
+    assert server.calls("j1") == server.calls("m") + server.calls("j2") == found.leaderboard.spent
 
 
 def test_a_race_that_decides_pays_no_more_than_it_takes(server: PaidServer, tmp_path: Path) -> None:

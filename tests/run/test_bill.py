@@ -49,6 +49,29 @@ def test_a_call_is_reserved_at_its_most_and_settled_at_its_cost() -> None:
     assert account.of_sample("s") == 15.0
 
 
+def test_room_is_kept_for_what_must_follow() -> None:
+    account = bill()
+    (first,) = account.reserve_all("m", [(20, 0, "s")], follows={"s": [("j1", 30.0), ("j2", 25.0)]})
+    assert (account.held, account.room, account.free) == (20.0, 55.0, 25.0)
+    assert not account.reserve_all("m", [(20, 0, "t")], follows={"t": [("j1", 6.0)]})
+    held(account, 25)
+    account.settle(first, Usage(input=5))
+    assert account.free == 15.0
+
+    (judge,) = account.reserve_all("j1", [(28, 0, "s")], role="judge", follows={"s": [("j2", 25.0)]})
+    assert (account.room, account.free) == (25.0, 17.0)
+    account.release(judge)  # it was refused, and is sent again: nobody else takes what it needs
+    assert (account.room, account.free) == (53.0, 17.0)
+    account.reserve_all("j1", [(28, 0, "s")], role="judge", follows={"s": [("j2", 25.0)]})
+    account.reserve_all("j2", [(25, 0, "s")], role="judge", follows={"s": ()})
+    assert (account.room, account.free) == (0.0, 17.0)
+
+    account.reserve_all("m", [(5, 0, "u")], follows={"u": [("j1", 12.0)]})
+    assert account.free == 0.0
+    account.clear_room("u")
+    assert account.free == 12.0
+
+
 def test_a_call_that_does_not_fit_is_not_begun() -> None:
     account = bill()
     first = held(account, 60)

@@ -15,7 +15,7 @@ from evalbudget.book._tables import MONEY, PAID_CALLS
 from evalbudget.budget import Budget
 from evalbudget.prices import Tariff
 from evalbudget.run import Bill, Hold
-from evalbudget.run._bill import LOST, as_amount, as_end, as_entry
+from evalbudget.run._bill import LOST, Follows, as_amount, as_end, as_entry
 
 _LOOK = 0.25  # seconds between two looks at what others did, of a call that does not fit
 
@@ -34,7 +34,8 @@ _END = (
 class SharedBill(Bill):
     """Keeps a cap on what the calls of several processes cost, those under way at any of them included.
 
-    A call is in the store before it is sent. What it cost goes there with whatever its process does next:
+    A call is in the store before it is sent. Room for calls that are still to follow is this process's own:
+    others do not see it. What it cost goes there with whatever its process does next:
     until then it counts at the most that it can cost.
 
     Args:
@@ -119,14 +120,16 @@ class SharedBill(Bill):
             self._lines.close()
             self._lines = None
 
-    def _put_aside(self, model: str, calls: Sequence[tuple[float, str]], role: str) -> list[Hold]:
+    def _put_aside(
+        self, model: str, calls: Sequence[tuple[float, str]], role: str, follows: Follows
+    ) -> list[Hold]:
         looked = self._book.is_told and time.monotonic() < self._look_again
-        if looked and not self._locked_look(model, calls, role):
+        if looked and not self._locked_look(model, calls, role, follows):
             return []  # as it was a moment ago
 
         def hold(turn: Turn) -> list[Hold]:
             with self._lock:
-                holds = self._would_hold(model, calls, role)
+                holds = self._would_hold(model, calls, role, follows)
                 for each in holds:
                     self._begins(turn, each)
                 return holds
@@ -136,6 +139,8 @@ class SharedBill(Bill):
             self._look_again = time.monotonic() + _LOOK
         try:
             with self._lock:
+                if held:
+                    self._keep_room(follows)
                 for each in held:
                     self._copy(each)
         except BaseException:
@@ -144,9 +149,11 @@ class SharedBill(Bill):
             raise
         return held
 
-    def _locked_look(self, model: str, calls: Sequence[tuple[float, str]], role: str) -> list[Hold]:
+    def _locked_look(
+        self, model: str, calls: Sequence[tuple[float, str]], role: str, follows: Follows
+    ) -> list[Hold]:
         with self._lock:
-            return self._would_hold(model, calls, role)
+            return self._would_hold(model, calls, role, follows)
 
     def _end(self, hold: Hold, cost: float, why: str, tokens: int) -> float:
         with self._lock:

@@ -15,10 +15,11 @@ from __future__ import annotations
 
 import math
 from bisect import insort
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import RLock
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from evalbudget._version import __version__
@@ -33,6 +34,10 @@ REFUSED = "refused by the server, or never sent"
 UNKNOWN = "no usage in the reply: counted at the most that it can cost"
 LOST = "no reply: counted at the most that it can cost"
 _ROUNDING = 1e-12
+
+Follows = Mapping[str, Sequence[tuple[str, float]]]
+"""Calls that are still to follow, by sample: the model of each, and what it costs at most."""
+_NOTHING: Follows = MappingProxyType({})
 
 
 @dataclass(slots=True)
@@ -119,6 +124,7 @@ class Bill:
         cap: in units of ``tariff``.
         spent: by calls that have ended, by earlier runs too.
         held: reserved for calls under way.
+        room: kept for calls that are still to follow.
         over: what calls cost above what was reserved for them.
         most_of_sample: the largest amount that one sample had spent and reserved at a time, so far: with so
             much free for each sample that begins, none is cut off on its way.
@@ -137,6 +143,8 @@ class Bill:
         self.risk = risk
         self._lines = lines
         self._lock = RLock()
+        self.room = 0.0
+        self._room: dict[str, float] = {}
         self._clear()
 
     def _clear(self) -> None:
@@ -243,6 +251,7 @@ class Bill:
         *,
         role: str = "",
         seconds: float = 0.0,
+        follows: Follows = _NOTHING,
     ) -> list[Hold]:
         """Put aside what several calls cost at most; nothing put aside, and none, if they do not all fit.
 
@@ -251,13 +260,15 @@ class Bill:
             calls: tokens of input at most, of the reply at most, and the sample; as in :meth:`reserve`.
             role: what the model does.
             seconds: that each takes at most.
+            follows: what has to be paid after these calls, lest they be in vain. Room is kept for just that,
+                by sample, until a later call says otherwise or :meth:`clear_room` is called.
 
         Raises:
             BudgetError: nobody knows the price, or nothing limits the reply.
             JournalError: it cannot be recorded.
         """
         bounds = [(self.tariff.most(model, given, reply, seconds), name) for given, reply, name in calls]
-        return self._put_aside(model, bounds, role)
+        return self._put_aside(model, bounds, role, follows)
 
     def may_fit(
         self, model: str, input_tokens: int, output_tokens: int | None, *, under_way: int = 0
@@ -273,6 +284,17 @@ class Bill:
         with self._lock:
             most = self._reserved(model, self.tariff.most(model, input_tokens, output_tokens))
             return bool(self._open or under_way) and most <= self.cap.amount - self.spent
+
+    def clear_room(self, sample: str) -> None:
+        """Nothing more follows of a sample."""
+        with self._lock:
+            if self._room.pop(sample, 0.0):
+                self.room = math.fsum(self._room.values())
+
+    def room_of(self, samples: Iterable[str]) -> float:
+        """What is kept for calls of these that are still to follow."""
+        with self._lock:
+            return math.fsum(self._room.get(sample, 0.0) for sample in samples)
 
     def look(self) -> None:
         """Take in what other processes did, where they share the bill; for whoever waits."""
@@ -321,7 +343,7 @@ class Bill:
     @property
     def free(self) -> float:
         """What may still be reserved."""
-        return max(0.0, self.cap.amount - self.spent - self.held)
+        return max(0.0, self.cap.amount - self.spent - self.held - self.room)
 
     @property
     def is_blank(self) -> bool:
@@ -366,21 +388,37 @@ class Bill:
 
     # bookkeeping
 
-    def _put_aside(self, model: str, calls: Sequence[tuple[float, str]], role: str) -> list[Hold]:
+    def _put_aside(
+        self, model: str, calls: Sequence[tuple[float, str]], role: str, follows: Follows
+    ) -> list[Hold]:
         with self._lock:
-            holds = self._would_hold(model, calls, role)
+            holds = self._would_hold(model, calls, role, follows)
             for hold in holds:
                 self._write(as_entry(hold))
                 self._hold(hold)
+            if holds:
+                self._keep_room(follows)
             return holds
 
-    def _would_hold(self, model: str, calls: Sequence[tuple[float, str]], role: str) -> list[Hold]:
+    def _keep_room(self, follows: Follows) -> None:
+        self._room |= self._needed(follows)
+        self.room = math.fsum(self._room.values())
+
+    def _needed(self, follows: Follows) -> dict[str, float]:
+        return {
+            sample: math.fsum(self._reserved(*call) for call in calls) for sample, calls in follows.items()
+        }
+
+    def _would_hold(
+        self, model: str, calls: Sequence[tuple[float, str]], role: str, follows: Follows
+    ) -> list[Hold]:
         """What would be put aside for calls that cost so much at most; none if they do not all fit."""
         holds = [
             Hold(self._count + i, model, self._reserved(model, bound, beside=i), bound, sample, role)
             for i, (bound, sample) in enumerate(calls)
         ]
-        return holds if self._fits(sum(hold.most for hold in holds)) else []
+        more = sum(self._needed(follows).values()) - self.room_of(follows)
+        return holds if self._fits(sum(hold.most for hold in holds) + more) else []
 
     def _fits(self, amount: float) -> bool:
         return amount <= self.free + _ROUNDING * self.cap.amount
@@ -424,6 +462,9 @@ class Bill:
         if hold.sample:
             self._held_of[hold.sample] -= hold.most
         if why == REFUSED:
+            if hold.sample in self._room:  # it is sent again, or clears its room
+                self._room[hold.sample] += hold.most
+                self.room = math.fsum(self._room.values())
             return
         row = self._rows.setdefault((hold.model, hold.role), BillRow(hold.model, hold.role))
         row.calls += 1

@@ -8,8 +8,6 @@ from typing import Any
 
 from lm_eval.api.registry import get_model
 
-from evalbudget.budget import shown_amount
-from evalbudget.errors import BudgetError
 from evalbudget.prices import Tariff
 from evalbudget.run import Bill
 from evalbudget_lm_eval.arms.arm import Arm
@@ -18,6 +16,8 @@ from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 from evalbudget_lm_eval.host.identity import is_api, short_name
 from evalbudget_lm_eval.host.local_usage import check_local
 from evalbudget_lm_eval.host.paid_calls import PaidCalls
+from evalbudget_lm_eval.host.used_up import check_pays
+from evalbudget_lm_eval.judges.at_most import dearest_judging
 from evalbudget_lm_eval.judges.filter import judges_of, panel_of
 from evalbudget_lm_eval.run.rounds import Rounds
 
@@ -85,10 +85,11 @@ class PaidArms:
         return []
 
     def check(self, arm: str, primed: PrimedTasks) -> None:
-        """Refuse a cap that does not pay for one call of an arm.
+        """Refuse a cap that does not pay for one answer of an arm and its judging.
 
         Raises:
-            BudgetError: the cap is below one call.
+            BudgetError: the cap is below that.
+            InvalidInputError: a judge's prompt cannot be filled in.
         """
         if arm not in self._dearest:
             self._dearest[arm] = self._checked(self.paid[arm], primed)
@@ -101,7 +102,7 @@ class PaidArms:
         return True
 
     def _checked(self, paid: PaidCalls, primed: PrimedTasks) -> float:
-        """What one answer costs at most, without judges."""
+        """What one answer and its judging cost at most."""
         for judge in judges_of(primed):
             if not is_api(judge):
                 check_local(judge)
@@ -112,13 +113,12 @@ class PaidArms:
                 each = [(paid.most_of(primed.lm, one), one.repeats or 1) for one in requests]
                 call = max([call, *(most for most, _ in each)])
                 answer = max(answer, sum(most * times for most, times in each))
-        if call > self.bill.cap.amount:
-            raise BudgetError(
-                f"a budget of {self.bill.cap} is below what one call of {short_name(primed.lm)} can cost "
-                f"here: {shown_amount(call, self.bill.cap.unit)}. Raise --budget to that or more, or limit "
-                "the length of replies: --gen_kwargs max_gen_toks=..."
-            )
-        return answer
+        check_pays(self.bill.cap, f"one call of {short_name(primed.lm)}", call)
+        judging = dearest_judging(paid, primed)
+        if judging:
+            whole = f"one answer of {short_name(primed.lm)} and its judging"
+            check_pays(self.bill.cap, whole, answer + judging)
+        return answer + judging
 
     def _waits(self, arm: str, under_way: int) -> bool:
         """For what others have under way, if that may leave room for an answer; whether it did."""

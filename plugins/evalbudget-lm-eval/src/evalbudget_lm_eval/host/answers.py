@@ -7,9 +7,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from lm_eval.api.instance import Instance
 
 Sample = dict[str, Any]
 """What the host writes into ``samples_*.jsonl`` for one answered document and one filter."""
@@ -60,6 +63,9 @@ class JudgesBill(Protocol):
 
     def begins(self, asked: Asked, judge: str) -> None:
         """A judge behind a server is about to be asked about this."""
+
+    def will_ask(self, calls: Iterable[tuple[Asked, Any, Instance]]) -> None:
+        """These calls are to come: about what, the judge's model, and the request."""
 
     def asks(self, asked: Sequence[Asked]) -> None:
         """In the thread that asks: a judge is about to be asked about these, in this order."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import copy
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
+from threading import Lock
+from time import monotonic
 from typing import Any
 
 from evalbudget.prices import Price, Usage
@@ -27,6 +29,7 @@ log = shown_logger(__name__)
 
 JUDGE = "judge"
 _PAUSE = 0.02  # seconds between two looks at whether something came back
+_MOMENT = 1.0  # seconds in which whoever has room kept for a call sends it
 _KINDS = ("generate_until", "loglikelihood", "loglikelihood_rolling")
 
 judging: ContextVar[Sequence[str] | None] = ContextVar("judging", default=None)
@@ -51,6 +54,10 @@ class PaidCalls:
         self.owners = Owners()
         self.stopped: Callable[[], bool] = lambda: False
         self._dearest_second: dict[str, float] = {}
+        self._judgings: dict[str, Sequence[tuple[str, float]]] = {}
+        self._being_judged: set[str] = set()
+        self._quiet_since: float | None = None  # nothing was under way, of a call that does not fit
+        self._lock = Lock()
 
     @contextmanager
     def before(self, lms: Sequence[Any]) -> Iterator[None]:
@@ -86,6 +93,30 @@ class PaidCalls:
         lm = getattr(lm, "lm", lm)
         return self.bill.tariff.most(short_name(lm), *self._within(short_name(lm), size_of(lm, instance)))
 
+    def longest_of(self, lm: Any, instance: Any) -> int:
+        """Tokens that the reply to one of the host's requests has at most; 0 where nothing limits it."""
+        lm = getattr(lm, "lm", lm)
+        return self._within(short_name(lm), size_of(lm, instance))[1] or 0
+
+    # answers that are judged
+
+    def expect(self, judgings: Mapping[str, Sequence[tuple[str, float]]]) -> None:
+        """Begin these cells only if the calls of their judges can be paid too.
+
+        Args:
+            judgings: by cell, as :func:`~evalbudget_lm_eval.host.answers.key_of` names it: the judges that it
+                has yet to be shown to, and what each of these calls costs at most.
+        """
+        with self._lock:
+            self._judgings |= judgings
+
+    def settled(self, asked: Asked) -> None:
+        """A cell has its score, has failed, or is not asked in full: no judge of it is paid any more."""
+        with self._lock:
+            self._judgings.pop(key_of(asked), None)
+            self._being_judged.discard(key_of(asked))
+        self.bill.clear_room(self.sample_of(asked))
+
     # one request
 
     def hold(self, model: str, sizes: Sequence[Size], owners: Sequence[str], seconds: float) -> list[Hold]:
@@ -100,7 +131,20 @@ class PaidCalls:
             for size, owner in zip(sizes, owners, strict=True)
         ]
         role = "" if judging.get() is None else JUDGE
-        return self.bill.reserve_all(model, calls, role=role, seconds=seconds)
+        with self._lock:
+            left = {owner: self._judgings[owner] for owner in owners if owner in self._judgings}
+            if role:
+                for owner in left.keys() & set(owners):
+                    left[owner] = _without(left[owner], model, owners.count(owner))
+            follows = {self._prefix + owner: calls for owner, calls in left.items()}
+            holds = self.bill.reserve_all(model, calls, role=role, seconds=seconds, follows=follows)
+            if holds:
+                self._quiet_since = None
+            if holds and role:
+                self._judgings |= left
+                self._being_judged |= {owner for owner, calls in left.items() if calls}
+                self._being_judged -= {owner for owner, calls in left.items() if not calls}
+        return holds
 
     def check_waiting(self, model: str, sizes: Sequence[Size], under_way: int) -> None:
         """Refuse to wait for what is under way where that does not help.
@@ -117,8 +161,21 @@ class PaidCalls:
         within = [self._within(model, size) for size in sizes]
         outputs = [output for _, output in within if output is not None]
         whole = sum(tokens for tokens, _ in within), sum(outputs) if outputs else None
+        under_way += self._about_to_be(under_way)
         if self.stopped() or not self.bill.may_fit(model, *whole, under_way=under_way):
             raise UsedUpError(self.bill.cap)
+
+    def _about_to_be(self, under_way: int) -> bool:
+        """Whether calls that have room of their own are sent next, though none is under way."""
+        with self._lock:
+            if under_way or self.bill.under_way:
+                self._quiet_since = None
+                return False
+            own = self.bill.room_of(self._prefix + owner for owner in self._judgings)
+            if not self._being_judged and self.bill.room <= own * (1 + 1e-9):
+                return False
+            self._quiet_since = self._quiet_since or monotonic()
+            return monotonic() < self._quiet_since + _MOMENT
 
     def seconds_of(self, model: str) -> float:
         """What a request took at most so far, where time is what is paid for; 0 before the first."""
@@ -135,6 +192,12 @@ class PaidCalls:
     def _within(self, model: str, size: Size) -> tuple[int, int | None]:
         price = self.price_of(model) if size.output is None else None
         return size.within(None if price is None else price.max_output)
+
+
+def _without(calls: Sequence[tuple[str, float]], model: str, n: int) -> Sequence[tuple[str, float]]:
+    """The others of these calls, when so many of this model are made."""
+    own = [call for call in calls if call[0] == model]
+    return [call for call in calls if call[0] != model] + own[n:]
 
 
 class _Api:

@@ -84,6 +84,8 @@ class Asking:
         """Called with every reading as it comes, and the position of its answer, in the thread that asked."""
         self.begins: Callable[[int, str], object] = lambda position, judge: None
         """Called before a judge behind a server is asked, with the position of the answer and its name."""
+        self.will_ask: Callable[[Iterator[tuple[int, Any, Instance]]], object] = lambda calls: None
+        """Called before judges are asked, with all that is to come: positions, models and requests."""
         self.asks: Callable[[Sequence[int]], object] = lambda positions: None
         """Called before any judge is asked, in the thread that asks, with the positions of the answers."""
         self.pays: Callable[[int], bool] = lambda calls: True
@@ -165,12 +167,19 @@ class Asking:
             for judge in self._dealer.judges(answer.item, answer.epoch):
                 if judge not in self._readings[position]:
                     calls[judge].append(position)
+        self.will_ask(self._requests(calls))
         for judge, positions in calls.items():
             lm = self._models[judge]
             for job in _jobs(lm, judge, positions, self._answers):
                 bar.total += len(job.answers)
                 running[self._pool(judge, lm).submit(self._ask, job)] = job
         bar.refresh()
+
+    def _requests(self, calls: Mapping[int, Sequence[int]]) -> Iterator[tuple[int, Any, Instance]]:
+        for judge, positions in calls.items():
+            spec, lm = self._panel.specs[judge], self._models[judge]
+            for position in positions:
+                yield position, lm, request_for(spec, lm, self._answers[position].prompt)
 
     def _withdrawn(self, running: _Running, bar: Any) -> list[int]:
         """Answers that a judge who was dropped has not been asked about yet."""
@@ -330,6 +339,11 @@ def options_of_call(spec: JudgeSpec, lm: Any, *about: object) -> dict[str, Any]:
 def context_for(spec: JudgeSpec, lm: Any, prompt: str) -> Any:
     """A prompt as the model takes it."""
     return lm.apply_chat_template([{"role": "user", "content": prompt}]) if spec.is_chat else prompt
+
+
+def request_for(spec: JudgeSpec, lm: Any, prompt: str) -> Instance:
+    """A request as long as the one that will be sent."""
+    return Instance("generate_until", {}, (context_for(spec, lm, prompt), dict(spec.gen_kwargs)), 0)
 
 
 def replies_to(lm: Any, contexts: Sequence[Any], options: Mapping[str, Any]) -> list[Reply]:

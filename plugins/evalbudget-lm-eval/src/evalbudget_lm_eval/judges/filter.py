@@ -177,6 +177,7 @@ def _judge(
         asking.told = lambda position, reading: keep(owner_of[position], str(reading))
         if (bill := task.bill) is not None:
             asking.begins = lambda position, judge: bill.begins(owner_of[position], judge)
+            asking.will_ask = lambda calls: bill.will_ask((owner_of[p], *call) for p, *call in calls)
             asking.asks = lambda positions: bill.asks([owner_of[p] for p in positions])
             asking.pays = bill.pays
     found = iter(asking.run())

@@ -9,13 +9,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from evalbudget.budget import shown_amount
-from evalbudget.errors import BudgetError, JournalError
+from evalbudget.errors import JournalError
 from evalbudget.run import Bill
 from evalbudget_lm_eval.host.answers import Asked
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 from evalbudget_lm_eval.host.identity import is_api, short_name
 from evalbudget_lm_eval.host.paid_calls import PaidCalls
+from evalbudget_lm_eval.host.used_up import check_pays
+from evalbudget_lm_eval.judges.at_most import dearest_judging
 from evalbudget_lm_eval.judges.filter import judges_of, panel_of
 from evalbudget_lm_eval.repeats.config import Config
 from evalbudget_lm_eval.run.record import beside
@@ -30,7 +31,7 @@ class Money:
         bill: that keeps the cap.
         models: the host's objects, the evaluated model first.
         call: what one call of the model costs at most, over all documents.
-        answer: what the requests of one answer do, without judges; None where the model is not asked.
+        answer: what one answer and its judging do; None where the model is not asked.
 
     Attributes:
         bill: that keeps the cap.
@@ -66,7 +67,8 @@ class Money:
             asks_model: the model itself is asked, not only its judges.
 
         Raises:
-            BudgetError: a model has no price, nothing limits its replies, or the cap is below one call.
+            BudgetError: a model has no price, nothing limits its replies, or the cap is below one answer.
+            InvalidInputError: a judge's prompt cannot be filled in.
         """
         documents = [(name, doc) for name in primed.names for doc in primed.documents(name)]
         budget, tariff = config.resolve_budget(len(documents)), config.tariff()
@@ -82,12 +84,9 @@ class Money:
                 least.get(name, 0.0), tariff.most(name, 0, judge.gen_kwargs.get("max_gen_toks"))
             )
         for name, most in least.items():
-            if most > budget.amount:
-                raise BudgetError(
-                    f"a budget of {budget} is below what one call of {name} can cost here: "
-                    f"{shown_amount(most, budget.unit)}. Raise --budget to that or more, or limit the length "
-                    "of replies: --gen_kwargs max_gen_toks=..., and gen_kwargs: {max_gen_toks: ...} of judges"
-                )
+            check_pays(budget, f"one call of {name}", most)
+        if answer is not None and judges:
+            check_pays(budget, "one answer and its judging", answer)
         return cls(bill, models, call, answer)
 
     @contextmanager
@@ -183,7 +182,7 @@ def has_answers(record: Path | None) -> bool:
 def _dearest(
     paid: PaidCalls, primed: PrimedTasks, documents: Sequence[tuple[str, int]]
 ) -> tuple[float, float]:
-    """What one call costs at most over all documents, and what all calls of one answer do."""
+    """What one call costs at most over all documents, and what one answer does, its judging included."""
     call = answer = 0.0
     for task, doc_id in documents:
         whole = 0.0
@@ -192,4 +191,4 @@ def _dearest(
             call = max(call, most)
             whole += most * (instance.repeats or 1)
         answer = max(answer, whole)
-    return call, answer
+    return call, answer + dearest_judging(paid, primed)

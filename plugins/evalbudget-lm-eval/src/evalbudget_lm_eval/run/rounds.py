@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import takewhile
 from typing import Any, Protocol
+
+from lm_eval.api.instance import Instance
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.outage import DOWN_AFTER, is_down
@@ -16,10 +18,12 @@ from evalbudget.shown import shown_logger
 from evalbudget_lm_eval.host.answers import Answered, Asked, key_of
 from evalbudget_lm_eval.host.billing import at_a_kill
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
+from evalbudget_lm_eval.host.identity import short_name
 from evalbudget_lm_eval.host.paid_calls import PaidCalls, judging
 from evalbudget_lm_eval.host.seeds import seed_round, seeds_of_host
 from evalbudget_lm_eval.host.used_up import UsedUpError
 from evalbudget_lm_eval.host.wire import Wire, signals_raise, wired
+from evalbudget_lm_eval.judges.at_most import judgings_at_most
 from evalbudget_lm_eval.judges.filter import judged_at_random, panel_of
 from evalbudget_lm_eval.run.record import Bought, Kept, Said
 
@@ -118,8 +122,7 @@ class Rounds:
         while left:
             together = len(left) > 1 and not broke_off and not self._failed
             if together and left[0].document not in self._doubtful:
-                left = self._ask_together(left)
-                broke_off = True
+                left, broke_off = self._ask_together(left)
                 continue
             error = self._ask_alone(left.pop(0))
             if error is not None and self._is_down(cells):
@@ -182,13 +185,16 @@ class Rounds:
         for asked, error in unscored.items():
             self._fail(asked, error, paid=True)
 
-    def _ask_together(self, cells: Sequence[Asked]) -> list[Asked]:
-        """One round of several; of one that fails, those are returned that have yet to be asked."""
+    def _ask_together(self, cells: Sequence[Asked]) -> tuple[list[Asked], bool]:
+        """One round of several: those that have yet to be asked, and whether it failed."""
         try:
             answers = self._run(cells)
         except UsedUpError:
-            self._buyer.unaffordable(self.finish(cells))
-            return []
+            left = self.finish(cells)
+            if len(left) < len(cells):  # judges that were paid took less than was kept for them
+                return left, False
+            self._unaffordable(left)
+            return [], False
         except EvalbudgetError:
             raise
         except Exception as ex:
@@ -204,17 +210,26 @@ class Rounds:
             )
             owed, self._owed = self._owed, 0
             left.sort(key=self._is_unpaid)
-            return list(self._buyer.gives_up(left, owed)) if owed else left
+            return (list(self._buyer.gives_up(left, owed)) if owed else left), True
         self._refuse_copies(answers)
         self._take_in(answers)
-        return []
+        return [], False
+
+    def _unaffordable(self, cells: Sequence[Asked]) -> None:
+        self._settled(cells)
+        self._buyer.unaffordable(cells)
+
+    def _settled(self, cells: Iterable[Asked]) -> None:
+        if self._paid is not None:
+            for asked in cells:
+                self._paid.settled(asked)
 
     def _ask_alone(self, asked: Asked) -> Exception | None:
         """Find out whether the model is down, or this document cannot be answered; what the host raised."""
         try:
             answers = self._run([asked])
         except UsedUpError:
-            self._buyer.unaffordable(self.finish([asked]))
+            self._unaffordable(self.finish([asked]))
             return None
         except EvalbudgetError:
             raise
@@ -234,6 +249,8 @@ class Rounds:
         self.count += 1
         self._kept.ask({asked: self._calls(asked) for asked in cells}, at_a_kill(self._primed.lm))
         seed_round(self._primed.lm, self._seed, cells)
+        if self._paid is not None:
+            self._paid.expect(judgings_at_most(self._paid, self._primed, cells))
         try:
             return self._send(cells)
         except Exception:
@@ -274,6 +291,15 @@ class Rounds:
     def begins(self, asked: Asked, judge: str) -> None:
         """On record: killed before the judge's reply is there, the call counts as spent."""
         self._kept.begin(asked, judge)
+
+    def will_ask(self, calls: Iterable[tuple[Asked, Any, Instance]]) -> None:
+        """So that none of an answer's judges is asked unless all can be paid."""
+        if self._paid is not None:
+            judgings: dict[str, list[tuple[str, float]]] = {}
+            for asked, lm, request in calls:
+                most = short_name(lm), self._paid.most_of(lm, request)
+                judgings.setdefault(key_of(asked), []).append(most)
+            self._paid.expect(judgings)
 
     def asks(self, asked: Sequence[Asked]) -> None:
         """So that the bill says for which cells its judges are paid."""
@@ -346,9 +372,11 @@ class Rounds:
         self._failed.clear()
         for answer in answers:  # all of them, before a score that is no good ends the run
             self._kept.answer(answer)
+        self._settled(answer.asked for answer in answers)
         self._buyer.answered(answers)
 
     def _fail(self, asked: Asked, error: Exception, *, paid: bool) -> None:
+        self._settled([asked])
         self._buyer.failed(asked, error, paid=paid)
         self._kept.settle(asked)
 

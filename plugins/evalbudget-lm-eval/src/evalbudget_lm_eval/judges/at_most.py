@@ -1,0 +1,75 @@
+"""What judging an answer can cost, before there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from evalbudget_lm_eval.host.answers import Asked, key_of
+from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
+from evalbudget_lm_eval.host.identity import short_name
+from evalbudget_lm_eval.host.paid_calls import PaidCalls
+from evalbudget_lm_eval.judges.asking import request_for
+from evalbudget_lm_eval.judges.filter import panel_of
+from evalbudget_lm_eval.judges.grading import TEMPLATE
+from evalbudget_lm_eval.judges.panel import JudgePanel
+
+_LETTERS = 4  # of a token of an answer that nobody has seen yet
+
+Calls = Sequence[tuple[str, float]]
+"""Judges' models, and what each call costs at most."""
+
+
+def judgings_at_most(paid: PaidCalls, primed: PrimedTasks, cells: Iterable[Asked]) -> Mapping[str, Calls]:
+    """By cell, as a bill names it; tasks without judges have none.
+
+    Raises:
+        InvalidInputError: a judge's prompt cannot be filled in.
+        BudgetError: nobody knows the price of a judge, or nothing limits its replies.
+    """
+    own = {name: panel for name in primed.names if (panel := panel_of(primed.task(name)))}
+    known: dict[tuple[str, int], Calls] = {}
+    found = {}
+    for asked in cells:
+        if asked.task in own:
+            if asked.document not in known:
+                known[asked.document] = judging_at_most(paid, primed, own[asked.task], *asked.document)
+            found[key_of(asked)] = known[asked.document]
+    return found
+
+
+def dearest_judging(paid: PaidCalls, primed: PrimedTasks) -> float:
+    """What judging one answer costs at most, by the longest document of each task.
+
+    Raises:
+        InvalidInputError: a judge's prompt cannot be filled in.
+        BudgetError: nobody knows the price of a judge, or nothing limits its replies.
+    """
+    longest = [
+        Asked(name, max(primed.documents(name), key=lambda doc: len(str(primed.doc(name, doc)))), 0)
+        for name in primed.names
+        if primed.documents(name)
+    ]
+    judgings = judgings_at_most(paid, primed, longest).values()
+    return max((sum(most for _, most in calls) for calls in judgings), default=0.0)
+
+
+def judging_at_most(paid: PaidCalls, primed: PrimedTasks, panel: JudgePanel, task: str, doc_id: int) -> Calls:
+    """Of one document's answer, as long as it may be; whose turn it is counts as the dearest judge's.
+
+    What a prompt that is a function makes of an answer is not known before: ours stands in for it.
+    """
+    requests, doc, grading = primed.instances(task, doc_id), primed.doc(task, doc_id), panel.grading
+    longest = max((paid.longest_of(primed.lm, one) for one in requests), default=0)
+    if not isinstance(grading.prompt, str):
+        grading = replace(grading, prompt=TEMPLATE)
+    prompt = grading.render(doc, "x" * (_LETTERS * longest))
+    calls = [_most(paid, judge, prompt) for judge in panel.specs]
+    dearest = sorted(calls, key=lambda call: call[1], reverse=True)[: panel.calls_per_generation]
+    return dearest * sum(one.repeats or 1 for one in requests)
+
+
+def _most(paid: PaidCalls, judge: Any, prompt: str) -> tuple[str, float]:
+    lm = judge.load()
+    return short_name(lm), paid.most_of(lm, request_for(judge, lm, prompt))
