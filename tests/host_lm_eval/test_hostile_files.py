@@ -81,7 +81,7 @@ def test_a_record_after_any_damage(tmp_path: Path, kind: str, write: Callable[[P
             kept = record.of("a" if kind == RACE else "")
             assert sum(bought.cost for bought in kept.bought) >= 0.0
             assert len([bought.answer for bought in kept.bought]) == len(kept.bought)
-            count_cut_off(kept, kept.under_way, lambda asked: None)
+            count_cut_off(kept, lambda asked: None)
         finally:
             record.close()
 

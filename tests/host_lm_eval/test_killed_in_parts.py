@@ -13,10 +13,12 @@ from typing import Any
 
 import pytest
 from tests.claims import variant
+from tests.host_lm_eval.race_worlds import manager
 from tests.host_lm_eval.worlds import CoinModel, simple_evaluate, write_task
 
 from evalbudget.book import Book
 from evalbudget_lm_eval import budgeted
+from evalbudget_lm_eval.races.api import race
 from evalbudget_lm_eval.repeats import run as run_module
 from evalbudget_lm_eval.run import rounds
 
@@ -84,6 +86,35 @@ def test_the_budget_holds(
         assert block["spent"] <= budget + more
         assert billed <= block["spent"] + 1e-9
         assert billed > budget + more - 2 * REPEATS  # no more is lost than was under way
+
+
+@pytest.mark.parametrize(
+    ("answers", "at_once", "lost"),
+    [
+        ((4, 2, 0, 0, 0, 0), 6, 2),
+        variant((4, 3, 1, 0, 0, 0), 4, 2),
+        ((4, 0, 0, 0, 0, 0), 6, 2),
+        variant((0, 0, 0, 0, 0, 0), 1, 1),
+        variant((3, 3, 3, 3, 3, 3), 6, 6),
+    ],
+)
+def test_a_race_counts_the_parts_of_documents_that_were_under_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answers: tuple[int, ...], at_once: int, lost: int
+) -> None:
+    monkeypatch.setattr(rounds, "at_a_kill", lambda lm: at_once)
+    run, left = tmp_path / "run", tmp_path / "left"
+    run.mkdir()
+    task = manager(tmp_path / "tasks", n=len(answers), repeats=REPEATS)
+    options: dict[str, Any] = {"budget": 2 * len(answers), "task_manager": task, "sampler": "uniform"}
+    killed, again, other = Killed(answers, run, left), Killed(), CoinModel()
+    with pytest.raises(KeyboardInterrupt):
+        race({"a": killed, "b": CoinModel()}, "numbers", journal=run / "j.jsonl", **options)
+    board = race({"a": again, "b": other}, "numbers", journal=left / "j.jsonl", **options).leaderboard
+    read = sum(standing.readings for standing in board.standings)
+    assert read == 2 * len(answers) - lost
+    billed = len(killed.calls) + at_once + len(again.calls) + len(other.calls)
+    assert billed <= 2 * len(answers) * REPEATS
+    assert max(Counter(killed.calls + again.calls).values()) == REPEATS  # what was said is not asked again
 
 
 def test_what_others_take_meanwhile_is_no_room_for_what_was_cut_off(

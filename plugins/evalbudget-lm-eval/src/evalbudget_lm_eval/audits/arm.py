@@ -70,7 +70,7 @@ class AuditArm:
         self._idle = 0
         kept = entrant.kept
         if money is None:
-            count_cut_off(kept, kept.under_way, partial(kept.fail, cost=1.0, error=CUT_OFF[AUDIT]))
+            count_cut_off(kept, partial(kept.fail, cost=1.0, error=CUT_OFF[AUDIT]))
         elif kept.under_way:  # the bill has what was cut off
             kept.stop("killed")
         for one in kept.bought:

@@ -275,7 +275,7 @@ class _Arm:
         """What earlier runs bought; the first so many cost this one nothing."""
         kept = self.entrant.kept
         if self.money is None:
-            count_cut_off(kept, kept.under_way, partial(kept.fail, cost=1.0, error=CUT_OFF[RACE]))
+            count_cut_off(kept, partial(kept.fail, cost=1.0, error=CUT_OFF[RACE]))
         elif kept.under_way:  # the bill has what was cut off
             kept.stop("killed")
         found = []

@@ -197,7 +197,11 @@ class Kept:
     def unheard(self, asked: Asked) -> int:
         """Calls of a cell of the last round that were not answered."""
         said = self.said.get(asked, {})
-        return max(0, self._asked[asked] - sum(len(texts) for number, texts in said.items() if number >= 0))
+        return max(0, self.calls_of(asked) - sum(len(texts) for number, texts in said.items() if number >= 0))
+
+    def calls_of(self, asked: Asked) -> int:
+        """How many calls a cell of the last round takes."""
+        return self._asked[asked]
 
     def take(self, entry: dict[str, Any]) -> None:
         """Take in a line: of an earlier run, or of this one as it is written."""

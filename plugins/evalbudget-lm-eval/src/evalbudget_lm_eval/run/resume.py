@@ -7,7 +7,8 @@ side by side count as paid: one, where it takes one at a time. Local models bill
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable
 
 from evalbudget_lm_eval.host.answers import Answered, Asked
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
@@ -40,15 +41,27 @@ def take_over_answers(primed: PrimedTasks, kept: Kept) -> list[Answered]:
     return answers
 
 
-def count_cut_off(kept: Kept, cells: Sequence[Asked], fail: Callable[[Asked], object]) -> None:
+def count_cut_off(kept: Kept, fail: Callable[[Asked], object]) -> None:
     """Count calls that may have been under way when a run was killed as paid; they are asked again.
+
+    A document of several calls counts for the part of it that was said or may have been under way, together
+    with others and rounded up: nobody knows whether it is asked again. If it is, only the rest of it is.
 
     Args:
         kept: the model's record.
-        cells: which of them to count first.
-        fail: counts one.
+        fail: counts a document of which all calls may have been under way.
     """
-    if kept.under_way:
-        for asked in cells[: kept.at_once]:
+    if not kept.under_way:
+        return
+    left, parts = kept.at_once, 0.0
+    for asked in kept.under_way:
+        lost = min(left, kept.unheard(asked))
+        left -= lost
+        calls, unheard = kept.calls_of(asked), kept.unheard(asked)
+        if lost == calls:
             fail(asked)
-        kept.stop("killed")
+        else:
+            parts += (calls - unheard + lost) / calls
+    if parts:
+        kept.pay(math.ceil(parts))
+    kept.stop("killed")
