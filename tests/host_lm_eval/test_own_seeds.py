@@ -18,7 +18,7 @@ from tests.host_lm_eval.worlds import Seedless, chat_model, load, numbered, simp
 from evalbudget_lm_eval import budgeted, race
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 from evalbudget_lm_eval.host.seeds import seed_of
-from loopback import Fault, Server
+from loopback import GARBLED, Fault, Server
 
 STOCK: dict[str, Any] = {"until": ["\n"], "do_sample": True, "temperature": 1.0}
 
@@ -69,16 +69,29 @@ def test_no_two_calls_share_one(tmp_path: Path, server: Server) -> None:
     assert len(set(sent)) == len(sent) > 6 * 3
 
 
+def test_runs_that_keep_nothing_share_none_and_nothing_is_asked_twice_with_one(
+    tmp_path: Path, server: Server
+) -> None:
+    folder = write_task(tmp_path / "tasks", n=4)
+    server.fail(GARBLED, times=3, after=3)
+    server.fail(400, times=9, after=8)
+    for _ in range(2):
+        with budgeted(budget="4x", sampler="uniform", journal="none"):
+            simple_evaluate(folder, chat_model(server, max_retries=2), apply_chat_template=True)
+    answered = [one.body["seed"] for one in server.served if one.billed and one.status == 200]
+    assert len(set(answered)) == len(answered) > 16
+
+
 def test_arms_of_a_race_share_none_and_another_race_has_others(tmp_path: Path, server: Server) -> None:
     folder = write_task(tmp_path / "tasks", n=6)
     options: dict[str, Any] = {"sampler": "uniform", "budget": 12, "apply_chat_template": True}
     options |= {"task_manager": TaskManager(include_path=str(folder), include_defaults=False)}
     options |= {"score": "exact_match"}
     arms = {name: ("local-chat-completions", server.args_of(name)) for name in "ab"}
-    for journal in ("one", "two"):
-        race(arms, "numbers", journal=str(tmp_path / journal), **options)
+    for journal in (str(tmp_path / "one"), str(tmp_path / "two"), None, None):  # the last two keep nothing
+        race(arms, "numbers", journal=journal, **options)
     sent = [seed for seeds in seeds_sent(server).values() for seed in seeds]
-    assert len(set(sent)) == len(sent) == 24
+    assert len(set(sent)) == len(sent) == 48
 
 
 def test_documents_do_not_draw_the_same_numbers(tmp_path: Path) -> None:

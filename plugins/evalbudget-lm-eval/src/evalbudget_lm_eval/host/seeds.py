@@ -10,9 +10,11 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+import secrets
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,6 +28,11 @@ from evalbudget_lm_eval.host.responses import Responses, answering
 from evalbudget_lm_eval.host.task_requests import Sent
 
 _LARGEST = 2**31
+
+
+def name_of_run(record: Path | None) -> str:
+    """Whose seeds are sent to servers: the name of a run's record; without one, another name each time."""
+    return secrets.token_hex(8) if record is None else record.name
 
 
 def seeds_of_host() -> str:

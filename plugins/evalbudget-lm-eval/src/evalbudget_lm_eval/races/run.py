@@ -22,6 +22,7 @@ from evalbudget_lm_eval.arms.loaded_models import Entrant, Stable
 from evalbudget_lm_eval.arms.side_by_side import SideBySide
 from evalbudget_lm_eval.host.answers import Answered, Asked
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
+from evalbudget_lm_eval.host.seeds import name_of_run
 from evalbudget_lm_eval.races.money import RaceMoney
 from evalbudget_lm_eval.run.record import RACE
 from evalbudget_lm_eval.run.resume import CUT_OFF, count_cut_off
@@ -212,8 +213,7 @@ class RaceRun:
         if arm.rounds is None:
             name = arm.entrant.arm.name
             seed = f"{self.race.config.seed} {name}"
-            path = self.stable.record.path
-            primed.seeds_of = f"{'' if path is None else path.name} {seed}"
+            primed.seeds_of = f"{name_of_run(self.stable.record.path)} {seed}"
             paid = None if self._money is None else self._money.paid[name]
             arm.rounds = Rounds(primed, arm.entrant.kept, arm, arm=name, seed=seed, paid=paid)
         primed.hides_bars = self._at_once > 1

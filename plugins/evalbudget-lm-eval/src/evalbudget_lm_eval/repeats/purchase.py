@@ -22,6 +22,7 @@ from evalbudget_lm_eval.host.answers import SCORED, Answered, Asked
 from evalbudget_lm_eval.host.driving_metric import applies_to_some
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 from evalbudget_lm_eval.host.scoring import scoring_of
+from evalbudget_lm_eval.host.seeds import name_of_run
 from evalbudget_lm_eval.judges.filter import panel_of
 from evalbudget_lm_eval.judges.readings import why_missing
 from evalbudget_lm_eval.repeats.account import Account
@@ -94,7 +95,7 @@ class RepeatPurchase:
             self.record.close()
             raise
         self.kept = self.record.of()
-        primed.seeds_of = f"{'' if self.record.path is None else self.record.path.name} {config.seed}"
+        primed.seeds_of = f"{name_of_run(self.record.path)} {config.seed}"
         self.scoring = scoring_of(primed, config.scorer)
         """How answers are scored."""
         self._free = 0
