@@ -99,7 +99,9 @@ class ServedTask:
             owner, running = asked_now.set(owners), task_now.set(self.running)
             try:
                 with self.running.judging():
-                    return filters()
+                    found = filters()
+                _check_filtered(task, instances)
+                return found
             finally:
                 task_now.reset(running)
                 asked_now.reset(owner)
@@ -128,6 +130,21 @@ class ServedTask:
         vars(self.task).update(self._before)
         self._before, self._served = {}, ()
         self.task._instances = self._all_instances
+
+
+def _check_filtered(task: Task, instances: Sequence[Instance]) -> None:
+    """Refuse what a filter left out: the host hands the rest to the first documents, whosever it is.
+
+    Raises:
+        ValueError: a filter returned less than it was given; the caller asks documents one by one.
+    """
+    for filters in task._filters:
+        there = sum(filters.name in instance.filtered_resps for instance in instances)
+        if there < len(instances):
+            raise ValueError(
+                f"filter {filters.name!r} of task {task.config.task!r} returned {there} of {len(instances)} "
+                "answers; a filter must return one for each, in their order"
+            )
 
 
 class _NoAggregation(dict[str, Any]):
