@@ -183,7 +183,8 @@ def test_all_answers_of_one_model_missing(tmp_path: Path) -> None:
         assert "Undecided: 4 of mockllm/b's answers are missing" in found.output
     refused = CliRunner().invoke(cli, ["report", f"{b}"])
     assert refused.exit_code == 2
-    assert "all 4 answers of mockllm/b are missing" in refused.output
+    said = " ".join(refused.output.split())
+    assert "all 4 answers of mockllm/b are missing. 4 of 4 answers of mockllm/b ended in an error" in said
 
 
 @pytest.mark.parametrize("value", [math.nan, None])

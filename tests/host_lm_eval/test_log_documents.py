@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from tests.cli.commands import typed
-from tests.host_lm_eval.log_worlds import DATE, NAN, declared, mean, notes, read, sample, write_log
+from tests.host_lm_eval.log_worlds import DATE, NAN, averages, declared, mean, notes, read, sample, write_log
 
 from evalbudget.cli.main import cli
 from evalbudget.comparisons import compare
@@ -124,7 +124,21 @@ def test_scores_that_are_all_missing_are_no_damage(tmp_path: Path) -> None:
     write_log(tmp_path, [NAN] * 4)
     found = read(tmp_path)
     assert missing_answers(found).tolist() == [4]
-    with pytest.raises(InvalidInputError, match=r"holds no score: all 4 answers of .* are missing"):
+    why = r"holds no score: all 4 answers of org/m are missing\. 4 of 4 answers .* by acc \(nan\)"
+    with pytest.raises(InvalidInputError, match=why):
+        plugins().open_scores(tmp_path)
+
+
+def test_what_stands_in_place_of_a_score_is_named(tmp_path: Path) -> None:
+    write_log(tmp_path, [sample(i, {"acc": value}) for i, value in enumerate((None, NAN, None))])
+    why = r"2 of 3 answers .* by acc \(null\): missing\. 1 of 3 answers .* \(nan\): missing\."
+    with pytest.raises(InvalidInputError, match=why):
+        plugins().open_scores(tmp_path)
+
+
+def test_a_score_that_applies_to_no_document_is_not_missing(tmp_path: Path) -> None:
+    write_log(tmp_path, [NAN] * 4, metrics=averages("acc", aggregation="nanmean"))
+    with pytest.raises(InvalidInputError, match=r"acc of toy: it applies to no document \(all are nan\)"):
         plugins().open_scores(tmp_path)
 
 

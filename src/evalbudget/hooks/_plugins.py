@@ -217,9 +217,10 @@ class Plugins(Registry):
                 )
             if path.is_dir():
                 self._require_one_format(reader, readers[number + 1 :], known)
+            scores = _without_keys(scores)
             if not may_be_empty:
                 _require_scores(scores, path)
-            return _without_keys(scores)
+            return scores
         empty = path.is_dir() and not any(path.iterdir())
         what = "is an empty folder" if empty else "is not recorded scores that any installed plugin can read"
         raise InvalidInputError(

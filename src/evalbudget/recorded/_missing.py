@@ -14,6 +14,8 @@ from evalbudget.statistics._bounds import FloatArray, IntArray
 if TYPE_CHECKING:
     from evalbudget.recorded._scores import RecordedScores
 
+_NAMED = 4  # notes of a source on why
+
 
 def missing_shares(recorded: RecordedScores) -> FloatArray:
     """Share of each item's scores that are missing, shape (models, items).
@@ -79,12 +81,16 @@ def require_scores(recorded: RecordedScores, source: object) -> None:
     Raises:
         InvalidInputError: they are.
     """
-    if not recorded.counts.any():
-        raise InvalidInputError(
-            f"{source} holds no score: all {int(missing_answers(recorded).sum()):,} answers of "
-            f"{', '.join(recorded.models[:3])} are missing; find out why they are. Of such a source only "
-            "evalbudget compare and evalbudget gate say something"
-        )
+    if recorded.counts.any():
+        return
+    models, n = ", ".join(recorded.models[:3]), int(missing_answers(recorded).sum())
+    notes = () if recorded.declared is None else recorded.declared.notes
+    told = [note for note in notes if "missing" in note or "no score" in note][:_NAMED]
+    why = f". {' '.join(told)}" if told else "; find out why they are."
+    raise InvalidInputError(
+        f"{source} holds no score: all {n:,} answers of {models} are missing{why} Of such a source only "
+        "evalbudget compare and evalbudget gate say something"
+    )
 
 
 def _failures(recorded: RecordedScores) -> IntArray:

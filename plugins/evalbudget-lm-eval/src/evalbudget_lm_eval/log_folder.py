@@ -150,6 +150,7 @@ def _recorded(
             *few(documents.notes, "logs hold other documents under the same ids"),
             *few(documents.asked_twice(), "tasks have documents that ask the same"),
             *said.sentences(),
+            *few(list(found.unscored()), "kinds of answers have no score"),
         ],
     )
     bought = recorded.purchases

@@ -89,7 +89,11 @@ class Metrics:
             for metric in record.get("metrics") or ()
             if metric not in self.names
         }
-        return found | self.left_out
+        scored = {metric for metric, _ in self.scored}
+        nowhere = dict.fromkeys(
+            self.of_some_documents & {*self.names} - scored, "it applies to no document (all are nan)"
+        )
+        return found | nowhere | self.left_out
 
     @cached_property
     def of_some_documents(self) -> frozenset[str]:

@@ -89,7 +89,9 @@ def _of_our_run(log: Log, name: str) -> Missing:
         many = f"1 document of {log.file.task} has"
         if len(in_vain) > 1:
             many = f"{len(in_vain):,} documents of {log.file.task} have"
-        notes.append(f"{many} no score of {name}: every call failed.")
+        failures = block.get("failures") or {}
+        why = f" ({max(failures, key=failures.__getitem__)})" if failures else ""
+        notes.append(f"{many} no score of {name}: every call failed{why}.")
     told = (block.get("tasks") or {}).get(log.file.task) or {}
     bought = told.get("readings")
     whole = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -18,8 +19,8 @@ from evalbudget_lm_eval.logs.metrics import Metrics, is_number
 from evalbudget_lm_eval.logs.missing import Missing
 from evalbudget_lm_eval.run.costs_in_records import PaidAnswers
 
-_Score = tuple[str, int, float]
-"""Who scored, which answer of the document (from 0), the score (nan if it failed)."""
+_Score = tuple[str, int, float, str]
+"""Who scored, which answer of the document (from 0), the score (nan if it failed), and why there is none."""
 _ACCOUNT = {"allocation", "score", "readings", "failed"}
 """Of the block of a run of ours: what says how it bought, of which tasks, and what it paid for."""
 
@@ -47,6 +48,8 @@ class Readings:
     columns: LogColumns = field(default_factory=LogColumns)
     metrics: dict[str, list[Metrics]] = field(default_factory=dict)
     filters: dict[str, str] = field(default_factory=dict)
+    _asked: Counter[tuple[str, str]] = field(default_factory=Counter)
+    _unscored: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     _paid: PaidAnswers = field(default_factory=PaidAnswers)
     _runs: dict[tuple[str, str], dict[str, int]] = field(default_factory=dict)
     _bought: dict[str, dict[str, Bought]] = field(default_factory=dict)
@@ -69,14 +72,16 @@ class Readings:
         for record in log.records:
             item = self.documents.see(log, record)
             read = [
-                (self._named(log, rater), epoch, value)
-                for rater, epoch, value in (
+                (self._named(log, rater), epoch, value, why)
+                for rater, epoch, value, why in (
                     _said(record) if self.judged else self._scores(log, metrics, record)
                 )
             ]
-            for rater, epoch, value in read:
+            for rater, epoch, value, why in read:
                 epochs, calls = max(epochs, epoch + 1), calls + 1
                 raters.setdefault(rater, str(record["filter"]))
+                self._asked[model, rater] += 1
+                self._unscored[model, rater, why] += math.isnan(value)
                 if math.isnan(value) and record["doc_id"] in answered:
                     continue
                 self.columns.phases.append(_phase(record))
@@ -105,6 +110,14 @@ class Readings:
         logs[log.file.run] = _with(logs.get(log.file.run), bought)
         self._files.setdefault((model, log.file.run), []).append(log.file)
 
+    def unscored(self) -> Iterator[str]:
+        """Sentences on answers that came back without a score."""
+        for (model, rater, why), n in self._unscored.items():
+            if n:
+                asked = self._asked[model, rater]
+                answers = "1 answer" if asked == 1 else f"{asked:,} answers"
+                yield f"{n:,} of {answers} of {model} came back without a score by {rater} ({why}): missing."
+
     def bought(self, model: str) -> dict[str, Bought]:
         """How each run of a model was bought."""
         return {run: self._in_all(self._files[model, run], own) for run, own in self._bought[model].items()}
@@ -128,7 +141,10 @@ class Readings:
         if not self.judged or "allocation" not in (log.file.block or {}):
             return set()
         return {
-            record["doc_id"] for record in log.records for *_, value in _said(record) if not math.isnan(value)
+            record["doc_id"]
+            for record in log.records
+            for *_, value, _ in _said(record)
+            if not math.isnan(value)
         }
 
     def _scores(self, log: Log, metrics: Metrics, record: Record) -> Iterator[_Score]:
@@ -140,7 +156,7 @@ class Readings:
             if metrics.is_outside(metric, value):
                 continue
             score = float(value) if is_number(value) and abs(value) <= LARGEST else math.nan
-            yield self._rater(metric, str(record["filter"])), int(record.get("epoch", 0)), score
+            yield self._rater(metric, str(record["filter"])), int(record.get("epoch", 0)), score, _what(value)
 
     def _outside(self, metrics: Metrics, record: Record) -> Iterator[str]:
         """Metrics that a record is outside of."""
@@ -217,9 +233,17 @@ def _with(before: Bought | None, more: Bought) -> Bought:
     return Bought(replace(more.purchase, fixed_repeats=fixed, cost=cost), max(before.epochs, more.epochs))
 
 
+def _what(value: object) -> str:
+    """What stands in place of a score."""
+    if value is None:
+        return "null"
+    return f"{value:g}" if isinstance(value, int | float) else f"a {type(value).__name__}"
+
+
 def _said(record: Record) -> Iterator[_Score]:
     for reading in readings(record):
-        yield reading.judge, reading.epoch, math.nan if reading.score is None else reading.score
+        why = "a reply without a number on the scale" if reading.error is None else "its call failed"
+        yield reading.judge, reading.epoch, math.nan if reading.score is None else reading.score, why
 
 
 def _phase(record: Mapping[str, Any]) -> float:
