@@ -72,7 +72,8 @@ def test_a_command_that_is_stopped_goes_on_within_its_cap(
         child.kill()
     block = run(folder, server, "$0.6", concurrent=8, prices="prices.yaml")["evalbudget"]
     lost = sum(row["unknown"] for row in block["costs"])
-    assert lost <= (8 if number == signal.SIGKILL else 0)
+    assert lost == block["failed"] <= (8 if number == signal.SIGKILL else 0)
+    assert (f"Failed    {lost} calls: cut off, or no reply" in block["summary"]["text"]) is (lost > 0)
     assert server.bill <= block["spent"] + 1e-9 <= 0.6 + 1e-9
     assert block["spent"] > 0.57
     readings = bought_in("j.jsonl").readings

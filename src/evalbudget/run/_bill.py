@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from bisect import insort
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +34,7 @@ ANSWERED = "answered"
 REFUSED = "refused by the server, or never sent"
 UNKNOWN = "no usage in the reply: counted at the most that it can cost"
 LOST = "no reply: counted at the most that it can cost"
+CUT_OFF = "under way when the process ended: counted at the most that it can cost"
 _ROUNDING = 1e-12
 
 Follows = Mapping[str, Sequence[tuple[str, float]]]
@@ -126,6 +128,7 @@ class Bill:
         held: reserved for calls under way.
         room: kept for calls that are still to follow.
         over: what calls cost above what was reserved for them.
+        cut_off: calls that were under way when an earlier process ended, by role.
         most_of_sample: the largest amount that one sample had spent and reserved at a time, so far: with so
             much free for each sample that begins, none is cut off on its way.
 
@@ -153,6 +156,7 @@ class Bill:
         self.held = 0.0
         self._subtracted = 0  # calls, since all that is held was summed
         self.over = 0.0
+        self.cut_off: Counter[str] = Counter()
         self.most_of_sample = 0.0
         self._open: dict[int, Hold] = {}
         self._count = 0
@@ -470,7 +474,8 @@ class Bill:
         row.calls += 1
         row.cost += cost
         row.tokens += tokens
-        if why in (LOST, UNKNOWN):
+        self.cut_off[hold.role] += why == CUT_OFF
+        if why in (LOST, UNKNOWN, CUT_OFF):
             row.unknown += 1
             row.unknown_cost += cost
 
@@ -482,7 +487,7 @@ class Bill:
             except (ArithmeticError, LookupError, TypeError, ValueError) as ex:
                 raise JournalError(f"{where}, line {number} is damaged: {ex}") from ex
         for hold in list(self._open.values()):
-            self.lose(hold)
+            self._end(hold, hold.bound, CUT_OFF, 0)
 
     def _take(self, entry: dict[str, Any]) -> None:
         if "hold" in entry:

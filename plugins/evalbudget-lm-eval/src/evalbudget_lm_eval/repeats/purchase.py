@@ -330,8 +330,9 @@ class RepeatPurchase:
     def account(self) -> Account:
         """What was bought in all."""
         beside = self.book.beside()
-        if self.money is not None and self.kept.unanswered:  # what they cost is on the bill
-            beside = {UNANSWERED: float(self.kept.unanswered)}
+        if self.money is not None:  # what they cost is on the bill; calls of judges are on record
+            lost = self.kept.unanswered + self.money.bill.cut_off[""]
+            beside = {UNANSWERED: float(lost)} if lost else {}
         return Account(self.book.calls(), beside, self.documents, in_scores=self.money is None)
 
 
