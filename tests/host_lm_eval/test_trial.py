@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -222,6 +224,28 @@ def test_what_cannot_be_aggregated_costs_its_own_row_alone(
     assert 0.0 < results["results"]["rated"]["right,none"] < 1.0
     assert "length,none" not in results["results"]["rated"]
     assert "metric length of task rated has no row" in caplog.text
+
+
+def test_what_aggregates_runs_once(tmp_path: Path) -> None:
+    more = "  - {metric: length, aggregation: !function rates.counting, higher_is_better: true}"
+    folder = declared(tmp_path, f"  - {{metric: right, aggregation: mean}}\n{more}")
+    code = folder / "rates.py"
+    code.write_text(code.read_text() + "\n\ndef counting(values):\n    print('AGGREGATED')\n    return 1.0\n")
+    said = io.StringIO()
+    with redirect_stdout(said):
+        _, results = bought(folder)
+    assert results["results"]["rated"]["length,none"] == 1.0
+    assert said.getvalue().count("AGGREGATED") == 1
+
+
+def test_a_trial_prints_nothing_of_what_the_task_does(tmp_path: Path) -> None:
+    folder = written(tmp_path, "rates", k="[1]")
+    code = folder / "rates.py"
+    code.write_text(code.read_text().replace("    right =", "    print('SCORED')\n    right ="))
+    said = io.StringIO()
+    with redirect_stdout(said):
+        bought(folder)
+    assert said.getvalue().count("SCORED") == 60
 
 
 @pytest.mark.parametrize("score", [None, "rates", "pass@1"])

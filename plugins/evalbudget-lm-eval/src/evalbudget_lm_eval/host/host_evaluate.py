@@ -270,12 +270,18 @@ class PrimedTasks:
         accumulated = {
             name: {
                 "task": served.task,
-                "raw_metrics": _aggregated(served),
+                "raw_metrics": _values(served),
                 "logged_samples": logged(served.answers),
             }
             for name, served in self._served.items()
         }
-        result = _process_results(accumulated, self._groups, self._host.get("bootstrap_iters", 100000))
+        iterations = self._host.get("bootstrap_iters", 100000)
+        try:
+            result = _process_results(accumulated, self._groups, iterations)
+        except Exception:  # the task's own, which may take long: one that works runs once
+            for own in accumulated.values():
+                own["raw_metrics"] = _without_failing(own["task"], own["raw_metrics"])
+            result = _process_results(accumulated, self._groups, iterations)
         samples = result.samples if self._host.get("log_samples", True) else None
         return dict(result._to_eval_results(samples=samples))
 
@@ -403,23 +409,34 @@ class PrimedTasks:
         return served
 
 
-def _aggregated(served: ServedTask) -> dict[tuple[str, str], list[Any]]:
-    """What the host aggregates, but for what would end a run that was paid for: its mean takes no None."""
-    aggregations, found = served.task.aggregation(), {}
-    for (metric, chosen), values in raw_metrics(served.answers).items():
+def _values(served: ServedTask) -> dict[tuple[str, str], list[Any]]:
+    """What the host aggregates; its mean takes no None."""
+    aggregations = served.task.aggregation()
+    return {
+        key: [math.nan if value is None else value for value in values]
+        if is_mean(aggregations.get(key[0]))
+        else values
+        for key, values in raw_metrics(served.answers).items()
+    }
+
+
+def _without_failing(
+    task: Task, values: Mapping[tuple[str, str], list[Any]]
+) -> dict[tuple[str, str], list[Any]]:
+    """The same but for what would end a run that was paid for, since its aggregation fails."""
+    aggregations, found = task.aggregation(), {}
+    for (metric, chosen), own in values.items():
         how = aggregations.get(metric)
-        if is_mean(how):
-            values = [math.nan if value is None else value for value in values]
-        elif how is not None:
-            try:
-                how(values)
-            except Exception as ex:  # the task's own
-                log.warning(
-                    "evalbudget: metric %s of task %s has no row, since what aggregates it failed (%s)",
-                    *(metric, served.task.config.task, said_by(ex)),
-                )
-                continue
-        found[metric, chosen] = values
+        try:
+            if how is not None and not is_mean(how):
+                how(own)
+        except Exception as ex:  # the task's own
+            log.warning(
+                "evalbudget: metric %s of task %s has no row, since what aggregates it failed (%s)",
+                *(metric, task.config.task, said_by(ex)),
+            )
+            continue
+        found[metric, chosen] = own
     return found
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from typing import Any
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
@@ -74,8 +75,10 @@ def _tried(primed: PrimedTasks, asked: Asked, text: str, likely: tuple[float, bo
     for number, instance in enumerate(primed.instances(asked.task, asked.doc_id)):
         given = {"generate_until": text, "loglikelihood_rolling": likely[0]}
         said[number] = [given.get(instance.request_type, likely)] * (instance.repeats or 1)
+    nowhere = io.StringIO()
     try:
-        (answer,) = primed.replay({asked: said})
+        with redirect_stdout(nowhere), redirect_stderr(nowhere):  # what a task prints is of its answers
+            (answer,) = primed.replay({asked: said})
     finally:
         primed.keep_only(())
     return answer.metrics
