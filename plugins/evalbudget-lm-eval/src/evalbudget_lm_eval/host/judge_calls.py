@@ -8,8 +8,9 @@ from typing import Any
 
 from evalbudget.errors import EvalbudgetError
 from evalbudget_lm_eval.host.billing import may_be_billed
+from evalbudget_lm_eval.host.sessions import NoticingSession
 from evalbudget_lm_eval.host.used_up import UsedUpError
-from evalbudget_lm_eval.host.wire import Final, NoticingSession
+from evalbudget_lm_eval.host.wire import Final
 
 
 @contextmanager

@@ -22,6 +22,7 @@ from evalbudget_lm_eval.host.identity import is_api, short_name
 from evalbudget_lm_eval.host.local_usage import check_local, size_of_local, usage_of_local
 from evalbudget_lm_eval.host.owners import NOBODY, Owners, prompt_sent
 from evalbudget_lm_eval.host.responses import answering
+from evalbudget_lm_eval.host.sessions import HearingSession
 from evalbudget_lm_eval.host.usage import Size, shared, sizes_of, usage_of
 from evalbudget_lm_eval.host.used_up import UsedUpError
 
@@ -246,7 +247,7 @@ class _Api:
             self._paid.check_waiting(self._model, sizes, under_way)
             await asyncio.sleep(_PAUSE)
             under_way = self._paid.bill.under_way
-        heard = _Session(session)
+        heard = HearingSession(session)
         try:
             answers = await self._asend(
                 heard, sem, messages, generate=generate, gen_kwargs=gen_kwargs, **more
@@ -349,53 +350,6 @@ class _Local:
                 usage = Usage(max(1, size.input), size.output or 0)
             paid.bill.settle(hold, None if usage is None else replace(usage, seconds=each))
         return replies
-
-
-class _Session:
-    """The host's session; keeps what the server replied."""
-
-    def __init__(self, session: Any) -> None:
-        self._session = session
-        self.sent = False
-        self.reply: Any = None
-
-    def post(self, *given: Any, **named: Any) -> Any:
-        """As the session's."""
-        self.sent = True
-        return _Posted(self, self._session.post(*given, **named))
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._session, name)
-
-
-class _Posted:
-    """A request of the session, on its way."""
-
-    def __init__(self, owner: _Session, posted: Any) -> None:
-        self._owner = owner
-        self._posted = posted
-
-    async def __aenter__(self) -> Any:
-        return _Response(self._owner, await self._posted.__aenter__())
-
-    async def __aexit__(self, *raised: Any) -> Any:
-        return await self._posted.__aexit__(*raised)
-
-
-class _Response:
-    """What came back; tells its session what it says."""
-
-    def __init__(self, owner: _Session, response: Any) -> None:
-        self._owner = owner
-        self._response = response
-
-    async def json(self, *given: Any, **named: Any) -> Any:
-        """As the response's."""
-        self._owner.reply = await self._response.json(*given, **named)
-        return self._owner.reply
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._response, name)
 
 
 def payload_of(lm: Any, messages: Any, generate: bool, gen_kwargs: Any) -> Any:

@@ -19,6 +19,7 @@ from evalbudget.shown import shown_logger
 from evalbudget_lm_eval.host.billing import may_be_billed
 from evalbudget_lm_eval.host.halt import Halt, halt_of_all
 from evalbudget_lm_eval.host.identity import is_api
+from evalbudget_lm_eval.host.sessions import NoticingSession
 from evalbudget_lm_eval.host.used_up import UsedUpError
 
 log = shown_logger(__name__)
@@ -273,19 +274,6 @@ class Final(BaseException):
     def __init__(self, error: BaseException) -> None:
         super().__init__(error)
         self.error = error
-
-
-class NoticingSession:
-    """Notices that a request is sent through the host's session."""
-
-    def __init__(self, session: Any) -> None:
-        self._session = session
-        self.sent = False
-
-    def post(self, *given: Any, **named: Any) -> Any:
-        """As the session's."""
-        self.sent = True
-        return self._session.post(*given, **named)
 
 
 class _Free:
