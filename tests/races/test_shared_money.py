@@ -290,6 +290,33 @@ def test_what_is_told_waits_for_a_turn(store: str) -> None:
         assert workers[1].race.lanes[run.arm].tally.spent == 10.0
 
 
+def test_what_others_spend_of_room_is_not_spent_again(store: str) -> None:
+    with crew(store) as workers:
+        one, two = workers[0].bill, workers[1].bill
+        (first,) = one.reserve_all("m", [(1000, 0, "s")], follows={"s": [("j", 2000.0)]})
+        one.settle(first, Usage(input=1000))
+        (other,) = two.reserve_all("m", [(2500, 0, "t")])  # nobody told it of the room
+        assert not one.reserve_all("j", [(2000, 0, "s")], role="judge", follows={"s": ()})
+        two.settle(other, Usage(input=500))
+        workers[1].race.look()
+        workers[0].race.look()
+        (judge,) = one.reserve_all("j", [(2000, 0, "s")], role="judge", follows={"s": ()})
+        assert (one.room, one.settle(judge, Usage(input=2000))) == (0.0, 2000.0)
+        workers[0].race.look()
+        assert one.spent == 3500.0
+
+
+def test_room_of_a_refused_call_is_kept_once_however_often_the_store_is_read(store: str) -> None:
+    with crew(store) as workers:
+        bill = workers[0].bill
+        (first,) = bill.reserve_all("m", [(1000, 0, "s")], follows={"s": [("j", 500.0)]})
+        bill.release(first)
+        for _ in range(3):
+            workers[0].race.book._turns.is_stale = True  # a turn whose end is not known
+            workers[0].race.look()
+        assert (bill.held, bill.room) == (0.0, 1500.0)
+
+
 @pytest.mark.parametrize("committed", [True, False])
 def test_a_store_that_goes_in_the_middle_of_a_turn(
     store: str, monkeypatch: pytest.MonkeyPatch, committed: bool

@@ -72,6 +72,20 @@ def test_room_is_kept_for_what_must_follow() -> None:
     assert account.free == 12.0
 
 
+def test_room_that_was_spent_by_others_pays_nothing() -> None:
+    dear = Tariff(Unit.USD, {"m": Price(1e6, 0.0), "j": Price(1e6, 0.0)})
+    account = Bill(Budget(100.0, Unit.USD), dear)
+    (model,) = account.reserve_all("m", [(20, 0, "s")], follows={"s": [("j", 40.0)]})
+    (other,) = account.reserve_all("m", [(10, 0, "t")], follows={"t": [("j", 30.0)]})
+    account.settle(model, Usage(input=20, cost=55.0))  # more than it can cost, says who bills it
+    account.settle(other, Usage(input=10))
+    assert (account.spent, account.room, account.free) == (65.0, 70.0, 0.0)
+    assert not account.reserve_all("j", [(40, 0, "s")], role="judge", follows={"s": ()})
+    (judge,) = account.reserve_all("j", [(30, 0, "t")], role="judge", follows={"t": ()})
+    account.settle(judge, Usage(input=30))
+    assert account.spent <= 100.0
+
+
 def test_a_call_that_does_not_fit_is_not_begun() -> None:
     account = bill()
     first = held(account, 60)

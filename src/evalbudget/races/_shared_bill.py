@@ -34,9 +34,9 @@ _END = (
 class SharedBill(Bill):
     """Keeps a cap on what the calls of several processes cost, those under way at any of them included.
 
-    A call is in the store before it is sent. Room for calls that are still to follow is this process's own:
-    others do not see it. What it cost goes there with whatever its process does next:
-    until then it counts at the most that it can cost.
+    A call is in the store before it is sent. What it cost goes there with whatever its process does next:
+    until then it counts at the most that it can cost. Room for calls that are still to follow is this
+    process's own: others do not see it, and may spend it.
 
     Args:
         cap: in US dollars or tokens.
@@ -132,6 +132,8 @@ class SharedBill(Bill):
                 holds = self._would_hold(model, calls, role, follows)
                 for each in holds:
                     self._begins(turn, each)
+                if holds:
+                    self._keep_room(follows)
                 return holds
 
         held = self._book.once(hold)
@@ -139,8 +141,6 @@ class SharedBill(Bill):
             self._look_again = time.monotonic() + _LOOK
         try:
             with self._lock:
-                if held:
-                    self._keep_room(follows)
                 for each in held:
                     self._copy(each)
         except BaseException:
@@ -161,6 +161,7 @@ class SharedBill(Bill):
                 return 0.0
             hold.ended = True
             self._own[hold.sample] = self._own.get(hold.sample, 0.0) + cost
+            self._keep_again(hold, why)
         self._book.later(lambda turn: self._ends(turn, hold.number, cost, why, tokens))
         with self._lock:
             self._copy_end(hold, cost, why, tokens)

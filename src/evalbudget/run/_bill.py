@@ -421,11 +421,16 @@ class Bill:
             Hold(self._count + i, model, self._reserved(model, bound, beside=i), bound, sample, role)
             for i, (bound, sample) in enumerate(calls)
         ]
+        most = sum(hold.most for hold in holds)
         more = sum(self._needed(follows).values()) - self.room_of(follows)
-        return holds if self._fits(sum(hold.most for hold in holds) + more) else []
+        return holds if self._fits(most + more) and self._is_there(most) else []
 
     def _fits(self, amount: float) -> bool:
         return amount <= self.free + _ROUNDING * self.cap.amount
+
+    def _is_there(self, amount: float) -> bool:
+        """Whether what is kept as room was not spent: by other processes, or by calls that cost more."""
+        return amount <= max(0.0, self.cap.amount - self.spent - self.held) + _ROUNDING * self.cap.amount
 
     def _reserved(self, model: str, bound: float, *, beside: int = 0) -> float:
         shares = self._shares.get(model, ())
@@ -449,7 +454,14 @@ class Bill:
                 return 0.0
             self._write(as_end(hold.number, cost, why, tokens))
             self._count_in(hold, cost, why, tokens)
+            self._keep_again(hold, why)
             return cost
+
+    def _keep_again(self, hold: Hold, why: str) -> None:
+        """Room for what was refused: it is sent again, or its sample clears its room."""
+        if why == REFUSED and hold.sample in self._room:
+            self._room[hold.sample] += hold.most
+            self.room = math.fsum(self._room.values())
 
     def _count_in(self, hold: Hold, cost: float, why: str, tokens: int) -> None:
         hold.ended = True
@@ -466,9 +478,6 @@ class Bill:
         if hold.sample:
             self._held_of[hold.sample] -= hold.most
         if why == REFUSED:
-            if hold.sample in self._room:  # it is sent again, or clears its room
-                self._room[hold.sample] += hold.most
-                self.room = math.fsum(self._room.values())
             return
         row = self._rows.setdefault((hold.model, hold.role), BillRow(hold.model, hold.role))
         row.calls += 1
