@@ -18,6 +18,7 @@ from tests.host_lm_eval.worlds import CoinModel
 
 from evalbudget.cli.main import cli
 from evalbudget.errors import BudgetError, JournalError
+from evalbudget.run import Bill
 from evalbudget_lm_eval.races.api import race
 from loopback import GARBLED, Asked, rating
 
@@ -84,25 +85,45 @@ def test_the_cap_holds_for_all_arms(server: PaidServer, tmp_path: Path, concurre
     assert more.spent > board.spent
 
 
-def test_an_answer_of_a_race_is_begun_only_if_its_judges_can_be_paid_too(
-    server: PaidServer, tmp_path: Path
-) -> None:
+def _judged_race(server: PaidServer, tmp_path: Path, budget: str, concurrent: int = 8, **more: Any) -> Any:
     said = rating()
     server.answer = lambda asked: said(asked) if asked.model == "j1" else "an essay"
     judge = server.judge("j1", num_concurrent=4)
     sampling = {"temperature": 1, "max_gen_toks": 20}
-    folder = write_judged(tmp_path / "essays", [judge], n=N, rotation="single", gen_kwargs=sampling)
-    found = _race(
-        *(server, tmp_path, "$0.3"),
+    folder = write_judged(tmp_path / "essays", [judge], n=N, rotation="single", gen_kwargs=sampling, **more)
+    return _race(
+        *(server, tmp_path, budget, concurrent),
         names=("m", "j2"),
         task="essays",
         task_manager=TaskManager(include_path=str(folder), include_defaults=False),
         sampler="uniform",
         score_range=(1, 5),
     )
+
+
+def test_an_answer_of_a_race_is_begun_only_if_its_judges_can_be_paid_too(
+    server: PaidServer, tmp_path: Path
+) -> None:
+    found = _judged_race(server, tmp_path, "$0.3")
     assert server.bill == pytest.approx(found.leaderboard.paid)
     assert 0.24 < server.bill <= 0.3
     assert server.calls("j1") == server.calls("m") + server.calls("j2") == found.leaderboard.spent
+
+
+def test_what_was_kept_for_judges_of_an_arm_that_is_down_is_free_again(
+    server: PaidServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    free, real = list[float](), Bill.close
+
+    def close(bill: Bill) -> None:
+        free.append(bill.free)
+        real(bill)
+
+    monkeypatch.setattr(Bill, "close", close)
+    server.fail(500, model="m", times=math.inf)
+    board = _judged_race(server, tmp_path, "$2", 16).leaderboard
+    assert [standing.left for standing in board.standings] == [None, "it answered nothing"]
+    assert free[-1] == pytest.approx(2 - server.bill)
 
 
 def test_a_race_that_decides_pays_no_more_than_it_takes(server: PaidServer, tmp_path: Path) -> None:

@@ -126,6 +126,7 @@ class Rounds:
                 continue
             error = self._ask_alone(left.pop(0))
             if error is not None and self._is_down(cells):
+                self._settled(left)
                 self._buyer.down(left, error)
                 return
 
