@@ -135,17 +135,28 @@ class PaidCalls:
         with self._lock:
             left = {owner: self._judgings[owner] for owner in owners if owner in self._judgings}
             if role:
-                for owner in left.keys() & set(owners):
-                    left[owner] = _without(left[owner], model, owners.count(owner))
-            follows = {self._prefix + owner: calls for owner, calls in left.items()}
+                for (given, reply, _), owner in zip(calls, owners, strict=True):
+                    if owner in left:
+                        most = self.bill.tariff.most(model, given, reply, seconds)
+                        left[owner] = _without(left[owner], model, most)
+            follows = {self._prefix + owner: own for owner, own in left.items()}
             holds = self.bill.reserve_all(model, calls, role=role, seconds=seconds, follows=follows)
             if holds:
                 self._quiet_since = None
             if holds and role:
                 self._judgings |= left
-                self._being_judged |= {owner for owner, calls in left.items() if calls}
-                self._being_judged -= {owner for owner, calls in left.items() if not calls}
+                self._being_judged |= {owner for owner, own in left.items() if own}
+                self._being_judged -= {owner for owner, own in left.items() if not own}
         return holds
+
+    def release(self, holds: Sequence[Hold], owners: Sequence[str]) -> None:
+        """They were refused, or never sent, and may be sent again: what was kept for them is kept on."""
+        with self._lock:
+            for hold, owner in zip(holds, owners, strict=True):
+                self.bill.release(hold)
+                if hold.role == JUDGE and owner in self._judgings:
+                    self._judgings[owner] = [(hold.model, hold.bound), *self._judgings[owner]]
+                    self._being_judged.add(owner)
 
     def check_waiting(self, model: str, sizes: Sequence[Size], under_way: int) -> None:
         """Refuse to wait for what is under way where that does not help.
@@ -195,10 +206,13 @@ class PaidCalls:
         return size.within(None if price is None else price.max_output)
 
 
-def _without(calls: Sequence[tuple[str, float]], model: str, n: int) -> Sequence[tuple[str, float]]:
-    """The others of these calls, when so many of this model are made."""
-    own = [call for call in calls if call[0] == model]
-    return [call for call in calls if call[0] != model] + own[n:]
+def _without(calls: Sequence[tuple[str, float]], model: str, most: float) -> Sequence[tuple[str, float]]:
+    """The others of these calls, when one of this model is made that costs so much at most."""
+    own = [place for place, (name, _) in enumerate(calls) if name == model]
+    if not own:
+        return calls
+    made = min(own, key=lambda place: abs(calls[place][1] - most))
+    return [*calls[:made], *calls[made + 1 :]]
 
 
 class _Api:
@@ -225,7 +239,7 @@ class _Api:
         try:
             reply = self._send(messages, generate=generate, gen_kwargs=gen_kwargs, **more)
         except BaseException as ex:
-            self._failed(holds, ex, sent=False)
+            self._failed(holds, owners, ex, sent=False)
             raise
         self._answered(holds, messages, reply)
         return reply
@@ -256,7 +270,7 @@ class _Api:
             if heard.reply is not None:  # it was read, and the host can make nothing of it
                 self._settle(holds, heard.reply)
             else:
-                self._failed(holds, ex, sent=heard.sent)
+                self._failed(holds, owners, ex, sent=heard.sent)
             raise
         self._answered(holds, messages, heard.reply)
         return answers
@@ -284,10 +298,15 @@ class _Api:
         for hold, usage in zip(holds, shared(usage_of(reply), len(holds)), strict=True):
             self._paid.bill.settle(hold, usage)
 
-    def _failed(self, holds: Sequence[Hold], error: BaseException, *, sent: bool) -> None:
+    def _failed(
+        self, holds: Sequence[Hold], owners: Sequence[str], error: BaseException, *, sent: bool
+    ) -> None:
         billed = may_be_billed(error, sent=sent) and (sent or not isinstance(error, asyncio.CancelledError))
+        if not billed:
+            self._paid.release(holds, owners)
+            return
         for hold in holds:
-            (self._paid.bill.lose if billed else self._paid.bill.release)(hold)
+            self._paid.bill.lose(hold)
 
 
 class _Local:

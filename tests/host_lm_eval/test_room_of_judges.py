@@ -1,0 +1,50 @@
+"""What is kept for the judges of an answer, until each of them was asked."""
+
+from __future__ import annotations
+
+import pytest
+
+from evalbudget.budget import Budget, Unit
+from evalbudget.prices import Tariff
+from evalbudget.run import Bill, Hold
+from evalbudget_lm_eval.host.paid_calls import PaidCalls, judging
+from evalbudget_lm_eval.host.usage import Size
+
+CELL = "essays:0:0"
+
+
+def _paid(*judges: float) -> PaidCalls:
+    """An answer is there, which judges of one model have yet to see."""
+    paid = PaidCalls(Bill(Budget(100.0, Unit.TOKENS), Tariff(Unit.TOKENS)))
+    paid.expect({CELL: [("j", most) for most in judges]})
+    (answer,) = paid.hold("m", [Size(10, 0)], [CELL], 0.0)
+    paid.bill.lose(answer)
+    assert (paid.bill.spent, paid.bill.room) == (10.0, sum(judges))
+    return paid
+
+
+def _asks(paid: PaidCalls, most: int) -> list[Hold]:
+    before = judging.set([CELL])
+    try:
+        return paid.hold("j", [Size(most, 0)], [CELL], 0.0)
+    finally:
+        judging.reset(before)
+
+
+def test_a_refused_call_is_sent_again_out_of_its_own_room() -> None:
+    paid = _paid(20.0, 20.0, 20.0)
+    for _ in range(3):
+        holds = _asks(paid, 20)
+        assert (paid.bill.held, paid.bill.room) == (20.0, 40.0)
+        paid.release(holds, [CELL])
+        assert (paid.bill.held, paid.bill.room) == (0.0, 60.0)
+    for left in (40.0, 20.0, 0.0):
+        _asks(paid, 20)
+        assert paid.bill.room == left
+
+
+@pytest.mark.parametrize("first", [5, 60])
+def test_judges_of_one_model_have_their_own_room_each(first: int) -> None:
+    paid = _paid(5.0, 60.0)
+    assert _asks(paid, first)
+    assert paid.bill.room == 65 - first
