@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
-from contextlib import redirect_stdout
+import sys
+import warnings
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -246,6 +248,20 @@ def test_a_trial_prints_nothing_of_what_the_task_does(tmp_path: Path) -> None:
     with redirect_stdout(said):
         bought(folder)
     assert said.getvalue().count("SCORED") == 60
+
+
+@pytest.mark.filterwarnings("default::FutureWarning")
+def test_what_a_task_warns_of_once_is_not_used_up_by_the_trial(tmp_path: Path) -> None:
+    folder = written(tmp_path, "rates", k="[1]")
+    code = folder / "rates.py"
+    warns = "    import warnings\n    warnings.warn('OLD', FutureWarning)\n    right ="
+    code.write_text(code.read_text().replace("    right =", warns))
+    said, shown = io.StringIO(), warnings.showwarning
+    with redirect_stderr(said), warnings.catch_warnings():
+        warnings.showwarning = lambda *about, **more: sys.stderr.write(str(about[0]))
+        bought(folder)
+    assert warnings.showwarning is shown
+    assert said.getvalue().count("OLD") == 1
 
 
 @pytest.mark.parametrize("score", [None, "rates", "pass@1"])

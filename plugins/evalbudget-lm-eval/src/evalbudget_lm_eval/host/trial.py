@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from typing import Any
@@ -77,7 +78,8 @@ def _tried(primed: PrimedTasks, asked: Asked, text: str, likely: tuple[float, bo
         said[number] = [given.get(instance.request_type, likely)] * (instance.repeats or 1)
     nowhere = io.StringIO()
     try:
-        with redirect_stdout(nowhere), redirect_stderr(nowhere):  # what a task prints is of its answers
+        # what a task prints is of its answers; what it warns of once is not used up
+        with warnings.catch_warnings(), redirect_stdout(nowhere), redirect_stderr(nowhere):
             (answer,) = primed.replay({asked: said})
     finally:
         primed.keep_only(())
