@@ -402,6 +402,29 @@ def test_a_budget_below_one_answer_and_its_judging_is_refused(
     assert server.calls("m") == 0
 
 
+@pytest.mark.parametrize(
+    ("prompt", "lacks"), [("{{ topic }}: {{ response.split('. ')[1] }}", False), ("{{ nothing }}", True)]
+)
+def test_a_prompt_of_a_judge_may_take_an_answer_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: PaidServer, prompt: str, lacks: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    price_file(tmp_path)
+    said = rating()
+    server.answer = lambda asked: said(asked) if asked.model == "j1" else "First. Second."
+    asked: dict[str, Any] = {"prompt": prompt, "rotation": "single", "gen_kwargs": {"max_gen_toks": 20}}
+    folder = write_judged(tmp_path / "tasks", [server.judge("j1")], **asked)
+    options: dict[str, Any] = {"tasks": "essays", "prices": "prices.yaml"}
+    if lacks:
+        with pytest.raises(InvalidInputError, match="'nothing' is undefined; the document has topic"):
+            run(folder, server, "$0.3", **options)
+        assert server.calls() == 0
+    else:
+        block = run(folder, server, "$0.3", **options)["evalbudget"]
+        assert server.calls("j1") == server.calls("m") == block["readings"] > 3
+        assert server.bill <= block["spent"] + 1e-9 <= 0.3 + 1e-9
+
+
 def test_other_currencies_and_prices_without_money(folder: Path, server: PaidServer, tmp_path: Path) -> None:
     (tmp_path / "prices.yaml").write_text("m: {input: 1, output: 1, currency: EUR}\n")
     with pytest.raises(InvalidInputError, match="prices are in US dollars"):

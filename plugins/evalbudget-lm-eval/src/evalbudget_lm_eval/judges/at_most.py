@@ -6,13 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from evalbudget.errors import InvalidInputError
 from evalbudget_lm_eval.host.answers import Asked, key_of
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 from evalbudget_lm_eval.host.identity import short_name
 from evalbudget_lm_eval.host.paid_calls import PaidCalls
 from evalbudget_lm_eval.judges.asking import request_for
 from evalbudget_lm_eval.judges.filter import panel_of
-from evalbudget_lm_eval.judges.grading import TEMPLATE
+from evalbudget_lm_eval.judges.grading import TEMPLATE, Grading
 from evalbudget_lm_eval.judges.panel import JudgePanel
 
 _LETTERS = 4  # of a token of an answer that nobody has seen yet
@@ -25,7 +26,7 @@ def judgings_at_most(paid: PaidCalls, primed: PrimedTasks, cells: Iterable[Asked
     """By cell, as a bill names it; tasks without judges have none.
 
     Raises:
-        InvalidInputError: a judge's prompt cannot be filled in.
+        InvalidInputError: a judge's prompt asks for a field that documents lack.
         BudgetError: nobody knows the price of a judge, or nothing limits its replies.
     """
     own = {name: panel for name in primed.names if (panel := panel_of(primed.task(name)))}
@@ -43,7 +44,7 @@ def dearest_judging(paid: PaidCalls, primed: PrimedTasks) -> float:
     """What judging one answer costs at most, by the longest document of each task.
 
     Raises:
-        InvalidInputError: a judge's prompt cannot be filled in.
+        InvalidInputError: a judge's prompt asks for a field that documents lack.
         BudgetError: nobody knows the price of a judge, or nothing limits its replies.
     """
     longest = [
@@ -58,16 +59,27 @@ def dearest_judging(paid: PaidCalls, primed: PrimedTasks) -> float:
 def judging_at_most(paid: PaidCalls, primed: PrimedTasks, panel: JudgePanel, task: str, doc_id: int) -> Calls:
     """Of one document's answer, as long as it may be; whose turn it is counts as the dearest judge's.
 
-    What a prompt that is a function makes of an answer is not known before: ours stands in for it.
+    What a prompt that is a function, or a template that takes an answer apart, makes of it is not known
+    before: ours stands in for that.
     """
     requests, doc, grading = primed.instances(task, doc_id), primed.doc(task, doc_id), panel.grading
     longest = max((paid.longest_of(primed.lm, one) for one in requests), default=0)
-    if not isinstance(grading.prompt, str):
-        grading = replace(grading, prompt=TEMPLATE)
-    prompt = grading.render(doc, "x" * (_LETTERS * longest))
+    prompt = _told(grading, doc, "x" * (_LETTERS * longest))
     calls = [_most(paid, judge, prompt) for judge in panel.specs]
     dearest = sorted(calls, key=lambda call: call[1], reverse=True)[: panel.calls_per_generation]
     return dearest * sum(one.repeats or 1 for one in requests)
+
+
+def _told(grading: Grading, doc: Mapping[str, Any], answer: str) -> str:
+    ours = replace(grading, prompt=TEMPLATE)
+    if not isinstance(grading.prompt, str):
+        return ours.render(doc, answer)
+    try:
+        return grading.render(doc, answer)
+    except InvalidInputError:
+        if not grading.fields <= {*doc}:
+            raise
+        return grading.prompt + ours.render(doc, answer)
 
 
 def _most(paid: PaidCalls, judge: Any, prompt: str) -> tuple[str, float]:

@@ -7,6 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from jinja2 import Environment
+from jinja2.meta import find_undeclared_variables
+
 from evalbudget.errors import InvalidInputError
 from evalbudget.scale import parse_range
 from evalbudget_lm_eval.host.private import apply_template
@@ -27,6 +30,7 @@ RATING: <number from {{ low }} to {{ high }}>
 """
 # the last one counts; neither half of a number (4,5) nor of a range (3-4)
 PATTERN = r"(?i)RATING[\s*_:=]*(-?\d+(?:\.\d+)?)(?![,.]?\d)(?!\s*[-–]\s*\d)"
+_OURS = {"doc", "response", "low", "high"}
 _READ = 100_000
 _ALONE = re.compile(r"[\s*_]*(-?\d+(?:\.\d+)?)[\s*_.]*")
 
@@ -80,6 +84,12 @@ class Grading:
                 "round anything else"
             )
         return cls(prompt, low, high, found)
+
+    @property
+    def fields(self) -> set[str]:
+        """Of documents, which a template asks for by name."""
+        assert isinstance(self.prompt, str)
+        return find_undeclared_variables(Environment().parse(self.prompt)) - _OURS
 
     def render(self, doc: Mapping[str, Any], response: str) -> str:
         """What the judge is told.

@@ -68,7 +68,7 @@ class Money:
 
         Raises:
             BudgetError: a model has no price, nothing limits its replies, or the cap is below one answer.
-            InvalidInputError: a judge's prompt cannot be filled in.
+            InvalidInputError: a judge's prompt asks for a field that documents lack.
         """
         documents = [(name, doc) for name in primed.names for doc in primed.documents(name)]
         budget, tariff = config.resolve_budget(len(documents)), config.tariff()
