@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from evalbudget.budget import Budget, Unit
-from evalbudget.prices import Tariff
+from evalbudget.prices import Tariff, Usage
 from evalbudget.run import Bill, Hold
+from evalbudget_lm_eval.arms.paid_arms import PaidArms
 from evalbudget_lm_eval.host.paid_calls import PaidCalls, judging
 from evalbudget_lm_eval.host.usage import Size
 
@@ -48,3 +51,17 @@ def test_judges_of_one_model_have_their_own_room_each(first: int) -> None:
     paid = _paid(5.0, 60.0)
     assert _asks(paid, first)
     assert paid.bill.room == 65 - first
+
+
+def test_a_local_arm_waits_for_judges_of_another_that_are_about_to_be_asked() -> None:
+    arms = PaidArms(Bill(Budget(100.0, Unit.TOKENS), Tariff(Unit.TOKENS)), ["local", "other"])
+    arms._dearest["local"] = 60.0
+    assert not arms._waits("local", 0)
+    other = arms.paid["other"]
+    other.expect({CELL: [("j", 70.0)]})
+    (answer,) = other.hold("m", [Size(10, 0)], [CELL], 0.0)
+    other.bill.settle(answer, Usage(10))
+    assert arms._waits("local", 0)  # its answer is being scored: nothing is under way
+    deadline = time.monotonic() + 30
+    while arms._waits("local", 0):  # but not for ever
+        assert time.monotonic() < deadline

@@ -89,7 +89,7 @@ class PaidArms:
 
         Raises:
             BudgetError: the cap is below that.
-            InvalidInputError: a judge's prompt cannot be filled in.
+            InvalidInputError: a judge's prompt asks for a field that documents lack.
         """
         if arm not in self._dearest:
             self._dearest[arm] = self._checked(self.paid[arm], primed)
@@ -123,7 +123,8 @@ class PaidArms:
     def _waits(self, arm: str, under_way: int) -> bool:
         """For what others have under way, if that may leave room for an answer; whether it did."""
         bill = self.bill
-        if not (under_way or bill.under_way) or self._dearest[arm] > bill.cap.amount - bill.spent:
+        is_quiet = not (under_way or bill.under_way or self.paid[arm].about_to_be(under_way))
+        if is_quiet or self._dearest[arm] > bill.cap.amount - bill.spent:
             return False
         time.sleep(_PAUSE)
         bill.look()

@@ -173,11 +173,11 @@ class PaidCalls:
         within = [self._within(model, size) for size in sizes]
         outputs = [output for _, output in within if output is not None]
         whole = sum(tokens for tokens, _ in within), sum(outputs) if outputs else None
-        under_way += self._about_to_be(under_way)
+        under_way += self.about_to_be(under_way)
         if self.stopped() or not self.bill.may_fit(model, *whole, under_way=under_way):
             raise UsedUpError(self.bill.cap)
 
-    def _about_to_be(self, under_way: int) -> bool:
+    def about_to_be(self, under_way: int) -> bool:
         """Whether calls that have room of their own are sent next, though none is under way."""
         with self._lock:
             if under_way or self.bill.under_way:
