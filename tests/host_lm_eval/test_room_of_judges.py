@@ -10,8 +10,11 @@ from evalbudget.budget import Budget, Unit
 from evalbudget.prices import Tariff, Usage
 from evalbudget.run import Bill, Hold
 from evalbudget_lm_eval.arms.paid_arms import PaidArms
+from evalbudget_lm_eval.host import paid_calls
+from evalbudget_lm_eval.host.answers import Asked
 from evalbudget_lm_eval.host.paid_calls import PaidCalls, judging
 from evalbudget_lm_eval.host.usage import Size
+from evalbudget_lm_eval.host.used_up import UsedUpError
 
 CELL = "essays:0:0"
 
@@ -53,7 +56,10 @@ def test_judges_of_one_model_have_their_own_room_each(first: int) -> None:
     assert paid.bill.room == 65 - first
 
 
-def test_a_local_arm_waits_for_judges_of_another_that_are_about_to_be_asked() -> None:
+def test_a_local_arm_waits_for_judges_of_another_that_are_about_to_be_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(paid_calls, "_OTHERS", 0.2)
     arms = PaidArms(Bill(Budget(100.0, Unit.TOKENS), Tariff(Unit.TOKENS)), ["local", "other"])
     arms._dearest["local"] = 60.0
     assert not arms._waits("local", 0)
@@ -65,3 +71,21 @@ def test_a_local_arm_waits_for_judges_of_another_that_are_about_to_be_asked() ->
     deadline = time.monotonic() + 30
     while arms._waits("local", 0):  # but not for ever
         assert time.monotonic() < deadline
+
+
+def test_an_arm_whose_answers_can_be_judged_waits_for_no_other() -> None:
+    arms = PaidArms(Bill(Budget(100.0, Unit.TOKENS), Tariff(Unit.TOKENS)), ["one", "other"])
+    for paid in arms.paid.values():
+        paid.expect({CELL: [("j", 35.0)], "essays:1:0": [("j", 35.0)]})
+        (answer,) = paid.hold("m", [Size(10, 0)], [CELL], 0.0)
+        paid.bill.settle(answer, Usage(10))
+    one, other = arms.paid["one"], arms.paid["other"]
+    for paid in (one, other):
+        with pytest.raises(UsedUpError):
+            paid.check_waiting("m", [Size(10, 0)], 0)  # it ends its round, and has its answer judged
+    before = judging.set([CELL])
+    (judge,) = other.hold("j", [Size(35, 0)], [CELL], 0.0)
+    judging.reset(before)
+    other.bill.settle(judge, Usage(1))
+    other.settled(Asked("essays", 0, 0))
+    other.check_waiting("m", [Size(10, 0)], 0)  # now it waits for the first

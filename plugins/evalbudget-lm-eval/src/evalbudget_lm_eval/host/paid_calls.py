@@ -30,7 +30,8 @@ log = shown_logger(__name__)
 
 JUDGE = "judge"
 _PAUSE = 0.02  # seconds between two looks at whether something came back
-_MOMENT = 1.0  # seconds in which whoever has room kept for a call sends it
+_MOMENT = 1.0  # seconds in which a judge that has room kept for its call is asked
+_OTHERS = 60.0  # the same, of other arms, which may score answers first, or send again what was refused
 _KINDS = ("generate_until", "loglikelihood", "loglikelihood_rolling")
 
 judging: ContextVar[Sequence[str] | None] = ContextVar("judging", default=None)
@@ -183,11 +184,14 @@ class PaidCalls:
             if under_way or self.bill.under_way:
                 self._quiet_since = None
                 return False
-            own = self.bill.room_of(self._prefix + owner for owner in self._judgings)
-            if not self._being_judged and self.bill.room <= own * (1 + 1e-9):
+            # answers of one's own are judged first, which frees their room: arms do not wait for one another
+            if not self._being_judged and (self._has_room() or not self.bill.room):
                 return False
             self._quiet_since = self._quiet_since or monotonic()
-            return monotonic() < self._quiet_since + _MOMENT
+            return monotonic() < self._quiet_since + (_MOMENT if self._being_judged else _OTHERS)
+
+    def _has_room(self) -> bool:
+        return self.bill.room_of(self._prefix + owner for owner in self._judgings) > 0
 
     def seconds_of(self, model: str) -> float:
         """What a request took at most so far, where time is what is paid for; 0 before the first."""
