@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Unpack
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from tests.cli.commands import refused, typed
 from evalbudget.backtest import RecordedScores, backtest_rotation
 from evalbudget.errors import BudgetError, InvalidInferenceError, InvalidInputError
 from evalbudget.judges.schedules import Cyclic, Single
+from evalbudget.judges.schedules._schedule import ScheduleOptions
 
 run = typed("backtest", "judges")
 
@@ -62,6 +65,30 @@ def test_rotation_removes_the_judges_bias_and_a_single_judge_misses() -> None:
     assert single.coverage < 0.4
     assert abs(cyclic.bias) < 4 * np.sqrt(cyclic.variance / 300)
     assert cyclic.variance == pytest.approx((cyclic.half_width / 1.98) ** 2, rel=0.3)
+
+
+class Dearest(Cyclic):
+    """Cannot do without prices."""
+
+    name = "dearest"
+
+    def __init__(
+        self,
+        items: Sequence[str],
+        judges: Sequence[str],
+        *,
+        prices: Sequence[float],
+        **options: Unpack[ScheduleOptions],
+    ) -> None:
+        super().__init__(items, judges, **options)
+        self.dearest = judges[int(np.argmax(prices))]
+        self.prices = dict(zip(judges, prices, strict=True))
+
+
+def test_a_rotation_that_goes_by_prices_is_always_given_them() -> None:
+    found = backtest_rotation(panel(), [Dearest, "cyclic"], ["2x"], 3, prices=[1.0, 2.0, 5.0, 30.0])
+    dearest, cyclic = found.rows
+    assert (dearest.cost, dearest.calls) == (cyclic.cost, cyclic.calls)
 
 
 def test_truth_against_brute_force_and_same_seeds_same_rows() -> None:

@@ -223,12 +223,11 @@ class _Stage:
         draws = np.random.default_rng([seed, budget])
         items = draws.integers(len(pool.scores), size=budget)
         luck = draws.random((budget, len(judges)))
-        n = budget // build_schedule(cls, ("0",), judges, seed=seed).calls_per_generation
+        prices = price.tolist()
+        n = budget // build_schedule(cls, ("0",), judges, prices=prices, seed=seed).calls_per_generation
         items = items[:n]
         categories = None if pool.categories is None else [pool.categories[i] for i in items.tolist()]
-        schedule = build_schedule(
-            cls, [""] * n, judges, prices=price.tolist(), categories=categories, seed=seed
-        )
+        schedule = build_schedule(cls, [""] * n, judges, prices=prices, categories=categories, seed=seed)
         asked = schedule.assign()
         cell = items[asked.item]
         count = pool.counts[cell, asked.judge]
