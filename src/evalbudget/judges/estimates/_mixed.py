@@ -30,6 +30,7 @@ from evalbudget.judges.estimates._scores import JudgeScores
 from evalbudget.statistics._bounds import FloatArray, IntArray
 
 _GRID = np.linspace(-7.0, 12.0, 20)  # of logit(rho)
+SMALL = 20_000  # entries of a table up to which numpy is several times quicker than scipy.sparse
 _STEPS = 18  # golden section, to 2e-4 of logit(rho)
 
 
@@ -154,8 +155,9 @@ class MixedFit:
         spread = (1.0 - rho) * np.bincount(item, weight * weight, n)
         spread += rho * np.bincount(of_block, shared * shared, n)
         per_judge = counted(weight, item, self.panel.judge, (n, K))
-        heavy = (per_judge.T @ per_judge.multiply(spread[:, None]).tocsr()).toarray()
-        pulled = self.inverse @ (per_judge.T @ per_judge).toarray()
+        spreading = counted(weight * spread[item], item, self.panel.judge, (n, K))
+        heavy = dense(per_judge.T @ spreading)
+        pulled = self.inverse @ dense(per_judge.T @ per_judge)
         total = float(spread.sum())
         trace = total - float(np.trace(pulled))
         square = float((spread**2).sum() - 2.0 * (self.inverse * heavy).sum() + (pulled * pulled.T).sum())
@@ -170,15 +172,22 @@ class MixedFit:
         shared = np.bincount(self.block, self.residual)[self.block]
         score = (self.residual - self.pull * shared) / (1.0 - self.rho)
         draws = counted(score, item, self.panel.judge, (int(item.max()) + 1, self.panel.n_judges))
-        gram = (draws.T @ draws).toarray()
+        gram = dense(draws.T @ draws)
         return np.asarray(((gram @ self.contrasts) * self.contrasts).sum(axis=0))
 
 
 def counted(value: FloatArray, row: IntArray, column: IntArray, shape: tuple[int, int]) -> Any:
-    """A sparse table with every value added to its cell."""
+    """A table with every value added to its cell: numpy's if it is small, else a sparse one."""
+    if shape[0] * shape[1] <= SMALL:
+        return np.bincount(row * shape[1] + column, value, shape[0] * shape[1]).reshape(shape)
     from scipy.sparse import coo_array  # takes longer to import than the rest of evalbudget
 
     return coo_array((value, (row, column)), shape=shape).tocsr()
+
+
+def dense(table: Any) -> FloatArray:
+    """Numpy's, whichever kind it is of."""
+    return np.asarray(table if isinstance(table, np.ndarray) else table.toarray())
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,7 +227,7 @@ class _Sums:
         for number, m in enumerate(sizes.tolist()):
             rows = np.flatnonzero(size == m)
             part = x[rows]
-            meets[number] = (part.T @ part).toarray()
+            meets[number] = dense(part.T @ part)
             totals[number] = part.T @ total[rows]
             squares[number] = float((total[rows] ** 2).sum())
         return cls(

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evalbudget.judges.estimates._mixed import MixedFit, counted
+from evalbudget.judges.estimates._mixed import MixedFit, counted, dense
 from evalbudget.judges.estimates._scores import JudgeScores, Source
 from evalbudget.statistics._bounds import FloatArray, IntArray
 
@@ -164,7 +164,7 @@ class _Group:
 
     Attributes:
         by: number of the group of each score, shape (n_scores,).
-        x: Z' X, shape (groups, K), sparse.
+        x: Z' X, shape (groups, K).
         w: Z' V0^-1 X with the V0 of the fit, likewise.
         squares: of the groups' summed residuals.
     """
@@ -183,13 +183,13 @@ class _Group:
         x = counted(np.ones(N), by, panel.judge, (n, K))
         block = counted(np.ones(N), fit.block, panel.judge, (blocks, K))
         pull = counted(fit.pull, by, fit.block, (n, blocks))
-        return cls(by, x, ((x - pull @ block) / (1.0 - fit.rho)).tocsr(), squares)
+        return cls(by, x, (x - pull @ block) / (1.0 - fit.rho), squares)
 
 
 def _trace(fit: MixedFit, q: _Group, v: _Group) -> float:
     """tr(Q M V M') with M = I - X A^-1 X' V0^-1, which makes residuals of scores."""
     _, meet = np.unique(v.by * (int(q.by.max()) + 1) + q.by, return_counts=True)
     shared = counted(np.ones(v.by.size), v.by, q.by, (int(v.by.max()) + 1, int(q.by.max()) + 1))
-    once, own, pulled = (part.toarray() for part in (v.w.T @ (shared @ q.x), q.x.T @ q.x, v.w.T @ v.w))
+    once, own, pulled = (dense(each) for each in (v.w.T @ (shared @ q.x), q.x.T @ q.x, v.w.T @ v.w))
     twice = own @ fit.inverse @ pulled @ fit.inverse
     return float((meet**2).sum() - 2.0 * (fit.inverse * once.T).sum() + np.trace(twice))
