@@ -15,12 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 import warm
-from evalbudget.errors import EvalbudgetError, InvalidInputError
+from evalbudget.errors import EvalbudgetError, InvalidInputError, UnknownNameError
 from evalbudget.pairwise import load_preferences
 from evalbudget_lm_eval import pairwise
 from evalbudget_lm_eval.pairwise.answers import read_answers
+from evalbudget_lm_eval.pairwise.command import pairwise_command
 from loopback import GARBLED, Asked, Server
 
 EVALBUDGET = "import sys; from evalbudget.cli.main import main; sys.argv[0] = 'evalbudget'; main()"
@@ -302,6 +304,13 @@ def test_logs_that_cannot_be_compared_are_refused(logs: list[Path], tmp_path: Pa
     path.write_text(json.dumps({"doc_id": 0, "arguments": {}, "resps": [[[-1.5, True]]]}) + "\n")
     with pytest.raises(InvalidInputError, match="is no text"):
         pairwise([logs[0], other], judge="dummy:", budget=40)
+
+
+@pytest.mark.parametrize("name", ["logs", "cls"])
+def test_an_option_that_the_sampler_does_not_have_is_refused(logs: list[Path], name: str) -> None:
+    named = ["--judge", "dummy:model=x", "--budget", "10", "--sampler_option", f"{name}=1"]
+    with pytest.raises(UnknownNameError, match=f"unknown option of sampler 'duel' '{name}'"):
+        CliRunner().invoke(pairwise_command, [*map(str, logs[:2]), *named], catch_exceptions=False)
 
 
 def test_a_flag_that_does_not_exist_is_refused(logs: list[Path]) -> None:

@@ -66,7 +66,7 @@ class PairwiseConfig:
                 raise UnknownNameError(f"option of sampler {self.sampler!r}", name, set(known))
 
     @classmethod
-    def of(cls, **typed: Any) -> Self:
+    def of(cls, /, **typed: Any) -> Self:
         """From what was typed: None was not given, and names of no field are options of the sampler.
 
         Args:

@@ -122,6 +122,7 @@ class Asked:
 
 def asked(
     logs: Sequence[str | Path],
+    /,
     *,
     judge: str | Mapping[str, Any],
     record: str | Path | None = None,
