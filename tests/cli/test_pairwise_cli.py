@@ -159,6 +159,7 @@ def test_many_judges_are_not_all_listed(tmp_path: Path) -> None:
         ("item,first,second,winner\n", "has no preferences"),
         ("item,item,first,second,winner\nq,q,a,b,a\n", "2 columns named item"),
         ("item,first,second,winner\nq,a,a,a\n", "line 2: 'a' stands against itself"),
+        ("item,first,second,winner\nq,a,a,b\n", "line 2: 'a' stands against itself"),
         ("item,first,second,winner\nq,alpha,b,alfa\n", "Did you mean 'alpha'?"),
         ("item,first,second,winner\nq,a,b\n", "line 2: 3 fields, the header has 4"),
         ("item,first,second,winner\nq,,b,b\n", "line 2: the first is empty"),

@@ -172,6 +172,7 @@ def _preference(row: Mapping[str, Any], sides: tuple[str, str], place: str) -> P
     judge = _name(row.get("judge")) or JUDGE
     by_value, by_winner = row.get("value"), row.get("winner")
     bare = Preference(item, first, second, None, judge)
+    check_preference(bare, place)  # before a winner is looked for between two of one name
     if by_value not in (None, ""):
         found = bare._replace(value=_number(by_value, place))
     else:
