@@ -97,7 +97,7 @@ def lm_eval_run(calls: int, url: str, scratch: Path) -> Run:
     per_call = {"tokens": 5.0}
 
     def run(in_tokens: bool) -> tuple[float, int]:
-        journal = scratch / f"{next(numbers)}.jsonl"
+        journal = scratch / f"{next(numbers)}.db"
         budget = f"{per_call['tokens'] * calls:.0f}tok" if in_tokens else calls
         started = time.process_time()
         with budgeted(sampler="uniform", budget=budget, journal=journal):

@@ -103,9 +103,8 @@ def run_ratio(folder: Path, n: int, sampler: str, budget: int) -> tuple[float, f
         lm_eval.simple_evaluate(model=EchoModel(), tasks=[name], task_manager=manager, bootstrap_iters=0)
 
     def budgeted_run() -> None:
-        (folder / "journal.jsonl").unlink(missing_ok=True)
         (folder / "journal.db").unlink(missing_ok=True)
-        with budgeted(sampler=sampler, budget=budget, journal=folder / "journal.jsonl"):
+        with budgeted(sampler=sampler, budget=budget, journal=folder / "journal.db"):
             run(own)
 
     run(own)  # data sets are prepared once

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import random
+import sqlite3
 import sys
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -84,7 +86,16 @@ def _args(server: Server, model: str, concurrent: int) -> str:
 
 def _read(folder: Path) -> str:
     files = (path for path in sorted(folder.rglob("*")) if path.suffix in (".jsonl", ".json"))
-    return "\n".join(path.read_text(encoding="utf-8") for path in files)
+    rows = (row for path in sorted(folder.rglob("*.db")) for row in _rows(path))
+    return "\n".join([*(path.read_text(encoding="utf-8") for path in files), *rows])
+
+
+def _rows(path: Path) -> list[str]:
+    """Of a record; a store of several processes has none."""
+    with closing(sqlite3.connect(path)) as db:
+        if not db.execute("select 1 from sqlite_master where name = 'answers'").fetchall():
+            return []
+        return [str(what) for (what,) in db.execute("select what from answers")]
 
 
 def _spent(folder: Path) -> float | None:
@@ -193,7 +204,7 @@ def race(folder: Path, server: Server, rng: random.Random, items: int = 20, budg
         spent=spent,
         billed={tuple(SKILLS): budget},
         recorded=tuple(SKILLS),
-        caught=concurrent,
+        caught=concurrent * len(SKILLS),
     )
 
 

@@ -59,7 +59,7 @@ def runs(folder: Path, concurrent: int, items: int, repeats: int) -> Pair:
     def ours() -> None:
         for each in folder.glob("journal*"):
             each.unlink()
-        with budgeted(budget=items * repeats, journal=folder / "journal.jsonl"):
+        with budgeted(budget=items * repeats, journal=folder / "journal.db"):
             run(plain)
 
     return lambda: run(own), ours

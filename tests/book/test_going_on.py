@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import random
 import subprocess
 import sys
@@ -15,11 +16,11 @@ import pytest
 from tests.book.test_book import Clock, _break_the_next_turn, at_random, buy, never, opened, reading, where
 
 from evalbudget import Budget, Cell, Design, Reading, Request
-from evalbudget.book import Book, told_in
+from evalbudget.book import ALONE, Book, told_in
 from evalbudget.book._workers import _birth, _machine
-from evalbudget.errors import StoreDownError, StoreError
+from evalbudget.errors import BudgetError, StoreDownError, StoreError
 from evalbudget.repeats.samplers import Auto, EBBernstein, Uniform
-from evalbudget.store import Address
+from evalbudget.store import Address, Database, looked_into
 
 DESIGN = Design.of_items(6)
 __all__ = ["where"]  # a fixture
@@ -207,11 +208,11 @@ def test_what_is_given_up_has_names() -> None:
 
 def test_what_is_in_a_file_is_told_without_its_sampler(tmp_path: Path) -> None:
     path = tmp_path / "book.db"
-    assert told_in(Address(path=path)) == (0, 0.0, 0, set())
+    assert told_in(Address(path=path)) == (0, 0.0, set())
     with opened(Uniform(DESIGN), Budget(20), Address(path=path)) as book:
         had = book.trade((), 5)
         book.trade([Reading(had[0], None, 0.5, "down"), *(Reading(r, 0.5, 0.75) for r in had[1:3])], 0)
-    assert told_in(Address(path=path))[:3] == (2, 0.5 + 2 * 0.75 + 2, 5)  # two were left under way
+    assert told_in(Address(path=path))[:2] == (2, 0.5 + 2 * 0.75 + 2)  # two were left under way
     path.write_text("no book")
     with pytest.raises(StoreError):
         told_in(Address(path=path))
@@ -285,15 +286,49 @@ def test_what_was_said_to_be_lost_for_good_is_not_asked_about_again(tmp_path: Pa
         assert (book.lost, book.spent) == ((had[1],), 2.0)
 
 
-def test_a_book_of_one_worker_at_a_time_is_one_file_and_has_no_heartbeat(tmp_path: Path) -> None:
+def test_a_book_of_one_worker_at_a_time_is_in_the_callers_file_and_has_no_heartbeat(tmp_path: Path) -> None:
     where = Address(path=tmp_path / "book.db")
-    first = Book(Uniform(DESIGN), Budget(20), where, known_as="a", alone=True)
+    db = Database.create(where, ALONE, {"version": "1"})
+    with pytest.raises(BudgetError, match="below the 6"):
+        Book(Uniform(DESIGN), Budget(2), db, known_as="a")
+    first = Book(Uniform(DESIGN), Budget(20), db, known_as="a")
     first.trade([reading(request, never) for request in first.trade((), 3)], 2)
-    assert [path.name for path in tmp_path.iterdir()] == ["book.db"]
+    assert told_in(db).readings == 3
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "book.db",
+        "book.db-wal",
+    }
     assert not any(thread.name == "evalbudget lease" for thread in threading.enumerate())
     first.close(keeps=True)
-    with opened(Uniform(DESIGN), Budget(20), where, known_as="a", alone=True) as book:
+    db.close()
+    assert [path.name for path in tmp_path.iterdir()] == ["book.db"]
+    db = Database.open(where, ALONE)
+    with opened(Uniform(DESIGN), Budget(20), db, known_as="a") as book:
         assert (book.spent, len(book.held)) == (3.0, 2)
         book.give_back(book.held)
         buy(book, 2, fails=never)
         assert book.spent == 20.0
+    with pytest.raises(StoreError, match="seed"):
+        Book(Uniform(DESIGN, seed=1), Budget(20), db)
+    db.close()
+    with pytest.raises(StoreError, match="it was closed"):
+        Book(Uniform(DESIGN), Budget(20), db)
+
+
+def test_nobody_else_opens_the_file_of_one_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("evalbudget.store._database._PATIENCE", 0.1)
+    where = Address(path=tmp_path / "book.db")
+    own = Database.create(where, ALONE, {"version": "1"})
+    Book(Uniform(DESIGN), Budget(20), own).trade((), 2)
+    with pytest.raises(StoreError, match="locked by another process"):
+        Database.open(where, ALONE)
+    with looked_into(tmp_path / "book.db", ALONE) as db:
+        assert told_in(db).readings == 0
+    monkeypatch.setattr("evalbudget.store._look.shutil.copyfile", full)
+    with pytest.raises(StoreError, match=r"book.db cannot be read, or not be copied into .*TMPDIR.*No space"):
+        looked_into(tmp_path / "book.db", ALONE).__enter__()
+    own.close()
+    Database.open(where, ALONE).close()

@@ -109,7 +109,7 @@ def run(
     """The host's results of one run with ``--budget``; the block is in ``["evalbudget"]``."""
     more: dict[str, Any] = {"num_concurrent": concurrent, "max_retries": 3, **(args or {})}
     given = server.chat_args(**more) if chat else server.completions_args(**more)
-    with budgeted(budget=budget, **{"sampler": "uniform", "journal": "j.jsonl", **options}):
+    with budgeted(budget=budget, **{"sampler": "uniform", "journal": "j.db", **options}):
         found = lm_eval.evaluator.simple_evaluate(
             model=model,
             model_args=given,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import json
 import logging
 import os
 import random
@@ -26,6 +25,7 @@ from tests.claims import variant
 from tests.host_lm_eval.judged_worlds import write_judged
 from tests.host_lm_eval.money_worlds import PaidServer, price_file
 from tests.host_lm_eval.race_worlds import Racer, arms_at_once, is_right, manager, racer
+from tests.host_lm_eval.worlds import Written, written_in
 from tqdm.std import tqdm  # type: ignore[import-untyped]
 
 from evalbudget.cli.main import cli
@@ -90,13 +90,13 @@ def answers(result: RaceResult) -> dict[str, Any]:
     return {name: own["samples"] for name, own in result.results.items()}
 
 
-def record(folder: Path) -> dict[str, list[dict[str, Any]]]:
-    """Lines of each arm, but for what the host says of its own run."""
-    lines: dict[str, list[dict[str, Any]]] = {}
-    for line in map(json.loads, (folder / "j").read_text().splitlines()[1:]):
-        if "opened" not in line:
-            lines.setdefault(line["arm"], []).append(line)
-    return lines
+def record(folder: Path) -> dict[str, list[Written]]:
+    """Rows of each arm, but for what the host says of its own run."""
+    rows: dict[str, list[Written]] = {}
+    for row in written_in(folder / "j.db")[1:]:
+        if row.kind != "opened":
+            rows.setdefault(row.arm, []).append(row)
+    return rows
 
 
 def unlucky(body: dict[str, Any]) -> Fault | None:
@@ -165,17 +165,13 @@ def test_an_error_that_ends_the_race_waits_for_the_other_arms(server: Server, tm
     tasks = manager(tmp_path / "own", n=N, own=own)
     with pytest.raises(InvalidInputError, match=r"document .* is 7, and without a declared range"):
         run(server, tasks, tmp_path, 4)
-    said = Counter(line["arm"] for line in _lines(tmp_path / "j") if "said" in line)
+    said = Counter(row.arm for row in written_in(tmp_path / "j.db") if row.kind == "said")
     assert said == server.count()  # whatever was answered is kept
     before = server.calls()
     again = run(server, tasks, tmp_path, 4, score_range="0..10")
     assert again.leaderboard.standings[0].name == "b"
     assert max(Counter((s.model, s.prompt) for s in server.served).values()) == 1
     assert server.calls() > before
-
-
-def _lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 def test_ctrl_c_loses_nothing_of_any_arm(server: Server, tasks: Any, tmp_path: Path) -> None:
@@ -189,7 +185,8 @@ def test_ctrl_c_loses_nothing_of_any_arm(server: Server, tasks: Any, tmp_path: P
             run(server, tasks, tmp_path / str(at), 4, concurrent=concurrent)
         server.latency = 0.0
         assert signal.getsignal(signal.SIGINT) is before
-        said = Counter(line["arm"] for line in _lines(tmp_path / str(at) / "j") if "said" in line)
+        rows = written_in(tmp_path / str(at) / "j.db")
+        said = Counter(row.arm for row in rows if row.kind == "said")
         assert said == server.count()
         assert at <= said.total() < BUDGET
         again = run(server, tasks, tmp_path / str(at), 4, concurrent=concurrent)
@@ -273,7 +270,7 @@ def test_ctrl_c_breaks_off_loading_and_keeps_what_others_say(tasks: Any, tmp_pat
     with pytest.raises(KeyboardInterrupt):
         race(arms, "numbers", **options)
     known = list(Racer.asked)
-    said = [line["of"][1] for line in _lines(tmp_path / "j") if "said" in line]
+    said = [row.asked.doc_id for row in written_in(tmp_path / "j.db") if row.kind == "said"]
     assert said == [number for _, number in known]
     arms["b"] = ("evalbudget-test-pressing", {"seed": 2, "pressing": False})
     assert race(arms, "numbers", **options).leaderboard.spent <= 60
@@ -336,21 +333,22 @@ def test_killed_anywhere_nothing_is_lost_and_nothing_bought_twice(
     one_at_a_time = threading.Lock()
 
     def take(body: Any) -> None:
-        """What a kill would leave: the record as it is now."""
+        """What a kill would leave: the record as it is now, with what stands beside it."""
         with one_at_a_time:
             due = [calls for calls in (5, 30, 61) if calls <= server.calls() and calls not in taken]
             for calls in due[:1]:
                 taken[calls] = tmp_path / f"kill-{calls}"
                 taken[calls].mkdir()
-                shutil.copy(tmp_path / "whole" / "j", taken[calls] / "j")
+                for end in ("", "-wal"):
+                    shutil.copy(tmp_path / "whole" / f"j.db{end}", taken[calls])
 
     server.answer, server.latency, server.disturb = skilled, 0.005, take
     run(server, tasks, tmp_path / "whole", 4)
     server.disturb = lambda body: None
     assert len(taken) == 3
     for folder in taken.values():
-        whole = [line for line in _lines_of(folder / "j") if "said" in line]
-        known = {(line["arm"], line["of"][1]) for line in whole}
+        said = [row for row in written_in(folder / "j.db") if row.kind == "said"]
+        known = {(row.arm, row.asked.doc_id) for row in said}
         server.served.clear()
         board = run(server, tasks, folder, 4).leaderboard
         asked = Counter((s.model, number_of_prompt(s.prompt)) for s in server.served)
@@ -363,11 +361,6 @@ def test_killed_anywhere_nothing_is_lost_and_nothing_bought_twice(
 
 def number_of_prompt(prompt: str) -> int:
     return int(prompt.rsplit("say ", 1)[1].split()[0])
-
-
-def _lines_of(path: Path) -> list[dict[str, Any]]:
-    """Whole lines: the last one may be cut off."""
-    return [json.loads(line) for line in path.read_bytes().split(b"\n")[:-1]]
 
 
 @pytest.mark.parametrize(("concurrent", "risk"), [(1, 0.0), variant(4, 0.0), (4, 0.1)])

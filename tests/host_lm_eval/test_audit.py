@@ -20,7 +20,7 @@ from click.testing import CliRunner, Result
 from tests.host_lm_eval.judged_worlds import write_judged
 from tests.host_lm_eval.race_worlds import KIND, Racer, fresh_racers, is_right
 from tests.host_lm_eval.test_race_command import EVALBUDGET, environment
-from tests.host_lm_eval.worlds import broken_off, write_task
+from tests.host_lm_eval.worlds import broken_off, write_task, written_in
 
 import warm
 from evalbudget.audits.store import AuditStore, weigh
@@ -129,8 +129,7 @@ def test_answers_are_kept_in_a_database_where_the_store_is_in_one(
 def test_what_was_answered_is_kept_at_ctrl_c() -> None:
     assert run(models=arms(stops_at=30)).exit_code == 130
     before = Counter(Racer.asked)
-    lines = Path("a.answers.jsonl").read_text().splitlines()
-    assert sum('"said"' in line for line in lines) == before.total()
+    assert sum(row.kind == "said" for row in written_in("a.answers.db")) == before.total()
     done = run(models=arms(stops_at=0))
     assert done.exit_code == 2  # another model by its arguments
     assert "bad was" in done.stderr
@@ -266,7 +265,7 @@ def test_another_judge_scores_none_of_the_old_one_s_answers(tmp_path: Path) -> N
     write_task(tmp_path / "tasks", n=200, metadata={"version": 2.0})
     done = run("--sampler_option", "items=8")
     assert done.exit_code == 2
-    assert "a.answers.jsonl holds answers to other questions" in done.stderr
+    assert "a.answers.db holds answers to other questions" in done.stderr
 
 
 def test_an_outage_costs_no_document_its_answer(monkeypatch: pytest.MonkeyPatch) -> None:

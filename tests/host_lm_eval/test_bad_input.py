@@ -133,7 +133,7 @@ def test_samples_and_processes(refused: Callable[..., str]) -> None:
 def test_a_journal_that_cannot_be_written(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     lm = CoinModel()
-    with pytest.raises(EvalbudgetError, match="cannot be"), budgeted(budget=100, journal="file/j.jsonl"):
+    with pytest.raises(EvalbudgetError, match="cannot be"), budgeted(budget=100, journal="file/j.db"):
         simple_evaluate(folder, lm)
     assert lm.calls == []
 

@@ -48,7 +48,7 @@ def _run(
     rounds: int = 32,
     **options: Any,
 ) -> dict[str, Any]:
-    with rounds_of(rounds), budgeted(**{"sampler": "uniform", "journal": "j.jsonl", **options}):
+    with rounds_of(rounds), budgeted(**{"sampler": "uniform", "journal": "j.db", **options}):
         found = lm_eval.evaluator.simple_evaluate(
             model=model,
             model_args=server.chat_args(num_concurrent=concurrent, max_retries=max_retries),
@@ -105,7 +105,7 @@ def test_an_outage_costs_nothing(folder: Path, server: Server, concurrent: int) 
     server.fail(500, times=math.inf, after=5)
     with pytest.raises(Exception, match="500"):
         _run(folder, server, concurrent, budget=3 * N, max_retries=1)
-    assert bought_in("j.jsonl").spent == server.billed == 5
+    assert bought_in("j.db").spent == server.billed == 5
     server.forgive()
     block = _run(folder, server, concurrent, budget=3 * N)
     assert (block["spent"], block["readings"]) == (3 * N, 3 * N)
@@ -417,7 +417,7 @@ def test_nothing_is_paid_before_it_is_sent(
     monkeypatch.delenv("OPENAI_API_KEY")
     with pytest.raises(ValueError, match="API key not found"):
         _run(folder, server, 4, budget=2 * N, model="openai-chat-completions", max_retries=2)
-    assert bought_in("j.jsonl").spent == 0
+    assert bought_in("j.db").spent == 0
     monkeypatch.setenv("OPENAI_API_KEY", "x")
     block = _run(folder, server, 4, budget=2 * N, model="openai-chat-completions")
     assert (block["readings"], server.billed) == (2 * N, 2 * N)

@@ -87,20 +87,20 @@ def test_tables_and_files_are_the_hosts(capsys: pytest.CaptureFixture[str]) -> N
 def test_the_same_command_tells_a_run_that_ended_again() -> None:
     write_task(Path("tasks"), n=6)
     for number in (1, 2):
-        assert run_host(_command(f"out{number}", "--budget", "40", "--journal", "kept.jsonl")) == 0
+        assert run_host(_command(f"out{number}", "--budget", "40", "--journal", "kept.db")) == 0
     # a journal by name is continued: nothing is left to buy
     assert _results("out2")["evalbudget"]["spent"] == 40
     assert _results("out2")["evalbudget"]["rounds"] == 0
     assert _samples("out2") == _samples("out1")
     assert _results("out2")["results"] == _results("out1")["results"]
     # and with a higher budget it goes on
-    assert run_host(_command("out3", "--budget", "60", "--journal", "kept.jsonl")) == 0
+    assert run_host(_command("out3", "--budget", "60", "--journal", "kept.db")) == 0
     assert _results("out3")["evalbudget"]["spent"] == 60
     assert set(_samples("out1").splitlines()) < set(_samples("out3").splitlines())
     # without a name it is found too
     for _ in range(2):
         assert run_host(_command("same", "--budget", "40")) == 0
-        assert len(list(Path("same/evalbudget-journals").glob("*.jsonl"))) == 1
+        assert len(list(Path("same/evalbudget-journals").glob("*.db"))) == 1
 
 
 def test_without_our_flags_the_host_is_stock(
@@ -181,7 +181,7 @@ def test_refused_before_the_host_starts(flags: list[str], message: str) -> None:
 
 def test_answers_of_another_model_are_not_continued() -> None:
     write_task(Path("tasks"), n=6)
-    flags = ["--budget", "3x", "--sampler", "uniform", "--journal", "j.jsonl"]
+    flags = ["--budget", "3x", "--sampler", "uniform", "--journal", "j.db"]
     assert run_host(_command("out", *flags)) == 0
     # the class remembers none of its arguments; how fast it is asked is no matter
     again = [a.replace("noise=True", "noise=True,num_concurrent=2") for a in _command("again", *flags)]

@@ -63,7 +63,7 @@ def test_the_file_names_the_model_and_the_folder_as_if_they_were_typed(config: P
         config.write_text(f"{text}model_args: {{noise: {noise}, log: {log}}}\n")
         assert run_host(["run", "--config", str(config)]) == 0
         assert len(log.read_text().splitlines()) == 30  # another model's answers are not this one's
-    assert len([*Path("out/evalbudget-journals").glob("*.jsonl")]) == 2
+    assert len([*Path("out/evalbudget-journals").glob("*.db")]) == 2
     assert not Path("evalbudget-journals").exists()
 
 

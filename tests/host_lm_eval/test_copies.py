@@ -46,7 +46,7 @@ class Sampling(TextModel):
 
 
 def _run(folder: Path, model: Sampling, repeats: int = 5) -> dict[str, Any]:
-    with budgeted(sampler="uniform", budget=repeats * DOCUMENTS, journal="j.jsonl"):
+    with budgeted(sampler="uniform", budget=repeats * DOCUMENTS, journal="j.db"):
         return simple_evaluate(folder, model, rounds=DOCUMENTS)
 
 
@@ -69,8 +69,7 @@ def test_a_run_that_goes_on_replays_no_random_numbers(folder: Path, stops_at: in
 def test_a_run_is_the_same_every_time(folder: Path) -> None:
     one, two = Sampling(), Sampling()
     _run(folder, one)
-    for end in ("jsonl", "db"):
-        Path(f"j.{end}").unlink()
+    Path("j.db").unlink()
     _run(folder, two)
     assert one.said == two.said
 
@@ -82,7 +81,7 @@ def test_a_model_that_replays_its_own_numbers_is_refused(folder: Path) -> None:
     with pytest.raises(InvalidInputError, match=r"all 16 answers .* draws the same random numbers"):
         _run(folder, again)
     assert len(again.said) == DOCUMENTS
-    readings = bought_in("j.jsonl").readings
+    readings = bought_in("j.db").readings
     assert sum(r.value is None for r in readings) == DOCUMENTS  # they are no repeats, and not bought again
     other = Sampling(random.Random(8))
     assert _run(folder, other)["evalbudget"]["spent"] == 5 * DOCUMENTS
@@ -122,10 +121,10 @@ def test_the_seed_of_the_host_or_of_the_sampler_gives_other_samples(folder: Path
             simple_evaluate(folder, model, **host)
         return tuple(model.said)
 
-    found = [said({}), said({}, seed=1), said({"random_seed": 5}, journal="5.jsonl")]
-    found += [said({"numpy_random_seed": 5}, journal="n.jsonl")]
+    found = [said({}), said({}, seed=1), said({"random_seed": 5}, journal="5.db")]
+    found += [said({"numpy_random_seed": 5}, journal="n.db")]
     assert len(set(found)) == len(found)
-    assert said({}, journal="j.jsonl") == found[0]  # bought again elsewhere
+    assert said({}, journal="j.db") == found[0]  # bought again elsewhere
 
 
 def test_what_has_no_score_is_rightly_asked_again(

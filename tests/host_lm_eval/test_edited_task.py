@@ -30,7 +30,7 @@ BUDGET = 30
 
 
 def run(folder: Path, lm: CoinModel, **more: Any) -> dict[str, Any]:
-    with budgeted(**{"budget": BUDGET, "journal": "j.jsonl", **more}):
+    with budgeted(**{"budget": BUDGET, "journal": "j.db", **more}):
         return simple_evaluate(folder, lm, rounds=3)
 
 
@@ -55,13 +55,13 @@ def test_kept_answers_are_scored_again_for_nothing(
     else:
         before = run(folder, lm, sampler=sampler)
     paid = len(lm.calls) - broken  # the answer that was not kept costs nothing: the model is local
-    planned = bought_in("j.jsonl").requests
+    planned = bought_in("j.db").requests
     write_scored(tmp_path / "tasks", "right", RIGHT, n=N)
     again = CoinModel(seed=2)
     after = run(folder, again, sampler=sampler)
     block = after["evalbudget"]
     assert paid + len(again.calls) == block["spent"] == block["readings"] == BUDGET
-    assert bought_in("j.jsonl").requests[: len(planned)] == planned
+    assert bought_in("j.db").requests[: len(planned)] == planned
     for record in after["samples"]["numbers"]:
         said = record["resps"][0][0]
         assert record["right"] == float(said == record["doc"]["text"])
@@ -144,7 +144,7 @@ def test_processes_that_share_a_budget_score_alike(tmp_path: Path) -> None:
     run(folder, CoinModel(), store="store.db", sampler="uniform")
     write_scored(tmp_path / "tasks", "right", WRONG, n=N)
     with pytest.raises(StoreError, match="scoring = "):
-        run(folder, CoinModel(fail_at=1), store="store.db", sampler="uniform", journal="b.jsonl")
+        run(folder, CoinModel(fail_at=1), store="store.db", sampler="uniform", journal="b.db")
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_what_is_bought_anew_and_not_gone_on_with_is_said(
     options: dict[str, Any] = {"journal": None, "sampler": "uniform"}
     with broken_off(Kept, "hear", at=20), pytest.raises(KeyboardInterrupt):
         run(folder, CoinModel(seed=1), **options)
-    (left,) = Path("evalbudget-journals").glob("*.jsonl")
+    (left,) = Path("evalbudget-journals").glob("*.db")
     changes = {name: value for name, value in edit.items() if name == "doc_to_text"}
     write_scored(tmp_path / "tasks", edit.get("metric", "right"), RIGHT, n=N, **changes)
     caplog.clear()

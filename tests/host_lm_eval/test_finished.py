@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ from typing import Any
 import pytest
 from tests.host_lm_eval.worlds import CoinModel, bought_in, broken_off, simple_evaluate, write_task
 
-from evalbudget.errors import InvalidInputError, JournalError
+from evalbudget.book import Book
+from evalbudget.errors import InvalidInputError
 from evalbudget_lm_eval import budgeted
 from evalbudget_lm_eval.host.answers import Answered
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
@@ -31,7 +33,7 @@ def _run(folder: Path, model: CoinModel, rounds: int | None = None, **options: A
 
 
 def _records() -> list[str]:
-    return sorted(path.name.rsplit("-", 1)[1] for path in Path("evalbudget-journals").glob("*.jsonl"))
+    return sorted(path.name.rsplit("-", 1)[1] for path in Path("evalbudget-journals").glob("*.db"))
 
 
 def test_a_finished_run_is_told_again_for_nothing(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -42,10 +44,10 @@ def test_a_finished_run_is_told_again_for_nothing(folder: Path, caplog: pytest.L
     assert not again.calls
     assert told["results"] == whole["results"]
     assert any("Another --journal buys everything again" in r.message for r in caplog.records)
-    assert _records() == ["1.jsonl"]
+    assert _records() == ["1.db"]
 
     elsewhere = CoinModel(seed=1)
-    assert _run(folder, elsewhere, journal="another.jsonl")["results"] != whole["results"]
+    assert _run(folder, elsewhere, journal="another.db")["results"] != whole["results"]
     assert len(elsewhere.calls) == BUDGET
 
 
@@ -69,7 +71,7 @@ def test_results_that_never_reached_the_disk_are_not_bought_again(
 
 def test_a_range_that_most_scores_leave_stops_before_the_second_round(folder: Path) -> None:
     model = CoinModel()
-    options: dict[str, Any] = {"rounds": 12, "journal": "j.jsonl", "sampler": "uniform"}
+    options: dict[str, Any] = {"rounds": 12, "journal": "j.db", "sampler": "uniform"}
     with pytest.raises(
         InvalidInputError, match=r"--score_range is 2\.\.9.* of the first 12 scores .* from 1 to 1"
     ):
@@ -81,7 +83,7 @@ def test_a_range_that_most_scores_leave_stops_before_the_second_round(folder: Pa
     block = _run(folder, model, score_range="0..1", **options)["evalbudget"]
     assert (block["spent"], block["failed"]) == (BUDGET, 0)
     assert len(model.calls) == BUDGET  # what was answered counts
-    assert all(r.value is not None for r in bought_in("j.jsonl").readings)
+    assert all(r.value is not None for r in bought_in("j.db").readings)
 
 
 def test_the_same_command_with_the_right_range_buys_nothing_twice(folder: Path) -> None:
@@ -93,15 +95,15 @@ def test_the_same_command_with_the_right_range_buys_nothing_twice(folder: Path) 
     assert len(model.calls) == 12
     block = _run(folder, model, score_range="0..1", rounds=12, sampler="uniform")["evalbudget"]
     assert (block["spent"], block["failed"], len(model.calls)) == (BUDGET, 0, BUDGET)
-    assert _records() == ["1.jsonl"]
+    assert _records() == ["1.db"]
 
 
 def test_a_finished_record_with_a_higher_budget_is_not_called_finished(
     folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    _run(folder, CoinModel(), journal="j.jsonl")
+    _run(folder, CoinModel(), journal="j.db")
     model = CoinModel()
-    with caplog.at_level(logging.WARNING), budgeted(budget=BUDGET + 12, journal="j.jsonl"):
+    with caplog.at_level(logging.WARNING), budgeted(budget=BUDGET + 12, journal="j.db"):
         block = simple_evaluate(folder, model)["evalbudget"]
     assert (block["spent"], len(model.calls)) == (BUDGET + 12, 12)
     assert not any("is finished" in r.message for r in caplog.records)
@@ -123,22 +125,35 @@ def test_a_run_of_another_range_that_was_broken_off_is_left_alone(folder: Path) 
     assert not again.calls
     _run(folder, again, score_range="0..2")
     assert len(again.calls) == BUDGET - 40
-    assert _records() == ["1.jsonl", "2.jsonl"]
+    assert _records() == ["1.db", "2.db"]
 
 
 def test_a_named_record_of_another_range_is_refused(folder: Path) -> None:
-    _run(folder, CoinModel(), journal="j.jsonl", score_range="0..1")
-    with pytest.raises(InvalidInputError, match=r"j\.jsonl counts scores by .*0\.0, 1\.0.* and this run by"):
-        _run(folder, CoinModel(), journal="j.jsonl", score_range="0..5")
+    _run(folder, CoinModel(), journal="j.db", score_range="0..1")
+    with pytest.raises(InvalidInputError, match=r"j\.db counts scores by .*0\.0, 1\.0.* and this run by"):
+        _run(folder, CoinModel(), journal="j.db", score_range="0..5")
 
 
-def test_a_record_that_was_cut_off_in_its_last_line_goes_on(folder: Path) -> None:
-    _run(folder, CoinModel())
-    (path,) = Path("evalbudget-journals").glob("*.jsonl")
-    path.write_bytes(path.read_bytes()[:-8])
+def test_a_record_whose_process_was_killed_at_its_end_goes_on(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(self: Record) -> None:
+        shutil.copytree("evalbudget-journals", "left")
+        close(self)
+
+    close = Record.close
+    with monkeypatch.context() as patch:
+        patch.setattr(Record, "close", killed)
+        patch.setattr(Book, "close", lambda self, **_: None)
+        _run(folder, CoinModel())
+    assert len(list(Path("left").glob("*.db-wal"))) == 1
+    shutil.rmtree("evalbudget-journals")
+    Path("left").rename("evalbudget-journals")
     again = CoinModel()
     assert _run(folder, again)["evalbudget"]["spent"] == BUDGET
     assert not again.calls
+    (path,) = (each for each in Path("evalbudget-journals").iterdir() if not each.name.startswith("."))
+    assert path.suffix == ".db"
 
 
 def test_answers_without_a_number_are_not_outside_of_a_range(
@@ -154,20 +169,16 @@ def test_answers_without_a_number_are_not_outside_of_a_range(
     assert _run(folder, CoinModel(), score_range="0..1")["evalbudget"]["spent"] == BUDGET
 
 
-def test_a_record_and_a_book_of_different_runs_are_refused(tmp_path: Path) -> None:
-    """Also where nothing was read yet; names with dots have a book each."""
+def test_a_run_is_one_file_of_the_name_it_was_given(tmp_path: Path) -> None:
+    """With what was asked, said and paid; names with dots have a file each."""
     folder = write_task(tmp_path / "tasks", n=12)
     with broken_off(Kept, "hear", at=5), pytest.raises(KeyboardInterrupt):
         _run(folder, CoinModel(), journal="m.1")
     _run(folder, CoinModel(), journal="m.2")
-    assert {path.name for path in Path().glob("m.*")} == {"m.1", "m.1.db", "m.2", "m.2.db"}
-    Path("m.1").rename("kept")
-    for _ in range(2):
-        with pytest.raises(JournalError, match=r"m\.1 and m\.1\.db belong together"):
-            _run(folder, CoinModel(fail_at=1), journal="m.1")
-    Path("kept").replace("m.1")
-    assert _run(folder, CoinModel(), journal="m.1")["evalbudget"]["spent"] == BUDGET
-    Path("m.2.db").unlink()
-    for _ in range(2):
-        with pytest.raises(JournalError, match="put back the one that is missing"):
-            _run(folder, CoinModel(fail_at=1), journal="m.2")
+    _run(folder, CoinModel(), journal="plain")
+    assert {path.name for path in Path().iterdir() if path.is_file()} == {
+        *("m.1", ".m.1.lock", "m.2", ".m.2.lock", "plain.db", ".plain.db.lock")
+    }
+    again = CoinModel()
+    assert _run(folder, again, journal="m.1")["evalbudget"]["spent"] == BUDGET
+    assert len(again.calls) == BUDGET - 4

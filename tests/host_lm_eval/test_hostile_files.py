@@ -22,7 +22,7 @@ from evalbudget_lm_eval.judges.grading import Grading
 from evalbudget_lm_eval.judges.typed import typed_panel
 from evalbudget_lm_eval.log_folder import open_scores
 from evalbudget_lm_eval.pairwise.answers import read_answers
-from evalbudget_lm_eval.run.record import RACE, RUN, Record, state_of
+from evalbudget_lm_eval.run.record import RACE, RUN, Record, look
 from evalbudget_lm_eval.run.resume import count_cut_off
 
 SAMPLES = "samples_t_2026-01-01T00-00-00.000001.jsonl"
@@ -50,7 +50,7 @@ def of_a_run(path: Path) -> None:
     kept.pay(1)
     record.count_by({"score_range": [0, 1]})
     kept.ask({Asked("numbers", 2, 0): 1}, 8)
-    record.finish("budget used up")
+    record.finish()
     record.close()
 
 
@@ -70,12 +70,13 @@ def of_a_race(path: Path) -> None:
 @pytest.mark.claim
 @pytest.mark.parametrize(("kind", "write"), [(RUN, of_a_run), (RACE, of_a_race)])
 def test_a_record_after_any_damage(tmp_path: Path, kind: str, write: Callable[[Path], None]) -> None:
-    whole, path = tmp_path / "whole.jsonl", tmp_path / "damaged.jsonl"
+    whole, path = tmp_path / "whole.db", tmp_path / "damaged.db"
     write(whole)
 
     def go_on(data: bytes) -> None:
         path.write_bytes(data)
-        state_of(path)
+        if kind == RUN:
+            look(path)
         record = begin(path, kind)
         try:
             kept = record.of("a" if kind == RACE else "")
@@ -156,7 +157,7 @@ def test_a_block_of_another_version_names_the_file(tmp_path: Path) -> None:
 
 
 def test_a_folder_in_place_of_a_record(tmp_path: Path) -> None:
-    for read in (state_of, lambda path: begin(path, RACE)):
+    for read in (look, lambda path: begin(path, RACE)):
         with pytest.raises(JournalError, match=str(tmp_path)):
             read(tmp_path)
 

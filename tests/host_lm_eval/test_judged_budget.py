@@ -41,7 +41,7 @@ def test_the_sampler_pays_judges_and_the_estimate_is_the_panels(
     folder = write_judged(tmp_path, judges, n=8, gen_kwargs={"temperature": 1}, generation=GREEDY)
     server.fail(500, model="b", after=2, times=2)
     out = tmp_path / "out"
-    with rounds_of(2), budgeted(budget=40, sampler="eb-bernstein", journal=tmp_path / "run.jsonl"):
+    with rounds_of(2), budgeted(budget=40, sampler="eb-bernstein", journal=tmp_path / "run.db"):
         found = evaluate(folder, server.chat_args("writer"), output=out)
     said = [(d, e, *map_back(r)) for d, e, r in parsed(out)]
     phases = phases_of(out)
@@ -122,18 +122,18 @@ def test_a_run_that_breaks_off_among_judges_pays_nobody_twice(
         with budgeted(journal=journal, **arguments):
             return evaluate(folder, server.chat_args("writer"))
 
-    whole = run(tmp_path / "whole" / "j.jsonl")
+    whole = run(tmp_path / "whole" / "j.db")
     before = server.calls()
     with broken_off(Asking, "_heard", at=5), pytest.raises(KeyboardInterrupt):
-        run(tmp_path / "broken" / "j.jsonl")
-    again = run(tmp_path / "broken" / "j.jsonl")
+        run(tmp_path / "broken" / "j.db")
+    again = run(tmp_path / "broken" / "j.db")
     assert server.calls() - before == 20 + 20
     assert again["results"]["essays"]["judged,panel"] == whole["results"]["essays"]["judged,panel"]
     assert sorted(readings_of(again)) == sorted(readings_of(whole))
 
     # a finished run is told again from its journal without a call
     calls = server.calls()
-    told = run(tmp_path / "broken" / "j.jsonl")
+    told = run(tmp_path / "broken" / "j.db")
     assert server.calls() == calls
     assert told["results"] == again["results"]
 
@@ -142,10 +142,10 @@ def test_a_run_that_breaks_off_among_judges_pays_nobody_twice(
         options = {"judges": judges, "gen_kwargs": {"temperature": 1}, **change}
         folder = write_judged(tmp_path / "changed", options.pop("judges"), n=4, **options)
         with pytest.raises(JournalError, match="judges = "):
-            run(tmp_path / "broken" / "j.jsonl")
+            run(tmp_path / "broken" / "j.db")
     slower = [server.judge(name, num_concurrent=1, max_retries=2) for name in NAMES]
     folder = write_judged(tmp_path / "slower", slower, n=4, gen_kwargs={"temperature": 1})
-    assert run(tmp_path / "broken" / "j.jsonl")["results"] == again["results"]
+    assert run(tmp_path / "broken" / "j.db")["results"] == again["results"]
     assert server.calls() == calls
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from tests.host_lm_eval.judged_worlds import evaluate, write_judged
-from tests.host_lm_eval.worlds import bought_in, rounds_of
+from tests.host_lm_eval.worlds import bought_in, rounds_of, written_in
 
 from evalbudget.errors import JournalError
 from evalbudget.run import UNANSWERED
@@ -37,7 +37,7 @@ def _folder(server: Server, concurrent: int, judges: list[str] = PANEL, **option
 
 
 def _run(folder: Path, server: Server) -> dict[str, Any]:
-    with rounds_of(12), budgeted(budget=BUDGET, sampler="uniform", journal="j.jsonl"):
+    with rounds_of(12), budgeted(budget=BUDGET, sampler="uniform", journal="j.db"):
         found = evaluate(folder, server.chat_args("writer"))
     block: dict[str, Any] = found["evalbudget"]
     return block
@@ -104,12 +104,12 @@ def test_what_a_judge_said_is_on_record_before_it_is_asked_again(
     monkeypatch.setattr("evalbudget_lm_eval.judges.asking.wait", late)
     _run(_folder(server, 1), server)
     under_way: Counter[str] = Counter()
-    for line in map(json.loads, Path("j.jsonl").read_text().splitlines()):
-        if "asks" in line:
-            under_way[line["asks"]] += 1
-            assert under_way[line["asks"]] == 1
-        elif line.get("request") == SCORED:
-            under_way[json.loads(line["said"])["evalbudget_judge"]] -= 1
+    for row in written_in("j.db"):
+        if row.kind == "asks":
+            under_way[row.what] += 1
+            assert under_way[row.what] == 1
+        elif row.kind == "said" and row.what[0] == SCORED:
+            under_way[json.loads(row.what[1])["evalbudget_judge"]] -= 1
     assert under_way == Counter(a=0, b=0)
 
 
@@ -136,7 +136,7 @@ def test_what_judges_said_before_an_interrupt_counts_and_the_budget_holds(
 ) -> None:
     """Six of twelve replies are kept, and up to twelve are billed; a budget of twelve is nearly used up."""
     folder = _folder(server, 8)
-    options: dict[str, Any] = {"sampler": "uniform", "journal": "j.jsonl"}
+    options: dict[str, Any] = {"sampler": "uniform", "journal": "j.db"}
     keep, heard = Asking._keep, 0
 
     def interrupted(asking: Any, *given: Any) -> Any:
@@ -162,7 +162,7 @@ def test_local_judges_bill_nobody(server: Server, monkeypatch: pytest.MonkeyPatc
     folder = _folder(server, 1)
     monkeypatch.setattr("evalbudget_lm_eval.judges.asking.is_api", lambda lm: False)
     _run(folder, server)
-    assert '"asks"' not in Path("j.jsonl").read_text()
+    assert "asks" not in {row.kind for row in written_in("j.db")}
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -206,8 +206,9 @@ def test_a_signal_while_recorded_answers_are_judged_keeps_what_judges_say(
     monkeypatch.setattr(Asking, "_pool", pool)
     server.latency = 0.0
     assert 1 <= _bill(server) <= 12  # of the first round
-    text = Path("j.jsonl").read_text()
-    assert text.count('"request":-1') == text.count('"asks"') == _bill(server)
+    rows = written_in("j.db")
+    heard = [row for row in rows if row.kind == "said" and row.what[0] == SCORED]
+    assert len(heard) == sum(row.kind == "asks" for row in rows) == _bill(server)
     block = _run(folder, server)
     assert (_bill(server), block["spent"], block["readings"]) == (BUDGET, BUDGET, BUDGET)
-    assert bought_in("j.jsonl").spent == BUDGET
+    assert bought_in("j.db").spent == BUDGET

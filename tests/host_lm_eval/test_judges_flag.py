@@ -172,7 +172,7 @@ def prompt_of(one: Any) -> str:
 
 def test_one_answer_is_scored_again_and_again(server: Server, file: str, tmp_path: Path) -> None:
     folder, out = plain(tmp_path / "tasks"), tmp_path / "out"
-    with budgeted(judges=file, repeat="judge", budget=40, sampler="auto", journal=tmp_path / "run.jsonl"):
+    with budgeted(judges=file, repeat="judge", budget=40, sampler="auto", journal=tmp_path / "run.db"):
         found = evaluate(folder, server.chat_args("writer"), "numbers", output=out)
     assert (server.calls("writer"), sum(server.calls(name) for name in NAMES)) == (6, 40)
     block = found["evalbudget"]
@@ -203,15 +203,15 @@ def test_a_broken_run_pays_no_judge_twice_and_asks_no_answer_anew(
         with budgeted(judges=file, repeat="judge", budget=20, journal=tmp_path / journal):
             return evaluate(folder, server.chat_args("writer"), "numbers")
 
-    whole = run("whole.jsonl")
+    whole = run("whole.db")
     with broken_off(Asking, "_heard", at), pytest.raises(KeyboardInterrupt):
-        run("broken.jsonl")
-    again = run("broken.jsonl")
+        run("broken.db")
+    again = run("broken.db")
     assert sum(server.calls(name) for name in NAMES) == 40
     assert server.calls("writer") == 12
     assert again["evalbudget"]["spent"] == whole["evalbudget"]["spent"] == 20
     calls = server.calls()
-    assert run("broken.jsonl")["results"] == again["results"]
+    assert run("broken.db")["results"] == again["results"]
     assert server.calls() == calls
 
 
@@ -221,7 +221,7 @@ def test_another_run_buys_other_judgements_and_the_same_elsewhere_the_same(
     tasks, out = plain(tmp_path / "tasks"), tmp_path / "out"
     evaluate(tasks, server.chat_args("writer"), "numbers", output=out)
     said = []
-    for journal in ("a/one.jsonl", "a/two.jsonl", "b/one.jsonl"):
+    for journal in ("a/one.db", "a/two.db", "b/one.db"):
         server.served.clear()
         given = ["--include_path", str(tasks), "--judges", file, "--journal", str(tmp_path / journal)]
         told = CliRunner().invoke(cli, ["lm-eval", "score", str(out), *given])
@@ -298,10 +298,10 @@ def test_judges_score_a_finished_run(server: Server, file: str, tmp_path: Path, 
     (results,) = (tmp_path / "judged").rglob("results_*.json")
     assert json.loads(results.read_text())["model_name"] == "writer"
 
-    code, text = score("--judges", file, "--budget", "5x", "--sampler", "auto", "--journal", "run.jsonl")
+    code, text = score("--judges", file, "--budget", "5x", "--sampler", "auto", "--journal", "run.db")
     assert code == 0, text
     assert (server.calls("writer"), sum(server.calls(name) for name in NAMES)) == (4, 24)
-    code, text = score("--judges", file, "--budget", "5x", "--sampler", "auto", "--journal", "run.jsonl")
+    code, text = score("--judges", file, "--budget", "5x", "--sampler", "auto", "--journal", "run.db")
     assert code == 0, text
     assert sum(server.calls(name) for name in NAMES) == 24
 

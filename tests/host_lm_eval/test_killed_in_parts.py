@@ -73,13 +73,13 @@ def test_the_budget_holds(
     model = Killed(answers, run, left)
     with (
         pytest.raises(KeyboardInterrupt),
-        budgeted(budget=budget, journal=run / "j.jsonl", sampler="uniform"),
+        budgeted(budget=budget, journal=run / "j.db", sampler="uniform"),
     ):
         simple_evaluate(folder, model)
     billed = len(model.calls) + min(at_once, budget - len(model.calls))
     for more in (0, 2 * REPEATS):
         again = Killed()
-        with budgeted(budget=budget + more, journal=left / "j.jsonl", sampler="uniform"):
+        with budgeted(budget=budget + more, journal=left / "j.db", sampler="uniform"):
             block = simple_evaluate(folder, again)["evalbudget"]
         billed += len(again.calls)
         assert billed <= budget + more
@@ -127,7 +127,7 @@ def test_what_others_take_meanwhile_is_no_room_for_what_was_cut_off(
     running.mkdir()
     first, other, again = Killed((2, 2), running, left), Killed(), Killed()
     options: dict[str, Any] = {"budget": 24, "store": str(running / "s.db"), "sampler": "uniform"}
-    with pytest.raises(KeyboardInterrupt), budgeted(journal=running / "a.jsonl", **options):
+    with pytest.raises(KeyboardInterrupt), budgeted(journal=running / "a.db", **options):
         simple_evaluate(folder, first, rounds=2)
     shutil.rmtree(running)
     shutil.copytree(left, running)  # as it was at the kill
@@ -143,12 +143,12 @@ def test_what_others_take_meanwhile_is_no_room_for_what_was_cut_off(
                 budgeted_module = importlib.import_module("evalbudget_lm_eval.repeats.budgeted")
                 patch.setattr(budgeted_module, "_lock", threading.Lock())
                 patch.setattr(run_module.time, "sleep", stop)  # it waits for the first
-                with pytest.raises(KeyboardInterrupt), budgeted(journal=running / "b.jsonl", **options):
+                with pytest.raises(KeyboardInterrupt), budgeted(journal=running / "b.db", **options):
                     simple_evaluate(folder, other, rounds=2)
         lose(book, requests)
 
     monkeypatch.setattr(Book, "lose", lose_later)
-    with budgeted(journal=running / "a.jsonl", **options):
+    with budgeted(journal=running / "a.db", **options):
         block = simple_evaluate(folder, again, rounds=2)["evalbudget"]
     sent = len(first.calls) + 4 + len(other.calls) + len(again.calls)
     assert other.calls

@@ -217,7 +217,7 @@ def test_the_same_scores_with_other_answers_are_a_repeat(tmp_path: Path) -> None
 
 
 def test_a_run_that_went_on_counts_once(tmp_path: Path) -> None:
-    block = {"allocation": "fixed", "fixed_repeats": 1, "journal": "/there/run.jsonl"}
+    block = {"allocation": "fixed", "fixed_repeats": 1, "journal": "/there/run.db"}
     write_log(tmp_path, [1.0, 0.0], evalbudget=block)
     write_log(tmp_path, [1.0, 0.0, 1.0], date=LATER, evalbudget=block)
     recorded = read(tmp_path)

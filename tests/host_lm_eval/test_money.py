@@ -52,7 +52,7 @@ def test_the_cap_holds_and_is_used(folder: Path, server: PaidServer, concurrent:
     assert block["stop_reason"] == "budget used up"
     assert block["unit"] == "usd"
     assert block["failed"] == 0
-    readings = [r for r in bought_in("j.jsonl").readings if r.value is not None]
+    readings = [r for r in bought_in("j.db").readings if r.value is not None]
     assert math.fsum(r.cost for r in readings) == pytest.approx(block["spent"])
     assert len({r.cost for r in readings}) > 1
     logged = found["samples"]["numbers"]
@@ -162,7 +162,7 @@ def test_judges_are_paid_from_the_same_budget(
     }
     by_model = {row["model"]: row["cost"] for row in block["costs"]}
     assert by_model["j2"] == pytest.approx(server.dollars["j2"])
-    readings = [r for r in bought_in("j.jsonl").readings if r.value is not None]
+    readings = [r for r in bought_in("j.db").readings if r.value is not None]
     assert block["readings"] == len(readings) > N
     useful = math.fsum(r.cost for r in readings)
     assert block["wasted"] == pytest.approx(block["spent"] - useful, abs=1e-9)
@@ -220,7 +220,7 @@ def test_an_answer_that_no_money_was_left_to_judge_is_judged_and_not_asked_again
     block = run(folder, server, "$0.3", **options)["evalbudget"]
     assert server.bill <= block["spent"] + 1e-9 <= 0.3 + 1e-9
     assert block["readings"] == server.calls("m") >= asked
-    calls = Counter((r.request.cell.item, r.request.id) for r in bought_in("j.jsonl").readings)
+    calls = Counter((r.request.cell.item, r.request.id) for r in bought_in("j.db").readings)
     assert set(calls.values()) == {1}
 
 
@@ -234,7 +234,7 @@ def test_an_unfinished_run_goes_on_with_its_bill(folder: Path, server: PaidServe
     assert server.bill == pytest.approx(block["spent"])
     assert server.bill > spent
     assert 0.97 * 0.8 <= block["spent"] <= 0.8
-    assert math.fsum(r.cost for r in bought_in("j.jsonl").readings) == pytest.approx(block["spent"])
+    assert math.fsum(r.cost for r in bought_in("j.db").readings) == pytest.approx(block["spent"])
     calls = server.calls()
     again = run(folder, server, "$0.8", concurrent=8, prices="prices.yaml")["evalbudget"]
     assert server.calls() == calls
@@ -378,7 +378,7 @@ def test_what_cannot_be_is_refused_before_the_first_call(
     with pytest.raises(EvalbudgetError, match=message):
         run(folder, server, budget, prices="prices.yaml")
     assert server.calls() == 0
-    assert not list(tmp_path.glob("*.jsonl"))
+    assert not list(tmp_path.glob("*.db"))
 
 
 def test_prices_that_miss_a_judge_are_refused(
@@ -434,9 +434,9 @@ def test_other_currencies_and_prices_without_money(folder: Path, server: PaidSer
 
 
 def test_a_record_in_money_does_not_go_on_in_calls(folder: Path, server: PaidServer) -> None:
-    run(folder, server, "30", journal="calls.jsonl")
+    run(folder, server, "30", journal="calls.db")
     with pytest.raises(JournalError, match="has no bill"):
-        run(folder, server, "$1", prices="prices.yaml", journal="calls.jsonl")
+        run(folder, server, "$1", prices="prices.yaml", journal="calls.db")
     run(folder, server, "$0.3", concurrent=4, prices="prices.yaml")
     with pytest.raises(JournalError, match="was begun with a budget in money"):
         run(folder, server, "50")
@@ -493,7 +493,7 @@ def test_prompts_that_are_sent_as_tokens_are_counted_as_tokens(folder: Path, ser
     lm.tokenized_requests = True
     lm.tok_encode = lambda texts, **_: [list(text.encode()) for text in texts]
     server.answer = lambda asked: bytes(json.loads(asked.prompt)).decode().split()[1]
-    with budgeted(budget="1.5ktok", sampler="uniform", journal="t.jsonl"):
+    with budgeted(budget="1.5ktok", sampler="uniform", journal="t.db"):
         found = simple_evaluate(folder, lm, gen_kwargs={**GENERATION, "max_gen_toks": 20})
     block = found["evalbudget"]
     assert 0.9 * 1500 < block["spent"] <= 1500

@@ -227,4 +227,4 @@ def test_a_dry_run_says_what_would_be_asked_and_asks_nobody(server: PaidServer) 
     assert "no price is known for j1, j2" in _run(server, "--dry_run").stderr
     assert server.calls() == 0
     assert not Path("a.sqlite").exists()
-    assert not Path("a.answers.jsonl").exists()
+    assert not Path("a.answers.db").exists()

@@ -76,7 +76,7 @@ def test_a_command_that_is_stopped_goes_on_within_its_cap(
     assert (f"Failed    {lost} calls: cut off, or no reply" in block["summary"]["text"]) is (lost > 0)
     assert server.bill <= block["spent"] + 1e-9 <= 0.6 + 1e-9
     assert block["spent"] > 0.57
-    readings = bought_in("j.jsonl").readings
+    readings = bought_in("j.db").readings
     assert math.fsum(r.cost for r in readings) == pytest.approx(block["spent"])  # the lost ones included
 
 
@@ -120,5 +120,5 @@ def test_random_schedules(tmp_path: Path, server: PaidServer, seed: int) -> None
     assert block is not None
     assert server.bill <= block["spent"] + 1e-9 <= cap + 1e-9
     assert block["spent"] > cap - (0.06 if judged else 0.03)  # what is left does not pay for another answer
-    readings = bought_in("j.jsonl").readings
+    readings = bought_in("j.db").readings
     assert math.fsum(r.cost for r in readings) <= block["spent"] + 1e-9

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections import defaultdict
 from pathlib import Path
@@ -13,7 +12,15 @@ from lm_eval.api.registry import get_model
 from lm_eval.models.openai_completions import LocalChatCompletion
 from lm_eval.tasks import TaskManager
 from tests.host_lm_eval.money_worlds import PaidServer, price_file
-from tests.host_lm_eval.worlds import Seedless, chat_model, load, numbered, simple_evaluate, write_task
+from tests.host_lm_eval.worlds import (
+    Seedless,
+    chat_model,
+    load,
+    numbered,
+    simple_evaluate,
+    write_task,
+    written_in,
+)
 
 from evalbudget_lm_eval import budgeted, race
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
@@ -63,7 +70,7 @@ def test_what_is_sent_again_has_the_same_seed_and_a_run_that_goes_on_others(
 def test_no_two_calls_share_one(tmp_path: Path, server: Server) -> None:
     """Nor do documents with the same text, or the calls of the host's own repeats."""
     folder = write_task(tmp_path / "tasks", n=6, repeats=3, doc_to_text="say 1 please")
-    with budgeted(budget="12x", sampler="uniform", journal=tmp_path / "j.jsonl"):
+    with budgeted(budget="12x", sampler="uniform", journal=tmp_path / "j.db"):
         simple_evaluate(folder, chat_model(server), apply_chat_template=True)
     sent = [seed for seeds in seeds_sent(server).values() for seed in seeds]
     assert len(set(sent)) == len(sent) > 6 * 3
@@ -103,13 +110,13 @@ def test_documents_do_not_draw_the_same_numbers(tmp_path: Path) -> None:
     folder = write_task(tmp_path / "tasks", n=100, doc_to_target="yes")
     with (
         PaidServer(answer=coin) as server,
-        budgeted(budget="4x", sampler="uniform", journal=tmp_path / "j.jsonl"),
+        budgeted(budget="4x", sampler="uniform", journal=tmp_path / "j.db"),
     ):
         simple_evaluate(folder, chat_model(server, num_concurrent=20), apply_chat_template=True)
     said = defaultdict(list)
-    for line in map(json.loads, (tmp_path / "j.jsonl").read_text().splitlines()):
-        if "samples" in line:
-            said[line["of"][2]].append(line["samples"][0]["resps"][0][0])
+    for row in written_in(tmp_path / "j.db"):
+        if row.kind == "came":
+            said[row.asked.epoch].append(row.what[0][0]["resps"][0][0])
     assert sorted(said) == [0, 1, 2, 3]
     for answers in said.values():  # less than 45 or more than 75 of 100 in one of 200 runs
         assert 45 <= answers.count("yes") <= 75
@@ -118,7 +125,7 @@ def test_documents_do_not_draw_the_same_numbers(tmp_path: Path) -> None:
 def test_processes_with_seeds_of_their_own_buy_no_copies(tmp_path: Path, server: Server) -> None:
     folder = write_task(tmp_path / "tasks", n=4)
     for budget, seed in (("2x", 5), ("4x", 4)):
-        with budgeted(budget=budget, sampler="uniform", journal=tmp_path / "j.jsonl"):
+        with budgeted(budget=budget, sampler="uniform", journal=tmp_path / "j.db"):
             simple_evaluate(folder, chat_model(server, seed=seed), apply_chat_template=True)
     assert all(len(set(seeds)) == len(seeds) == 4 for seeds in seeds_sent(server).values())
 
@@ -141,18 +148,18 @@ def test_a_reply_is_of_the_repeat_whose_seed_was_sent_whoever_failed_beside_it(
         server.disturb = fails_once
         model = chat_model(server, num_concurrent=32, max_retries=1)
         options: dict[str, Any] = {"budget": budget, "prices": prices, "sampler": "uniform"}
-        with budgeted(**options, journal=tmp_path / "j.jsonl"):
+        with budgeted(**options, journal=tmp_path / "j.db"):
             folder = write_task(tmp_path / "tasks", n=10)
             simple_evaluate(folder, model, apply_chat_template=True, gen_kwargs={"max_gen_toks": 20})
     said = defaultdict(list)
-    for line in map(json.loads, (tmp_path / "j.jsonl").read_text().splitlines()):
-        if "samples" in line:
-            said[line["of"][1]].append((line["of"][2], line["samples"][0]["resps"][0][0]))
+    for row in written_in(tmp_path / "j.db"):
+        if row.kind == "came":
+            said[row.asked.doc_id].append((row.asked.epoch, row.what[0][0]["resps"][0][0]))
     assert failed
     assert len(said) == 10
     for document, answers in said.items():
         assert answers == [
-            (epoch, f"the answer to {own(document, epoch, run='j.jsonl 0')}") for epoch, _ in answers
+            (epoch, f"the answer to {own(document, epoch, run='j.db 0')}") for epoch, _ in answers
         ]
 
 

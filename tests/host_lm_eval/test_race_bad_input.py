@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from evalbudget.errors import EvalbudgetError, InvalidInputError, JournalError, 
 from evalbudget_lm_eval.arms.arm import check_arms, parse_arm
 from evalbudget_lm_eval.arms.metric import check_direction, choose_metric
 from evalbudget_lm_eval.races.api import race
+from evalbudget_lm_eval.run.record import Record
 
 TWO = {"a": racer(0.9, 1), "b": racer(0.5, 2)}
 
@@ -117,15 +117,15 @@ def test_a_score_outside_the_range_is_kept_for_the_next_try(tasks: Any, tmp_path
 
 
 def test_records_of_other_races_are_refused(tasks: Any, tmp_path: Path) -> None:
-    options: dict[str, Any] = {"task_manager": tasks, "journal": tmp_path / "j.jsonl", "budget": 10}
+    options: dict[str, Any] = {"task_manager": tasks, "journal": tmp_path / "j.db", "budget": 10}
     race(TWO, "numbers", **options)
     with pytest.raises(JournalError, match="num_fewshot = None there, 1 here"):
         race(TWO, "numbers", num_fewshot=1, **options)
     with pytest.raises(JournalError, match=r"arm a was .* give it a name of its own"):
         race({**TWO, "a": racer(0.8, 1)}, "numbers", **options)
-    (tmp_path / "other.jsonl").write_text(json.dumps({"evalbudget": "journal", "format": 1}) + "\n")
-    with pytest.raises(JournalError, match=r"other\.jsonl, line 1: this is not the record of a race"):
-        race(TWO, "numbers", **{**options, "journal": tmp_path / "other.jsonl"})
+    Record.open(tmp_path / "other.db", "run", {}).close()
+    with pytest.raises(JournalError, match=r"other\.db is the record of a run on lm-eval, not of a race"):
+        race(TWO, "numbers", **{**options, "journal": tmp_path / "other.db"})
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ def test_killed_and_interrupted_runs_go_on_to_exactly_the_budget(tmp_path: Path)
     assert process.returncode == 130
     assert "host state restored: True" in out
     assert "run the same command" in err
-    (journal,) = Path("evalbudget-journals").glob("*.jsonl")
+    (journal,) = Path("evalbudget-journals").glob("*.db")
     # every answer the model gave is in the file, but for one that was being given or written
     assert bought_in(journal).spent >= _calls(log) - 2
 
@@ -93,9 +93,9 @@ def test_killed_and_interrupted_runs_go_on_to_exactly_the_budget(tmp_path: Path)
     assert told["evalbudget"]["journal"] == str(journal)
 
     # scores of this model depend on the document alone, so the same was bought as without interruption
-    with budgeted(sampler="eb-bernstein", budget=60, journal="whole.jsonl"):
+    with budgeted(sampler="eb-bernstein", budget=60, journal="whole.db"):
         whole = simple_evaluate(folder, CoinModel(noise=False), rounds=10)
-    assert bought_in("whole.jsonl").requests == bought_in(journal).requests
+    assert bought_in("whole.db").requests == bought_in(journal).requests
     for part in ("results", "evalbudget"):
         ours, theirs = whole[part], told[part]
         for name in ("journal", "rounds"):
@@ -112,14 +112,14 @@ def test_a_run_in_phases_goes_on_in_its_phase_also_with_a_larger_budget(tmp_path
     with (
         broken_off(Kept, "hear", at=170),  # in the fourth phase, which would have ended with the budget
         pytest.raises(KeyboardInterrupt),
-        budgeted(budget=300, journal="j.jsonl"),
+        budgeted(budget=300, journal="j.db"),
     ):
         simple_evaluate(folder, CoinModel(seed=1))
-    begun = bought_in("j.jsonl").requests
+    begun = bought_in("j.db").requests
     assert {request.phase for request in begun} == {0, 1, 2, 3}
-    with budgeted(budget=700, journal="j.jsonl"):
+    with budgeted(budget=700, journal="j.db"):
         block = simple_evaluate(folder, CoinModel(seed=2))["evalbudget"]
-    asked = bought_in("j.jsonl").requests
+    asked = bought_in("j.db").requests
     assert asked[: len(begun)] == begun
     assert len({request.cell for request in asked}) == len(asked) == block["readings"] == 700
     assert block["phase_sizes"] == [2, 2, 4, 7, 15, 5]  # what was planned stands
@@ -130,7 +130,7 @@ def _model(server: Server, **more: Any) -> Any:
 
 
 CHAT = {"apply_chat_template": True, "gen_kwargs": {"seed": None}}
-SMALLER: dict[str, Any] = {"sampler": "uniform", "journal": "j.jsonl"}
+SMALLER: dict[str, Any] = {"sampler": "uniform", "journal": "j.db"}
 
 
 @pytest.mark.parametrize("concurrent", [1, 4])
@@ -144,7 +144,7 @@ def test_a_round_that_breaks_off_keeps_what_was_answered(
     assert lm_eval.evaluator.evaluate is STOCK
     answered = sum(one.status == 200 for one in server.served)
     assert answered >= 21
-    before = bought_in("j.jsonl").spent
+    before = bought_in("j.db").spent
     assert before == answered  # what was on its way when one failed was waited for; errors cost nothing
 
     server._failures.clear()
@@ -206,7 +206,7 @@ def test_a_command_that_was_killed_goes_on_to_its_budget(
     assert set(block["failures"]) <= {"under way when the run was broken off"}
     assert answered <= 36  # what was under way counts as spent
     assert block["readings"] == 36 - block["failed"] <= answered
-    assert len(list(Path("out/evalbudget-journals").glob("*.jsonl"))) == 1
+    assert len(list(Path("out/evalbudget-journals").glob("*.db"))) == 1
     rows, (row,) = json.loads(path.read_text())["results"]["numbers"], evalbudget.read("out").estimate().rows
     told = [rows[f"exact_match{ending},none"] for ending in ("", "_lower", "_upper")]
     assert [row.estimate, row.low, row.high] == pytest.approx(told, abs=1e-12)
@@ -218,7 +218,7 @@ def test_a_smaller_budget_holds_for_what_was_asked_before(tmp_path: Path, server
     server.fail(500, after=18, times=math.inf)
     with pytest.raises(Exception, match=r"500|RetryError"), budgeted(budget=60, **SMALLER):
         simple_evaluate(folder, _model(server), rounds=24, **CHAT)
-    journal = bought_in("j.jsonl")
+    journal = bought_in("j.db")
     assert journal.spent == 18
     assert len(journal.pending) > 2
     server._failures.clear()
@@ -228,7 +228,7 @@ def test_a_smaller_budget_holds_for_what_was_asked_before(tmp_path: Path, server
     with budgeted(budget=60, **SMALLER):  # and the others are not lost
         block = simple_evaluate(folder, _model(server), rounds=24, **CHAT)["evalbudget"]
     assert sum(one.status == 200 for one in server.served) <= 60 == block["spent"]
-    journal = bought_in("j.jsonl")
+    journal = bought_in("j.db")
     assert journal.pending == ()
     assert len({reading.request.cell for reading in journal.readings}) == 60
 
@@ -250,7 +250,7 @@ def test_a_round_that_one_document_breaks_off_loses_no_other_answer(tmp_path: Pa
 
 def test_calls_that_an_interrupt_cut_off_count(tmp_path: Path, server: Server) -> None:
     folder = write_task(tmp_path / "tasks", n=24)
-    arguments: dict[str, Any] = {"sampler": "uniform", "budget": 72, "journal": "j.jsonl"}
+    arguments: dict[str, Any] = {"sampler": "uniform", "budget": 72, "journal": "j.db"}
     server.answer = lambda asked: time.sleep(0.05) or "7"
     with broken_off(Kept, "hear", at=10), pytest.raises(KeyboardInterrupt), budgeted(**arguments):
         simple_evaluate(folder, _model(server, num_concurrent=8), **CHAT)
@@ -274,10 +274,10 @@ def test_a_server_that_is_not_there_costs_nothing(tmp_path: Path, server: Server
     model.base_url = "http://127.0.0.1:9/v1/chat/completions"
     with (
         pytest.raises(Exception, match="Cannot connect"),
-        budgeted(sampler="uniform", budget=60, journal="j.jsonl"),
+        budgeted(sampler="uniform", budget=60, journal="j.db"),
     ):
         simple_evaluate(folder, model, **CHAT)
-    assert bought_in("j.jsonl").spent == 0
+    assert bought_in("j.db").spent == 0
 
 
 def test_a_document_that_cannot_be_answered_costs_its_tries_and_no_more(
@@ -297,7 +297,7 @@ def test_a_document_that_cannot_be_answered_costs_its_tries_and_no_more(
 
 def test_journals_of_other_runs_are_refused(tmp_path: Path) -> None:
     folder = write_task(tmp_path / "tasks", n=6)
-    with budgeted(budget=30, journal="j.jsonl"):
+    with budgeted(budget=30, journal="j.db"):
         simple_evaluate(folder, CoinModel())
     for arguments, host, message in [
         ({"seed": 1}, {}, "seed = 0 there, 1 here"),
@@ -307,13 +307,13 @@ def test_journals_of_other_runs_are_refused(tmp_path: Path) -> None:
     ]:
         with (
             pytest.raises(JournalError, match=message),
-            budgeted(**{"budget": 30, "journal": "j.jsonl", **arguments}),
+            budgeted(**{"budget": 30, "journal": "j.db", **arguments}),
         ):
             simple_evaluate(folder, CoinModel(), **host)
     for attribute, value in {"peft": "adapter", "model_args": {"model": "m", "seed": 1}}.items():
         other = CoinModel()
         setattr(other, attribute, value)
-        with pytest.raises(JournalError, match="model = "), budgeted(budget=30, journal="j.jsonl"):
+        with pytest.raises(JournalError, match="model = "), budgeted(budget=30, journal="j.db"):
             simple_evaluate(folder, other)
 
 

@@ -134,11 +134,11 @@ def test_repeats_of_one_document_that_fails_do_not_mean_that_the_model_is_down(f
 
 
 def test_responses_of_an_earlier_run_are_scored_without_asking(folder: Path, tmp_path: Path) -> None:
-    record = Record.open(tmp_path / "r.jsonl", "race", {})
+    record = Record.open(tmp_path / "r.db", "race", {})
     record.of("a").hear(*cells(3), 0, "3")
     record.of("a").hear(*cells(4, epoch=1), 0, "?")
     record.close()
-    record = Record.open(tmp_path / "r.jsonl", "race", {})
+    record = Record.open(tmp_path / "r.db", "race", {})
     lm, purse = TemplateAPI(), Purse()
     with PrimedTasks(lm, load(folder)) as primed:
         Rounds(primed, record.of("a"), purse).ask([*cells(3, 9), *cells(4, epoch=1)])
@@ -198,7 +198,7 @@ def test_a_run_survives_an_answer_that_its_task_cannot_score(
     fragile: Path, tmp_path: Path, server: Server, concurrent: int
 ) -> None:
     model = chat_model(server, num_concurrent=concurrent, max_retries=1)
-    with budgeted(budget=40, sampler="uniform", journal=tmp_path / "j.jsonl"):
+    with budgeted(budget=40, sampler="uniform", journal=tmp_path / "j.db"):
         block = simple_evaluate(
             fragile, model, rounds=8, apply_chat_template=True, gen_kwargs={"seed": None, "temperature": 1.0}
         )["evalbudget"]
@@ -213,7 +213,7 @@ def test_answers_that_a_broken_task_did_not_score_are_scored_once_it_is_mended(
     own = fragile / "own.py"
     own.write_text(PROCESS.replace("== 5", ">= 0"))
     lm = CoinModel()
-    arguments: dict[str, Any] = {"budget": 40, "sampler": "uniform", "journal": tmp_path / "j.jsonl"}
+    arguments: dict[str, Any] = {"budget": 40, "sampler": "uniform", "journal": tmp_path / "j.db"}
     with pytest.raises(ValueError, match="no such number"), budgeted(**arguments):
         simple_evaluate(fragile, lm, rounds=8)
     assert len(lm.calls) == 1

@@ -11,11 +11,13 @@ import sys
 import threading
 import time
 from collections import Counter
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import func, select
 from tests.host_lm_eval.worlds import (
     EVALBUDGET,
     CoinModel,
@@ -31,10 +33,12 @@ import evalbudget
 import warm
 from evalbudget.book import Book
 from evalbudget.errors import BudgetError, InvalidInputError, JournalError, StoreDownError, StoreError
+from evalbudget.store import looked_into
 from evalbudget_lm_eval import budgeted
 from evalbudget_lm_eval.log_folder import open_scores
 from evalbudget_lm_eval.repeats.finished_run import answers_in
 from evalbudget_lm_eval.repeats.shared import record_of_own
+from evalbudget_lm_eval.run.record import _FILE, ANSWERS
 from loopback import Asked, Server
 
 BUDGET = 60
@@ -115,12 +119,16 @@ def test_two_processes_one_killed_and_run_again(
 
 def records(folder: Path) -> list[Path]:
     """Of the processes that have begun."""
-    return list((folder / "out").glob("*/*.jsonl"))
+    return list((folder / "out").glob("*/*.db"))
 
 
 def least_heard(folder: Path) -> int:
     """Answers that the slower of two processes has."""
-    heard = [path.read_text().count('"said"') for path in records(folder)]
+    query = select(func.count()).where(ANSWERS.c.kind == "said")
+    heard = []
+    for path in records(folder):
+        with suppress(JournalError), looked_into(path, _FILE) as db:  # one may be about to begin
+            heard.append(int(db.rows(query)[0][0]))
     return min(heard) if len(heard) == 2 else 0
 
 
@@ -131,7 +139,7 @@ def results_in(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def run(folder: Path, lm: CoinModel, process: str = "a", **more: Any) -> dict[str, Any]:
     """In a process that keeps its record in a folder of its own."""
-    given = {"budget": 48, "store": "store.db", "journal": f"{process}.jsonl", **more}
+    given = {"budget": 48, "store": "store.db", "journal": f"{process}.db", **more}
     with budgeted(**given):
         return simple_evaluate(folder, lm, rounds=5)
 
@@ -208,17 +216,17 @@ def test_others_are_refused_and_so_is_a_store_that_was_begun_anew(tmp_path: Path
 
 
 def test_a_process_takes_the_record_of_a_killed_one_and_no_others(tmp_path: Path) -> None:
-    first = tmp_path / "evalbudget-journals" / "numbers-ab12-1.jsonl"
+    first = tmp_path / "evalbudget-journals" / "numbers-ab12-1.db"
     records = [record_of_own(first, {}, named=False) for _ in range(3)]
-    assert [record.path.name[-7] for record in records if record.path is not None] == ["1", "2", "3"]
+    assert [record.path.stem[-1] for record in records if record.path is not None] == ["1", "2", "3"]
     names = [record.worker for record in records]
     assert len(set(names)) == 3
-    records[0].finish("budget used up")
+    records[0].finish()
     for record in records[:2]:
         record.close()
     again = [record_of_own(first, {}, named=False) for _ in range(3)]
     assert [record.worker for record in islice(again, 2)] == [names[1], names[0]]  # broken off, then finished
-    assert again[2].path == first.with_name("numbers-ab12-4.jsonl")
+    assert again[2].path == first.with_name("numbers-ab12-4.db")
     for record in (records[2], *again):
         record.close()
 

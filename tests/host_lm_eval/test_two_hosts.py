@@ -95,7 +95,7 @@ def _on_lm_eval(
     recorded: Any, folder: Path, **options: Any
 ) -> tuple[list[Cell], dict[str, float], dict[str, Any]]:
     tasks = write_scored(folder, "score", "float(results[0])", n=ITEMS)
-    journal = folder / "journal.jsonl"
+    journal = folder / "journal.db"
     given = {"budget": BUDGET, "score_range": "0..1", "journal": journal, **options}
     with budgeted_lm_eval(**given):
         results = simple_evaluate(tasks, PlayedModel(recorded), rounds=1)

@@ -259,9 +259,27 @@ class Bought(NamedTuple):
         return tuple(set(self.requests) - {reading.request for reading in self.readings})
 
 
+class Written(NamedTuple):
+    """A row of a record."""
+
+    arm: str
+    kind: str
+    asked: Asked
+    what: Any
+
+
+def written_in(record: str | Path) -> list[Written]:
+    """What stands in a record, in order."""
+    with closing(sqlite3.connect(record)) as db:
+        rows = db.execute(
+            "select arm, kind, task, document, epoch, what from answers order by number"
+        ).fetchall()
+    return [Written(arm, kind, Asked(*cell), json.loads(what)) for arm, kind, *cell, what in rows]
+
+
 def bought_in(record: str | Path) -> Bought:
     """What was bought in the run of a record, read without its sampler."""
-    with closing(sqlite3.connect(Path(record).with_suffix(".db"))) as db:
+    with closing(sqlite3.connect(record)) as db:
         rounds = [unpacked(text, ()) for (text,) in db.execute("select planned from rounds order by round")]
         calls = db.execute(
             "select calls.call, calls.cell, calls.cost, calls.error, cells.call, cells.value from calls "

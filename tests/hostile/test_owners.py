@@ -16,7 +16,7 @@ from tests.audits.store.audits import audit
 
 from evalbudget.cli.main import cli
 from evalbudget.errors import EvalbudgetError
-from evalbudget.run import LinesFile
+from evalbudget.run._json_lines import LinesFile
 
 NOBODY = 65534
 

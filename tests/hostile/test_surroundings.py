@@ -20,7 +20,7 @@ from evalbudget.cli.main import cli
 from evalbudget.errors import AuditStoreError, EvalbudgetError, InvalidInputError, JournalError
 from evalbudget.pairwise import load_preferences
 from evalbudget.races.prediction._files import save_factors, train_cached
-from evalbudget.run import LinesFile
+from evalbudget.run._json_lines import LinesFile
 
 
 def test_a_full_disk_under_an_audit(tmp_path: Path) -> None:

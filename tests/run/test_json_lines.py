@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evalbudget.run import LinesFile, read_line, whole_lines
+from evalbudget.run._json_lines import LinesFile, read_line, whole_lines
 
 
 def entries_in(path: Path) -> list[dict[str, Any]]:

@@ -5,9 +5,11 @@ from evalbudget.book._calls import Called
 from evalbudget.book._drive import Answer, Bought, drive
 from evalbudget.book._opening import Told, spent_in, told_in
 from evalbudget.book._statements import LOST
+from evalbudget.book._tables import ALONE
 from evalbudget.book._turn import Turn
 
 __all__ = [
+    "ALONE",
     "LOST",
     "Answer",
     "Book",

@@ -27,7 +27,7 @@ from evalbudget.design import Cell, Reading, Request
 from evalbudget.errors import BudgetError, EvalbudgetError, StoreError
 from evalbudget.sampler import Sampler
 from evalbudget.shown import shown_logger
-from evalbudget.store import Address
+from evalbudget.store import Address, Database
 
 T = TypeVar("T")
 
@@ -44,7 +44,8 @@ class Book:
         sampler: that plans; every worker gives one like it.
         budget: what may be spent in all.
         where: a path, or ``postgresql://user@host/database#name``; begun if nothing is there. None: in
-            memory.
+            memory. Or a database of the caller's that is open and has the tables of :data:`ALONE`: no other
+            worker has it at the same time; the caller sees to that.
         most: the highest cost of one call, or of a call for a given cell, whose ``epoch`` counts the calls of
             its model and item here; 0 for one whose answer is there.
         at_once: how many cells may be under way, of all workers.
@@ -52,7 +53,6 @@ class Book:
         known_as: what this worker is called. Under the name of one that ended, it goes on with what that had
             under way: :attr:`held` and :attr:`lost`. None: as nobody before.
         shown_as: what :meth:`calls` call it, if not that.
-        alone: no other worker has it at the same time; the caller sees to that.
         defers: what is told waits for the next turn, so that nothing but that waits for the store. Turns may
             then be taken in another thread; :meth:`steady` keeps them from changing anything.
         stays_stopped: nothing more is handed out to whoever comes after a :meth:`stop`, either.
@@ -72,14 +72,13 @@ class Book:
         self,
         sampler: Sampler,
         budget: Budget,
-        where: Address | None = None,
+        where: Address | Database | None = None,
         *,
         most: float | Callable[[Cell], float] = 1.0,
         at_once: Callable[[], float] = lambda: math.inf,
         about: Mapping[str, Any] | None = None,
         known_as: str | None = None,
         shown_as: str | None = None,
-        alone: bool = False,
         defers: bool = False,
         stays_stopped: bool = False,
         lease: float = 60.0,
@@ -87,16 +86,14 @@ class Book:
     ) -> None:
         if not callable(most) and not (math.isfinite(most) and most > 0.0):
             raise BudgetError(f"the highest cost of a call is {most:g}; give a finite cost above zero")
-        self.sampler, self.budget, self.where = sampler, budget, where or Address(path=MEMORY)
+        alone, self._is_callers = not isinstance(where, Address), isinstance(where, Database)
+        self.sampler, self.budget = sampler, budget
+        self.where = where.address if isinstance(where, Database) else where or Address(path=MEMORY)
         self._stays_stopped = stays_stopped
         self._has_left = False
         db = opened(
-            self.where,
-            sampler,
-            budget,
-            terms_of(sampler, about or {}),
-            clock,
-            layout=ALONE if alone or where is None else LAYOUT,
+            *(where or self.where, sampler, budget, terms_of(sampler, about or {}), clock),
+            layout=ALONE if alone else LAYOUT,
         )
         try:
             workers = Workers(db, self.where, known_as, shown_as, 0.0 if alone else lease, clock)
@@ -104,7 +101,8 @@ class Book:
             self._planner = Planner(self._turns, budget, most, at_once)
             self._join()
         except BaseException:
-            db.close()
+            if not self._is_callers:
+                db.close()
             raise
 
     # what the caller does
@@ -291,8 +289,9 @@ class Book:
             except EvalbudgetError as ex:  # others find out
                 log.warning("a worker could not sign off: %s", ex)
             finally:
-                self._has_left = True
-                self._turns.db.close()
+                if not self._is_callers:
+                    self._has_left = True
+                    self._turns.db.close()
 
     # what is known, as of the last look
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, func, insert, select
 
 from evalbudget._version import __version__
-from evalbudget.book._tables import ABOUT, CALLS, CELLS, LAYOUT, META, WORKERS
+from evalbudget.book._tables import ABOUT, CELLS, LAYOUT, META, WORKERS
 from evalbudget.book._workers import MEMORY
 from evalbudget.budget import Budget, Unit
 from evalbudget.cells import CAME
@@ -19,11 +19,12 @@ from evalbudget.sampler import Sampler
 from evalbudget.store import Address, Database, Layout, Terms
 
 _COUNTS = dict.fromkeys(("rounds", "passes", "withdrawn", "calls", "changes"), 0)
+_TERMS = select(META.c.value).where(META.c.key == "terms")
 _NOTHING = {"spent": 0.0, "held": 0.0, **_COUNTS, "stopped": None}
 
 
 def opened(
-    where: Address,
+    where: Address | Database,
     sampler: Sampler,
     budget: Budget,
     terms: Terms,
@@ -38,14 +39,21 @@ def opened(
         StoreError: something else is there, or it is of another purchase.
         StoreDownError: it cannot be reached.
     """
-    db = _begun_or_found(where, sampler, budget, terms, clock, layout)
+    if isinstance(where, Database):
+        db = where
+    else:
+        db = _begun_or_found(where, sampler, budget, terms, clock, layout)
     try:
         with db.write() as connection:
-            _check(connection, terms, where)
+            if db is where and connection.scalar(_TERMS) is None:
+                _check_least(sampler, budget)
+                connection.execute(insert(META), {"key": "terms", "value": terms.as_json()})
+            _check(connection, terms, db.address)
             if connection.execute(select(ABOUT)).one_or_none() is None:
                 connection.execute(insert(ABOUT), {"id": 1, "cap": budget.amount, **_NOTHING})
     except BaseException:
-        db.close()
+        if db is not where:
+            db.close()
         raise
     return db
 
@@ -61,12 +69,7 @@ def _begun_or_found(
     meta = {"terms": terms.as_json()}
     in_memory = where.path == MEMORY
     if in_memory or not Database.exists(where, layout):
-        least = sampler.minimum_readings
-        if budget.unit is Unit.SCORES and budget.amount < least:
-            raise BudgetError(
-                f"budget of {budget} is below the {least} that {sampler.name} needs before it can choose; "
-                f"give {least} or more"
-            )
+        _check_least(sampler, budget)
         if in_memory:
             return Database.in_memory(layout, meta, clock)
         try:
@@ -76,8 +79,17 @@ def _begun_or_found(
     return Database.open(where, layout, clock)
 
 
+def _check_least(sampler: Sampler, budget: Budget) -> None:
+    least = sampler.minimum_readings
+    if budget.unit is Unit.SCORES and budget.amount < least:
+        raise BudgetError(
+            f"budget of {budget} is below the {least} that {sampler.name} needs before it can choose; "
+            f"give {least} or more"
+        )
+
+
 def _check(connection: Connection, terms: Terms, where: Address) -> None:
-    terms.check(connection.scalar(select(META.c.value).where(META.c.key == "terms")) or "", where)
+    terms.check(connection.scalar(_TERMS) or "", where)
 
 
 def terms_of(sampler: Sampler, about: Mapping[str, Any]) -> Terms:
@@ -91,31 +103,31 @@ class Told(NamedTuple):
     Attributes:
         readings: how many scores.
         cost: of all calls that came back, in units of the budget.
-        calls: how many were made, those under way among them.
         workers: what those are known as that ever worked on it.
     """
 
     readings: int = 0
     cost: float = 0.0
-    calls: int = 0
     workers: frozenset[str] = frozenset()
 
 
-def told_in(where: Address) -> Told:
+def told_in(where: Address | Database) -> Told:
     """What is in a book, whoever's it is; nothing where there is none.
 
     Raises:
         StoreError: it is none.
         StoreDownError: it cannot be reached.
     """
-    if not Database.exists(where, LAYOUT):
-        return Told()
-    with closing(Database.open(where, LAYOUT)) as db, db.read() as connection:
+    if isinstance(where, Address):
+        if not Database.exists(where, LAYOUT):
+            return Told()
+        with closing(Database.open(where, LAYOUT)) as db:
+            return told_in(db)
+    with where.read() as connection:
         readings = connection.scalar(select(func.count()).where(CELLS.c.state == CAME)) or 0
         cost = connection.scalar(select(func.sum(CELLS.c.cost))) or 0.0
-        calls = connection.scalar(select(func.count()).select_from(CALLS)) or 0
         workers = connection.scalars(select(WORKERS.c.known_as)).all()
-        return Told(int(readings), float(cost), int(calls), frozenset(map(str, workers)))
+        return Told(int(readings), float(cost), frozenset(map(str, workers)))
 
 
 def spent_in(sampler: Sampler, where: Address, about: Mapping[str, Any] | None = None) -> float:

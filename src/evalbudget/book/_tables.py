@@ -162,6 +162,5 @@ MONEY = Table(
 """One row, or none: what would have to be summed of the calls above."""
 
 LAYOUT = Layout("book", _SHARED, 1, 0x65766270, grows_only=("meta",), is_busy=True)
-ALONE = replace(LAYOUT, tables=_TABLES, is_busy=False)
-"""Without what processes that race share, in a file that one worker at a time has, or in memory: works on
-network disks, survives a loss of power."""
+ALONE = replace(LAYOUT, tables=_TABLES, for_one=True)
+"""Without what processes that race share, in a file that one worker at a time has, or in memory."""

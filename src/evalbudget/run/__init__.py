@@ -1,4 +1,4 @@
-"""What calls cost and brought on a host: bills, tallies, files of lines."""
+"""What calls cost and brought on a host: bills, tallies, forecasts."""
 
 import lazy_loader
 

@@ -4,9 +4,7 @@ from ._bill import Hold as Hold
 from ._bill import spent_on as spent_on
 from ._forecast import Forecast as Forecast
 from ._forecast import at_most as at_most
-from ._json_lines import LinesFile as LinesFile
-from ._json_lines import read_line as read_line
-from ._json_lines import whole_lines as whole_lines
+from ._lock import held as held
 from ._tally import ABANDONED as ABANDONED
 from ._tally import LOST as LOST
 from ._tally import RUN_AGAIN as RUN_AGAIN

@@ -13,8 +13,8 @@ from typing import IO, Any, Self, TypeVar
 
 from filelock import BaseFileLock
 
-from evalbudget.errors import HeldError, JournalError, reason
-from evalbudget.run._lock import hold
+from evalbudget.errors import JournalError, reason
+from evalbudget.run._lock import held
 from evalbudget.secrets import mode_in
 from evalbudget.shown import shown_logger
 
@@ -47,7 +47,7 @@ class LinesFile:
         """
         if path.exists():
             raise JournalError(f"{path} exists; continue it, or choose another path")
-        lock = _held(path)
+        lock = held(path)
         try:
             return cls(path, open(path, "xb", opener=_private), lock)
         except OSError as ex:
@@ -73,7 +73,7 @@ class LinesFile:
             raise JournalError(f"{path} cannot be opened: {reason(ex)}") from ex
         lock = None
         try:
-            lock = _held(path)
+            lock = held(path)
             content, whole = read(stream.read(), path)
             stream.seek(whole)
             stream.truncate()
@@ -83,18 +83,16 @@ class LinesFile:
             raise
         return cls(path, stream, lock), content
 
-    def append(self, entry: dict[str, Any], default: Callable[[Any], object] | None = None) -> None:
+    def append(self, entry: dict[str, Any]) -> None:
         """Write one line; it is in the file when this returns.
 
         Args:
             entry: JSON object.
-            default: turns other values into JSON ones.
 
         Raises:
             JournalError: the file cannot be written.
         """
-        encoder = _ENCODER if default is None else json.JSONEncoder(separators=(",", ":"), default=default)
-        line = encoder.encode(entry).encode() + b"\n"
+        line = _ENCODER.encode(entry).encode() + b"\n"
         try:
             self._stream.write(line)
             self._stream.flush()
@@ -145,15 +143,6 @@ def read_line(line: bytes, place: str, convert: Callable[[dict[str, Any]], T]) -
 
 def _private(path: str, flags: int) -> int:
     return os.open(path, flags, mode_in(Path(path).parent))
-
-
-def _held(path: Path) -> BaseFileLock | None:
-    try:
-        return hold(path)
-    except BlockingIOError:
-        raise HeldError(f"{path} is being written by another process; wait for it to end") from None
-    except OSError as ex:
-        raise JournalError(f"{path} cannot be written: {reason(ex)}") from ex
 
 
 def _release(lock: BaseFileLock | None) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from filelock import BaseFileLock, FileLock, Timeout
 
+from evalbudget.errors import HeldError, JournalError, reason
 from evalbudget.secrets import mode_of_lock
 from evalbudget.shown import shown_logger
 
@@ -49,3 +50,18 @@ def hold(path: Path, *, purpose: str = "", wait: bool = False) -> BaseFileLock |
         log.warning("%s cannot be locked (%s); make sure that only one process writes it", path, ex)
         return None
     return lock
+
+
+def held(path: Path) -> BaseFileLock | None:
+    """Take the lock of a file that one process at a time writes; see :func:`hold`.
+
+    Raises:
+        HeldError: another process holds it.
+        JournalError: the lock file cannot be written.
+    """
+    try:
+        return hold(path)
+    except BlockingIOError:
+        raise HeldError(f"{path} is being written by another process; wait for it to end") from None
+    except OSError as ex:
+        raise JournalError(f"{path} cannot be written: {reason(ex)}") from ex

@@ -13,7 +13,18 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, Executable, Row, create_engine, event, insert, text
+from sqlalchemy import (
+    URL,
+    Connection,
+    Engine,
+    ExceptionContext,
+    Executable,
+    Row,
+    create_engine,
+    event,
+    insert,
+    text,
+)
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
@@ -75,6 +86,7 @@ class Database:
         self._file: sqlite3.Connection | None = None  # the same, as the driver has it; None for a server
         self._gone_since: float | None = None
         self._is_quick = False  # the connection, for a file that is written often
+        self._is_over = False  # for one process, whose threads may come too late
 
     @classmethod
     def create(
@@ -240,11 +252,17 @@ class Database:
         return said if self.address.url is None else said.replace("\0", "\N{REPLACEMENT CHARACTER}")
 
     def close(self) -> None:
-        """Let the database go."""
+        """Let the database go; what stands beside a file for one process becomes part of it."""
         with self._lock:
+            self._is_over = self.layout.for_one
+            if self._is_over and self._is_quick and self._file is not None:
+                with suppress(SQLAlchemyError):  # it stays beside it, and is found there
+                    self._end("ROLLBACK")
+                    _carry_out(self._file, "PRAGMA journal_mode = DELETE")
             self._drop()
             if self._connection is not None:
                 self._connection.close()
+                self._connection, self._file = None, None
 
     # bookkeeping
 
@@ -330,11 +348,15 @@ class Database:
                 return connection
 
     def _begin_once(self, *, writes: bool) -> Connection:
+        if self._is_over:
+            raise self.layout.error(f"{self.address} cannot be written: it was closed")
         if self._connection is None:
             self._connection = self._engine.connect()
             driver = self._connection.connection.driver_connection
             self._file = driver if isinstance(driver, sqlite3.Connection) else None
             self.connections += 1
+            if self.layout.for_one and self._file is not None:  # its own memory in place of a shared one
+                _carry_out(self._file, "PRAGMA locking_mode = EXCLUSIVE")
         if writes and self.layout.is_busy and self._file is not None and not self._is_quick:
             for pragma in ("journal_mode = WAL", "synchronous = NORMAL"):  # not within a transaction
                 _carry_out(self._file, f"PRAGMA {pragma}")
@@ -361,10 +383,10 @@ class Database:
         if self._connection is not None and self.address.path == _MEMORY:  # it is the database
             self._connection.rollback()
             self._end("ROLLBACK")
-        elif self._connection is not None:
-            self._connection.invalidate()
-            self._connection.close()
-            self._connection, self._file, self._is_quick = None, None, False
+        elif (gone := self._connection) is not None:
+            self._connection, self._file, self._is_quick = None, None, False  # first: Ctrl-C may come again
+            gone.invalidate()
+            gone.close()
 
     def _enter(
         self,
@@ -521,6 +543,7 @@ def _kept_engine(address: Address) -> Engine:
         connect_args={"timeout": _PATIENCE, "check_same_thread": False, "cached_statements": 64},
     )
     event.listen(engine, "connect", _set_up)
+    event.listen(engine, "handle_error", _stay)
     return engine
 
 
@@ -530,6 +553,12 @@ def _set_up(connection: sqlite3.Connection, _: object) -> None:
     # record is on the disk before whoever made it is told so.
     for pragma in ("synchronous = FULL", "foreign_keys = ON", "recursive_triggers = ON"):
         connection.execute(f"PRAGMA {pragma}")
+
+
+def _stay(context: ExceptionContext) -> None:
+    """Ctrl-C in the midst of a statement ends its transaction, not the connection: other threads go on."""
+    if not isinstance(context.original_exception, sqlite3.Error):
+        context.is_disconnect = False
 
 
 def _carry_out(file: sqlite3.Connection, command: str) -> None:

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Dialect, MetaData, text
 from sqlalchemy.dialects import registry
 from sqlalchemy.schema import CreateIndex, CreateTable
 
-from evalbudget.errors import StoreError
+from evalbudget.errors import EvalbudgetError, StoreError
 
 ONLY_ON = "only_on"
 """Key in a table's ``info``: the dialect whose stores alone have it."""
@@ -31,6 +31,8 @@ class Layout:
         error: what is raised about such stores.
         is_busy: written many times a second; an SQLite file has its latest changes beside it while it is
             open, and what a machine that loses power was about to write may be gone.
+        for_one: one process at a time has it open, and nobody else can look into an SQLite file meanwhile. It
+            needs no memory that processes share, so it may be on a network disk.
     """
 
     kind: str
@@ -39,8 +41,9 @@ class Layout:
     application_id: int
     grows_only: tuple[str, ...]
     also: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    error: type[StoreError] = StoreError
+    error: type[EvalbudgetError] = StoreError
     is_busy: bool = False
+    for_one: bool = False
 
     def make(self, connection: Connection) -> None:
         """All tables of a new store, and their triggers."""

@@ -12,11 +12,11 @@ from tests.asking import Asking, first_items
 from tests.claims import replications
 
 from evalbudget import Budget, Cell, Design, Reading
-from evalbudget.book import Book
+from evalbudget.book import ALONE, Book
 from evalbudget.errors import StoreError
 from evalbudget.repeats.samplers import Sample
 from evalbudget.sampler import Allocation, Sampler
-from evalbudget.store import Address
+from evalbudget.store import Address, Database
 from evalbudget.testing import SamplerContract
 
 SIZES = {"large": 60, "middle": 25, "small": 10, "pair": 2, "one": 1, "other": 1}
@@ -122,15 +122,16 @@ def test_a_reading_that_fails_in_half_of_the_items_is_replaced() -> None:
 def test_a_killed_run_goes_on_in_the_same_order_and_only_with_the_same_strata(tmp_path: Path) -> None:
     whole = [request.cell for request in Asking(sampler(3)).ask(40)]
     where = Address(path=tmp_path / "book.db")
-    one = Book(sampler(3), Budget(40), where, alone=True, known_as="a")
+    one = Book(sampler(3), Budget(40), Database.create(where, ALONE, {"version": "1"}), known_as="a")
     for _ in range(25):
         one.trade([Reading(request, 0.5) for request in one.trade((), 1)], 0)
     one.close()
-    again = Book(sampler(3), Budget(40), where, alone=True, known_as="a")
+    again = Book(sampler(3), Budget(40), Database.open(where, ALONE), known_as="a")
     assert [*whole[:25], *(request.cell for request in again.trade((), 15))] == whole
     again.close()
+    other = sampler(3, ("other", *LABELS[1:]))
     with pytest.raises(StoreError, match="strata"):
-        Book(sampler(3, ("other", *LABELS[1:])), Budget(40), where, alone=True, known_as="a")
+        Book(other, Budget(40), Database.open(where, ALONE), known_as="a")
 
 
 def test_the_second_readings_keep_to_the_items_that_score() -> None:

@@ -4,11 +4,11 @@ from evalbudget.audits.store._design import AuditDesign, Scale
 from evalbudget.audits.store._forecast import AuditForecast
 from evalbudget.audits.store._money import (
     AuditBudget,
-    StoreLines,
     begin_bill,
     bill_beside,
     check_money,
     close_bill,
+    database_of,
     open_bill,
     used_up,
 )
@@ -45,11 +45,11 @@ __all__ = [
     "Scale",
     "Stage",
     "Standing",
-    "StoreLines",
     "begin_bill",
     "bill_beside",
     "check_money",
     "close_bill",
+    "database_of",
     "only_run",
     "open_bill",
     "used_up",

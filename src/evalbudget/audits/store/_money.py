@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import shlex
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +24,16 @@ from evalbudget.run import Bill, spent_on
 from evalbudget.run._bill import spent_in
 from evalbudget.run._config import RunConfig
 from evalbudget.store import Address, Database
+
+
+def database_of(store: Address) -> Database:
+    """Of an audit's store in PostgreSQL, for what a host keeps in tables of its own.
+
+    Raises:
+        AuditStoreError: there is no such store.
+        StoreDownError: its database cannot be reached.
+    """
+    return Database.open(store, LAYOUT)
 
 
 class StoreLines:
@@ -47,7 +56,7 @@ class StoreLines:
         self._name = name
         self._db: Database | None = None
         self._count = 0
-        self._first: tuple[dict[str, Any], Callable[[Any], object] | None] | None = None
+        self._first: dict[str, Any] | None = None
 
     def read(self) -> bytes:
         """All lines there are.
@@ -62,25 +71,24 @@ class StoreLines:
         self._count = len(found)
         return b"".join(found)
 
-    def append(self, entry: dict[str, Any], default: Callable[[Any], object] | None = None) -> None:
+    def append(self, entry: dict[str, Any]) -> None:
         """Add a line, once :meth:`read` has read the others; it is in the database when this returns.
 
         Args:
             entry: JSON object.
-            default: turns other values into JSON ones.
 
         Raises:
             AuditStoreError: it cannot be written, or another process adds lines too.
             StoreDownError: the database cannot be reached.
         """
         if self._first is None and not self._has_begun:
-            self._first = entry, default
+            self._first = entry
             return
         if self._first is not None:
             if not self.read():  # whoever began the store may have begun them
-                self._write(*self._first)
+                self._write(self._first)
             self._first = None
-        self._write(entry, default)
+        self._write(entry)
 
     def close(self) -> None:
         """Let them go."""
@@ -93,11 +101,11 @@ class StoreLines:
 
     def _opened(self) -> Database:
         if self._db is None:
-            self._db = Database.open(self._address, LAYOUT)
+            self._db = database_of(self._address)
         return self._db
 
-    def _write(self, entry: dict[str, Any], default: Callable[[Any], object] | None) -> None:
-        line = json.dumps(entry, separators=(",", ":"), default=default)
+    def _write(self, entry: dict[str, Any]) -> None:
+        line = json.dumps(entry, separators=(",", ":"))
         with self._opened().write() as connection:
             connection.execute(insert(lines), {"name": self._name, "number": self._count, "line": line})
         self._count += 1

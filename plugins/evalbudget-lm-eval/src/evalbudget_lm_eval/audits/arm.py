@@ -72,7 +72,7 @@ class AuditArm:
         if money is None:
             count_cut_off(kept, partial(kept.fail, cost=1.0, error=CUT_OFF[AUDIT]))
         elif kept.under_way:  # the bill has what was cut off
-            kept.stop("killed")
+            kept.stop()
         for one in kept.bought:
             if one.answer is None:
                 self._note_failure(one.asked.doc_id, one.error or "")

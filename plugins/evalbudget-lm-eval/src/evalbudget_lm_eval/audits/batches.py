@@ -18,14 +18,14 @@ from evalbudget.audits.store import (
     AuditSettings,
     AuditStore,
     Standing,
-    StoreLines,
     begin_bill,
     check_money,
+    database_of,
     only_run,
     weigh,
 )
 from evalbudget.shown import shown_logger
-from evalbudget.store import Address
+from evalbudget.store import Address, Database
 from evalbudget_lm_eval.arms.arm import Arm, check_known
 from evalbudget_lm_eval.arms.loaded_models import Stable
 from evalbudget_lm_eval.arms.metric import check_direction, choose_metric, lower_is_better
@@ -36,7 +36,7 @@ from evalbudget_lm_eval.audits.arm import AuditArm
 from evalbudget_lm_eval.audits.money import AuditMoney
 from evalbudget_lm_eval.judges.filter import check_judges
 from evalbudget_lm_eval.repeats.budgeted import blocks_ignored
-from evalbudget_lm_eval.run.record import AUDIT, Record
+from evalbudget_lm_eval.run.record import AUDIT, END, Record
 
 log = shown_logger("evalbudget")
 
@@ -181,10 +181,10 @@ def go_on(order: Order, task_manager: TaskManager) -> Ended:
 
 def answers_of(store: Path) -> Path:
     """The file beside that of an audit that has every answer, by which it goes on after a kill."""
-    return store.with_name(f"{store.stem}.answers.jsonl")
+    return store.with_name(f"{store.stem}.answers{END}")
 
 
-def _answers(order: Order, design: AuditDesign) -> Path | StoreLines:
+def _answers(order: Order, design: AuditDesign) -> Path | Database:
     """Where every answer is kept: beside the file of an audit, or in its database, which is begun."""
     store = order.settings.store
     if store.path is not None:
@@ -192,7 +192,7 @@ def _answers(order: Order, design: AuditDesign) -> Path | StoreLines:
     if not AuditStore.exists(store):
         _store(store, design, order.command).close()
         begin_bill(store, order.budget)
-    return StoreLines(store, "answers")
+    return database_of(store)
 
 
 def _store(address: Address, design: AuditDesign, command: str) -> AuditStore:

@@ -34,7 +34,7 @@ Examples:
 
 Every other flag is lm-eval's own and holds for all arms: see lm-eval run --help.
 
-Every answer is kept beside STORE, in a file .answers.jsonl, or in its database: after a kill the same command
+Every answer is kept beside STORE, in a file .answers.db, or in its database: after a kill the same command
 goes on, and what was answered is not asked again.
 
 """ + codes_for_help(done="a verdict", no="over without one", undecided="labels are wanted")

@@ -32,7 +32,7 @@ from evalbudget_lm_eval.races.run import Progress, RaceRun
 from evalbudget_lm_eval.repeats.budgeted import blocks_ignored
 from evalbudget_lm_eval.repeats.config import NO_JOURNAL
 from evalbudget_lm_eval.repeats.forecast import Foreseen
-from evalbudget_lm_eval.run.record import FOLDER, RACE, Record, digest_of
+from evalbudget_lm_eval.run.record import END, FOLDER, RACE, Record, digest_of, path_named
 
 _NOT_HOST = (
     "model",
@@ -467,8 +467,8 @@ def _check_host(options: Mapping[str, Any]) -> None:
 
 def _journal(order: Order, task: str) -> Path | None:
     if order.journal is not None:
-        return None if order.journal == NO_JOURNAL else Path(order.journal)
+        return None if order.journal == NO_JOURNAL else path_named(order.journal, order.config.store)
     path = Path(order.tracker.get("output_path") or "")
     folder = path.parent if path.suffix == ".json" else path
     # races of other arms, by other samplers or with other budgets may use what is known; other prompts not
-    return folder / FOLDER / f"race-{folder_of(task)}-{digest_of(settings_of(order.host))}.jsonl"
+    return folder / FOLDER / f"race-{folder_of(task)}-{digest_of(settings_of(order.host))}{END}"

@@ -277,7 +277,7 @@ class _Arm:
         if self.money is None:
             count_cut_off(kept, partial(kept.fail, cost=1.0, error=CUT_OFF[RACE]))
         elif kept.under_way:  # the bill has what was cut off
-            kept.stop("killed")
+            kept.stop()
         found = []
         for place, one in enumerate(kept.bought):
             value, error = (None, one.error) if one.answer is None else self._value(one.answer)

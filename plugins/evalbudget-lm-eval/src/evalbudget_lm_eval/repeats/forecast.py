@@ -8,19 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lm_eval.utils import handle_non_serializable
-
-from evalbudget.book import told_in
 from evalbudget.budget import Unit
 from evalbudget.errors import EvalbudgetError
 from evalbudget.run import Forecast
-from evalbudget.store import Address
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 from evalbudget_lm_eval.host.identity import short_name
-from evalbudget_lm_eval.repeats.book_file import book_path
 from evalbudget_lm_eval.repeats.config import Config
-from evalbudget_lm_eval.repeats.money import Money, bill_path
-from evalbudget_lm_eval.run.record import FOLDER
+from evalbudget_lm_eval.repeats.money import Money
+from evalbudget_lm_eval.run.record import END, FOLDER, as_recorded, bill_path, look, path_named
 
 
 class Foreseen(BaseException):
@@ -56,26 +51,22 @@ class Earlier:
             run: settings that decide what a model answers.
             unit: of the budget; costs in another one are left out.
         """
-        wanted = json.loads(json.dumps(run, default=handle_non_serializable))
+        wanted = as_recorded(run)
         cost = seconds = 0.0
         readings = timed = 0
         for path in paths:
             try:
-                lines = path.read_bytes().splitlines()
-                had = json.loads(lines[0])["settings"]
+                found, told = look(path)
+                had = found.settings
                 # what decides may be known once the task has scored something
                 known = {name: score for name, score in had["score"].items() if name in wanted["score"]}
                 if {**had, "score": known} != wanted:
                     continue
                 if _unit(path) is unit:
-                    told = told_in(Address(path=book_path(path)))
                     cost += told.cost
                     readings += told.readings
-                for line in lines[1:]:
-                    if line.startswith(b'{"finished":'):
-                        over = json.loads(line)
-                        seconds += float(over.get("seconds", 0.0))
-                        timed += int(over.get("readings", 0))
+                seconds += found.seconds
+                timed += found.timed
             except (EvalbudgetError, OSError, ValueError, LookupError, TypeError, AttributeError):
                 continue
         return cls(cost / readings if readings else None, seconds / timed if timed else None)
@@ -91,9 +82,8 @@ def _unit(record: Path) -> Unit:
 
 def records_in(folder: Path, config: Config) -> list[Path]:
     """Where earlier runs may have left what they bought."""
-    named = [] if config.journal is None else [Path(config.journal).with_suffix(".jsonl")]
-    found = (folder / FOLDER).glob("*.jsonl")
-    return [path for path in (*named, *sorted(found)) if not path.name.endswith(".bill.jsonl")]
+    named = [] if config.journal is None else [path_named(config.journal)]
+    return [*named, *sorted((folder / FOLDER).glob(f"*{END}"))]
 
 
 def foreseen(config: Config, primed: PrimedTasks, money: Money | None, earlier: Earlier) -> Forecast:

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import glob
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from lm_eval.utils import handle_non_serializable
-
-from evalbudget.book import told_in
 from evalbudget.errors import EvalbudgetError
-from evalbudget.store import Address
-from evalbudget_lm_eval.repeats.book_file import book_path
-from evalbudget_lm_eval.run.record import state_of
+from evalbudget_lm_eval.run.record import END, as_recorded, look
 
 _NAMES = {"prompts": "prompts or settings of the task", "score": "the metric or filter that decides"}
 
@@ -31,21 +25,19 @@ def left_alone(path: Path, run: Mapping[str, Any], counted: Mapping[str, Any]) -
         A sentence about the newest of them; none if there are none.
     """
     tasks = path.name.rsplit("-", 2)[0]
-    paths = path.parent.glob(f"{glob.escape(tasks)}-*.jsonl")
-    wanted = json.loads(json.dumps(run, default=handle_non_serializable))
+    paths = path.parent.glob(f"{glob.escape(tasks)}-*{END}")
+    wanted = as_recorded(run)
     for other in sorted((one for one in paths if one.exists()), key=_age, reverse=True):
         try:
-            with other.open("rb") as lines:
-                had = json.loads(lines.readline())["settings"]
-            if had["model"] != wanted["model"] or had["score"].keys() != wanted["score"].keys():
-                continue
-            readings, counts = told_in(Address(path=book_path(other))).readings, state_of(other)[1]
-        except (EvalbudgetError, OSError, ValueError, LookupError, TypeError, AttributeError):
+            found, told = look(other)
+            had, readings = found.settings, told.readings
+            same = had["model"] == wanted["model"] and had["score"].keys() == wanted["score"].keys()
+        except (EvalbudgetError, LookupError, TypeError, AttributeError):
             continue
-        if not readings:
+        if not (readings and same):
             continue
         differ = [_NAMES.get(name, name) for name in _differing(had, wanted)]
-        if counts not in (None, counted):
+        if found.counted not in (None, counted):
             differ.append("by what settings answers count (--score_range)")
         if not differ:
             return [

@@ -19,7 +19,7 @@ from evalbudget_lm_eval.host.used_up import check_pays
 from evalbudget_lm_eval.judges.at_most import dearest_judging
 from evalbudget_lm_eval.judges.filter import judges_of, panel_of
 from evalbudget_lm_eval.repeats.config import Config
-from evalbudget_lm_eval.run.record import beside
+from evalbudget_lm_eval.run.record import bill_path
 
 _ROUNDING = 1e-9
 
@@ -142,11 +142,6 @@ class Money:
         }
 
 
-def bill_path(record: Path) -> Path:
-    """Of the bill beside a record."""
-    return beside(record, ".bill.jsonl")
-
-
 def bill_beside(record: Path | None, *, in_scores: bool, bought: bool) -> Path | None:
     """Where the bill of a record is; None where nothing is recorded.
 
@@ -172,11 +167,6 @@ def bill_beside(record: Path | None, *, in_scores: bool, bought: bool) -> Path |
             "what it cost is not known. Choose another --journal"
         )
     return path
-
-
-def has_answers(record: Path | None) -> bool:
-    """Whether an earlier run got an answer, by its record."""
-    return record is not None and record.exists() and b'\n{"of":' in record.read_bytes()
 
 
 def _dearest(

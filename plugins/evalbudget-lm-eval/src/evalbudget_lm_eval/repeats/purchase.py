@@ -28,7 +28,7 @@ from evalbudget_lm_eval.judges.readings import why_missing
 from evalbudget_lm_eval.repeats.account import Account
 from evalbudget_lm_eval.repeats.book_file import book_of
 from evalbudget_lm_eval.repeats.config import Config
-from evalbudget_lm_eval.repeats.money import Money, bill_beside, has_answers
+from evalbudget_lm_eval.repeats.money import Money, bill_beside
 from evalbudget_lm_eval.repeats.refusals import clusters_of, strata_of
 from evalbudget_lm_eval.repeats.shared import record_of_own
 from evalbudget_lm_eval.run.record import RUN, Record
@@ -52,7 +52,7 @@ class RepeatPurchase:
 
     Raises:
         JournalError: the record is of another run, or cannot be read or written.
-        StoreError: so is the book.
+        StoreError: so is the book that several processes share.
         BudgetError: a model has no price, nothing limits its replies, or the budget is below one call.
     """
 
@@ -80,12 +80,13 @@ class RepeatPurchase:
         """Other processes may take part."""
         sampler = self._sampler(costs)
         self.money = None if config.in_scores else Money.checked(config, primed, asks_model=asks_model)
-        bill = bill_beside(path, in_scores=config.in_scores, bought=has_answers(path))
         if self.is_shared:
             self.record = record_of_own(path, run, named=config.journal is not None)
         else:
             self.record = Record.open(path, RUN, run)
+        self.kept = self.record.of()
         try:
+            bill = bill_beside(self.record.path, in_scores=config.in_scores, bought=self.kept.took_part)
             if self.money is not None:
                 self.money = self.money.on_file(bill)
             # in money, what a cell can cost is on the bill, which keeps the cap
@@ -94,7 +95,6 @@ class RepeatPurchase:
         except BaseException:
             self.record.close()
             raise
-        self.kept = self.record.of()
         primed.seeds_of = f"{name_of_run(self.record.path)} {config.seed}"
         self.scoring = scoring_of(primed, config.scorer)
         """How answers are scored."""
@@ -199,7 +199,7 @@ class RepeatPurchase:
                 )
         self.book.give_back([one for one in self.book.lost if self._asked(one) not in self.kept.said])
         if self.kept.under_way:
-            self.kept.stop("killed")
+            self.kept.stop()
 
     @property
     def _not_begun(self) -> list[Request]:

@@ -40,7 +40,7 @@ from evalbudget_lm_eval.repeats.refusals import (
     clusters_of,
     drawn,
 )
-from evalbudget_lm_eval.run.record import FOLDER, Record, digest_of, state_of
+from evalbudget_lm_eval.run.record import END, FOLDER, Record, digest_of, look, path_named
 from evalbudget_lm_eval.run.resume import take_over_answers
 from evalbudget_lm_eval.run.rounds import Rounds
 
@@ -195,15 +195,14 @@ def _record_path(config: Config, tasks: Sequence[str], run: Mapping[str, Any], f
     results may never have reached the disk.
     """
     if config.journal is not None:
-        path = Path(config.journal)
-        return path if path.suffix else path.with_suffix(".jsonl")
+        return path_named(config.journal, config.store)
     arguments = {name: getattr(config, name) for name in ("sampler", "seed", "options", "budget")}
     if config.strata is not None:
         arguments["strata"] = config.strata
     name = re.sub(r"[^\w.-]+", "-", "+".join(tasks))[:60].strip("-.") or "run"
     for number in itertools.count(1):  # of each way to count scores there is one
-        path = folder / FOLDER / f"{name}-{digest_of({**arguments, 'run': run})}-{number}.jsonl"
-        counted = state_of(path)[1] if config.store is None and path.exists() else None
+        path = folder / FOLDER / f"{name}-{digest_of({**arguments, 'run': run})}-{number}{END}"
+        counted = look(path)[0].counted if config.store is None and path.exists() else None
         if counted in (None, counted_by(config)):
             break
     return path
@@ -286,7 +285,6 @@ class _Run:
             results, summary = results_of(book, rounds=self.rounds.count, scored_again=self.scored_again)
             # only now: the same command tries again what failed
             record.finish(
-                book.book.stop_reason,
                 None if book.money is None else budget.amount,
                 seconds=asked - began,
                 readings=book.readings - before,
@@ -294,7 +292,7 @@ class _Run:
         except BaseException as ex:
             error = ex
             if isinstance(ex, Exception) and took_over:
-                book.kept.stop(type(ex).__name__)
+                book.kept.stop()
             if record.path is not None and book.book.cells().asked:
                 log.warning(
                     "evalbudget: %s of %s are spent and kept in %s; run the same command with "

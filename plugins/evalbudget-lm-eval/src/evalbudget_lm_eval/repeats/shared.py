@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from evalbudget.errors import HeldError
-from evalbudget_lm_eval.run.record import RUN, Record, state_of
+from evalbudget_lm_eval.run.record import END, RUN, Record, look
 
 
 def record_of_own(first: Path | None, run: Mapping[str, Any], *, named: bool) -> Record:
     """The record of this process: one that a killed process left, or another one.
 
     Args:
-        first: where the first process keeps its own, ``...-1.jsonl``; None to keep none.
+        first: where the first process keeps its own, ``...-1.db``; None to keep none.
         run: what must be the same for a record to be continued.
         named: the user named this very file.
 
@@ -36,11 +36,11 @@ def record_of_own(first: Path | None, run: Mapping[str, Any], *, named: bool) ->
 
 def _candidates(first: Path) -> Iterator[Path]:
     """Records that were broken off, those that are finished, then new ones."""
-    numbered = (first.with_name(re.sub(r"-1$", f"-{n}", first.stem) + ".jsonl") for n in itertools.count(1))
+    numbered = (first.with_name(re.sub(r"-1$", f"-{n}", first.stem) + END) for n in itertools.count(1))
     there: list[Path] = []
     for path in numbered:
         if not path.exists():
-            yield from sorted(there, key=lambda each: state_of(each)[0])
+            yield from sorted(there, key=lambda each: look(each)[0].finished)
             yield path
             yield from numbered
             return

@@ -11,7 +11,7 @@ from evalbudget.run import spent_on
 from evalbudget.shown import shown_logger
 from evalbudget_lm_eval.host.answers import Asked, key_of
 from evalbudget_lm_eval.host.logfiles import SamplesFile
-from evalbudget_lm_eval.run.record import FOLDER, beside
+from evalbudget_lm_eval.run.record import FOLDER, bill_path
 
 log = shown_logger(__name__)
 
@@ -41,7 +41,7 @@ class PaidAnswers:
         if journal not in self._billed:
             self._billed[journal] = {}
             for folder in (Path(journal).parent, *(up / FOLDER for up in file.path.resolve().parents[:3])):
-                path = beside(folder / Path(journal).name, ".bill.jsonl")
+                path = bill_path(folder / Path(journal).name)
                 if path.exists():
                     self._billed[journal] = _read(path)
                     break

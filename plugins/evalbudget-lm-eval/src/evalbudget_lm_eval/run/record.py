@@ -1,28 +1,21 @@
-r"""The record of a run or a race: one file with everything that was paid for, written as it comes.
+"""The record of a run, a race or an audit: what was paid for, row by row, beside its book in the same file.
 
-::
+A row has a kind, a cell (task, document, ordinal of the attempt) where it is of one, and in JSON:
 
-    {"evalbudget": "lm-eval run", "format": 1, "version": "0.1.0", "settings": {...}}
-    {"order": "09af...", "known": 40}                      what a gate's order of documents goes by; how many
-                                                           answers of its baseline were there before it
-    {"opened": {...}, "model": {...}}                      when a model was first loaded (races)
-    {"asked": [["gsm8k", 7, 0, 1], ...], "at_once": 8}     before calls side by side: cells, calls of each
-    {"of": ["gsm8k", 7, 0], "request": 0, "said": "42"}    as soon as the model says it
-    {"of": ["gsm8k", 7, 0], "asks": "gpt-5"}               before a judge behind a server is asked
-    {"of": ["gsm8k", 7, 0], "calls": 1, "samples": [...]}  once the host has scored it
-    {"of": ["gsm8k", 7, 0], "error": "...", "cost": 1.0, "alone": true}   it failed, asked by itself (races;
-                                                           a run's book says so)
-    {"unanswered": 1}                                      calls that may be billed and brought no answer
-    {"worker": "09af..."}                                  of a run: what it is called in its book
-    {"counted": {"score_range": [0, 1]}}                   by what settings answers count as scores
-    {"scoring": "09af..."}                                 of a run: how its task scored the answers
-    {"stopped": "ConnectionError"}                         an error ended it; nothing is under way
-    {"finished": "budget used up", "with": 5.0, "seconds": 60.1, "readings": 400}   the budget, in money or
-                                                           tokens; how long its last attempt took for what
+- ``begun``: what it is a record of, by what settings, and what a run is called in its book;
+- ``opened``: when a model was first loaded, which it is, and what the host says of its run;
+- ``order``: what a gate's documents go by, and how many answers of its baseline were there before it;
+- ``asked``: before calls side by side, cells with the calls of each, and how many may be on their way;
+- ``said``: as soon as a model or a judge says something to a cell, to which request, and what;
+- ``asks``: before a judge behind a server is asked about a cell, which judge;
+- ``came``: once the host has scored a cell, its samples, and the calls it took;
+- ``failed``: why a cell did, what that cost, whether it was asked by itself (a run's book says so);
+- ``unanswered``: calls that may be billed and brought no answer;
+- ``stopped``: an error ended it, and nothing is under way;
+- ``counted``, ``scoring``: by what settings answers count as scores, how a run's task scored them;
+- ``finished``: with what budget in money or tokens, how long its last attempt took, for how many readings.
 
-A cell is a task, a document and the ordinal of the attempt. In a race every line but the header has the
-``arm`` too. What a run decided and counted is in its book (:mod:`evalbudget_lm_eval.repeats.book_file`). A
-race may go on by another score or sampler, with another budget or with more arms, so its decisions are kept
+A race may go on by another score or sampler, with another budget or with more arms, so its decisions are kept
 nowhere. How it goes on after it was killed is in :mod:`evalbudget_lm_eval.run.resume`.
 """
 
@@ -31,29 +24,52 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 import secrets
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from threading import Lock
-from typing import Any, Protocol
+from typing import Any
 
+from filelock import BaseFileLock
 from lm_eval.utils import handle_non_serializable
+from sqlalchemy import Column, Integer, MetaData, Table, Text, func, insert, or_, select
+from sqlalchemy.exc import DBAPIError
 
 from evalbudget import __version__
-from evalbudget.errors import JournalError, differences, reason
-from evalbudget.run import LinesFile, read_line, whole_lines
+from evalbudget.book import ALONE, Told, told_in
+from evalbudget.errors import InvalidInputError, JournalError, differences, reason
+from evalbudget.run import held
 from evalbudget.secrets import cleaned, without_known, without_secrets
+from evalbudget.store import Address, Database, looked_into
 from evalbudget_lm_eval.host.answers import SCORED, Answered, Asked, Sample, numbers_of
 from evalbudget_lm_eval.judges.readings import Reading
 
 FOLDER = "evalbudget-journals"
+END = ".db"
 RUN, RACE, AUDIT = "run", "race", "audit"
-_FORMAT = 1
-_REPEATED = frozenset({"error", "model", "opened", "said", "samples"})
-"""What models, servers and the host say."""
+_TABLES = MetaData()
+for _each in ALONE.tables.sorted_tables:
+    _each.to_metadata(_TABLES)
+_TEXTS, _NUMBERS = ("arm", "kind", "task", "what"), ("document", "epoch")
+ANSWERS = Table(
+    "answers",
+    _TABLES,
+    Column("number", Integer, primary_key=True),
+    *(Column(name, Text, nullable=False) for name in _TEXTS),
+    *(Column(name, Integer, nullable=False) for name in _NUMBERS),
+)
+_FILE = replace(ALONE, kind="record", tables=_TABLES, application_id=0x6576626C, error=JournalError)
+_OWN = ("begun", "counted", "scoring", "finished")
+"""Of the record as a whole, not of a model."""
+_NAMED = ("begun", "asked")
+"""What has names of tasks, which stay as they are; models and servers repeat secrets that they were given."""
+_NO_CELL = Asked("", 0, 0)
+_DAMAGE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""Numbers that no float holds, lists in place of objects, brackets without end."""
 _FOREIGN = {
     RUN: "{path} is of another run ({shown}); continue with the recorded arguments, or choose another "
     "--journal",
@@ -97,7 +113,7 @@ class Kept:
     """One model in a record: what earlier runs bought of it, and what is under way.
 
     Args:
-        write: appends a line.
+        write: appends a row.
 
     Attributes:
         model: its description; None if it was never loaded.
@@ -110,7 +126,7 @@ class Kept:
         known: answers of its baseline that were there before it.
     """
 
-    def __init__(self, write: Callable[[dict[str, Any]], None]) -> None:
+    def __init__(self, write: Callable[[str, Any, Asked], object]) -> None:
         self._write = write
         self.model: dict[str, Any] | None = None
         self.opened: dict[str, Any] = {}
@@ -126,7 +142,7 @@ class Kept:
 
     def open(self, model: Mapping[str, Any], facts: Mapping[str, Any]) -> None:
         """Note which model it is, and what the host says of its run."""
-        self._note({"opened": cleaned(facts), "model": model})
+        self._note("opened", [model, cleaned(facts)])
 
     def begin_gate(self, known: int = 0) -> str:
         """What the order of items goes by: its own of every gate, and the same when it goes on.
@@ -135,13 +151,16 @@ class Kept:
             known: answers of the baseline that are there, if it is begun now.
         """
         if not self.order:
-            self._note({"order": secrets.token_hex(8), "known": known})
+            self._note("order", [secrets.token_hex(8), known])
         return self.order
 
     def ask(self, calls: Mapping[Asked, int], at_once: int) -> None:
         """Note which cells a round is about to ask, and how many calls each takes."""
-        entry = {"asked": [[*asked, n] for asked, n in calls.items()], "at_once": at_once}
-        (self._note if at_once else self.take)(entry)
+        what = [[[*asked, n] for asked, n in calls.items()], at_once]
+        if at_once:
+            self._note("asked", what)
+        else:
+            self.take("asked", what)
 
     def lend(self, asked: Asked, said: Mapping[int, Sequence[Any]]) -> None:
         """Have an earlier answer stand for this cell's, with what judges said of the cell so far."""
@@ -152,11 +171,11 @@ class Kept:
 
     def hear(self, asked: Asked, request: int, said: Any) -> None:
         """Note what a model, or a judge, says as it says it."""
-        self._note({"of": asked, "request": request, "said": said})
+        self._note("said", [request, said], asked)
 
     def begin(self, asked: Asked, judge: str) -> None:
         """Note that a judge is about to be asked; its reply is heard, or was lost."""
-        self._note({"of": asked, "asks": judge})
+        self._note("asks", judge, asked)
 
     def lose_judging(self) -> None:
         """The process that asked judges is gone: whose reply is not on record brought none."""
@@ -165,19 +184,19 @@ class Kept:
 
     def answer(self, answer: Answered) -> None:
         """Note what the host made of it."""
-        self._note({"of": answer.asked, "calls": answer.requests, "samples": answer.records})
+        self._note("came", [answer.records, answer.requests], answer.asked)
 
     def fail(self, asked: Asked, cost: float, error: str, *, alone: bool = False) -> None:
         """Note that a cell failed, by itself or with a round that was cut off."""
-        self._note({"of": asked, "error": without_secrets(error), "cost": cost, "alone": alone})
+        self._note("failed", [without_secrets(error), cost, alone], asked)
 
     def pay(self, calls: int) -> None:
         """Note that so many calls brought no answer, and may be billed."""
-        self._note({"unanswered": calls})
+        self._note("unanswered", calls)
 
-    def stop(self, reason: str) -> None:
+    def stop(self) -> None:
         """Note that nothing is under way any more."""
-        self._note({"stopped": reason})
+        self._note("stopped", None)
 
     def settle(self, asked: Asked) -> None:
         """Forget what was said to a cell: it is scored, or failed."""
@@ -203,269 +222,278 @@ class Kept:
         """How many calls a cell of the last round takes."""
         return self._asked[asked]
 
-    def take(self, entry: dict[str, Any]) -> None:
-        """Take in a line: of an earlier run, or of this one as it is written."""
-        if "order" in entry:
-            self.order = str(entry["order"])
-            self.known = int(entry.get("known", 0))
-        elif "opened" in entry:
-            self.model, self.opened = entry["model"], entry["opened"]
-        elif "asked" in entry:
-            self._asked = {Asked(*cell): int(n) for *cell, n in entry["asked"]}
-            self.at_once = int(entry["at_once"])
-        elif "stopped" in entry:
-            self._asked.clear()
-        elif "unanswered" in entry:
-            self.unanswered += int(entry["unanswered"])
-        elif "of" not in entry:
-            raise ValueError(f"an entry {sorted(entry)}")
-        elif "said" in entry:
-            said = self.said.setdefault(Asked(*entry["of"]), {})
-            said.setdefault(int(entry["request"]), []).append(entry["said"])
-            if entry["request"] == SCORED and (reading := Reading.parse(entry["said"])) is not None:
-                self._judging -= Counter([(Asked(*entry["of"]), reading.judge)])
-        elif "asks" in entry:
-            self._judging[Asked(*entry["of"]), entry["asks"]] += 1
+    def take(self, kind: str, what: Any, asked: Asked = _NO_CELL) -> None:
+        """Take in a row: of an earlier run, or of this one as it is written."""
+        match kind:
+            case "order":
+                self.order, self.known = str(what[0]), int(what[1])
+            case "opened":
+                self.model, self.opened = map(dict, what)
+            case "asked":
+                self._asked = {Asked(*cell): int(n) for *cell, n in what[0]}
+                self.at_once = int(what[1])
+            case "said":
+                request, said = int(what[0]), what[1]
+                self.said.setdefault(asked, {}).setdefault(request, []).append(said)
+                if request == SCORED and (reading := Reading.parse(said)) is not None:
+                    self._judging -= Counter([(asked, reading.judge)])
+            case "asks":
+                self._judging[asked, str(what)] += 1
+            case "came":
+                numbers_of(what[0])  # lest it is damaged
+                self._take_in(Bought(asked, 1.0, what[0], int(what[1])))
+            case "failed":
+                self._take_in(Bought(asked, float(what[1]), error=str(what[0]), alone=bool(what[2])))
+            case "unanswered":
+                self.unanswered += int(what)
+            case "stopped":
+                self._asked.clear()
+            case _:
+                raise ValueError(f"a row of {kind!r}")
+
+    def _take_in(self, bought: Bought) -> None:
+        if not 0.0 <= bought.cost < math.inf:
+            raise ValueError(f"a cost of {bought.cost}")
+        came = bought.samples is not None
+        if came and bought.asked in self._scored:
+            self.bought[self._scored[bought.asked]] = bought
         else:
-            asked, samples = Asked(*entry["of"]), entry.get("samples")
-            paid = float(entry["cost"]) if samples is None else 1.0
-            if not 0.0 <= paid < math.inf:
-                raise ValueError(f"a cost of {paid}")
-            if samples is not None:
-                numbers_of(samples)  # lest it is damaged
-            failed = (entry.get("error"), entry.get("alone", False))
-            bought = Bought(asked, paid, samples, entry.get("calls", 0), *failed)
-            before = self._scored.get(asked) if samples is not None else None
-            if before is not None:
-                self.bought[before] = bought
-            else:
-                self.bought.append(bought)
-            if samples is not None:
-                self._scored.setdefault(asked, len(self.bought) - 1)
-            self.settle(asked)
+            self.bought.append(bought)
+        if came:
+            self._scored.setdefault(bought.asked, len(self.bought) - 1)
+        self.settle(bought.asked)
 
-    def _note(self, entry: dict[str, Any]) -> None:
-        self._write(entry)
-        self.take(entry)
-
-
-class Lines(Protocol):
-    """Lines that are no file, but are read and added to as one is."""
-
-    @property
-    def path(self) -> str:
-        """Where they are, for people."""
-
-    def read(self) -> bytes:
-        """All that are there."""
-
-    def append(self, entry: dict[str, Any], default: Callable[[Any], object] | None = None) -> None:
-        """One more."""
-
-    def close(self) -> None:
-        """Let them go."""
+    def _note(self, kind: str, what: Any, asked: Asked = _NO_CELL) -> None:
+        self._write(kind, what, asked)
+        self.take(kind, what, asked)
 
 
 class Record:
-    """The record of one run or race; see the module. Use :meth:`open`.
+    """The record of one run, race or audit; see the module. Use :meth:`open`.
 
     Attributes:
+        db: that has it, and the book of a run.
+        path: of the file; None where there is none.
         settings: that decide what a model answers.
+        worker: what this process is called in the book of its run; the same when it goes on.
         counted: by what settings its answers count as scores; None before the first does.
         scoring: how its task scored the answers; None before the first was.
-        finished: whether its last line says that it is over.
+        finished: whether its last row says that it is over.
         finished_with: the budget in money or tokens that it was over with; None where scores were counted.
+        seconds: that attempts took which came to their end.
+        timed: readings that they brought.
     """
 
-    def __init__(self, settings: dict[str, Any]) -> None:
-        self.settings = settings
+    def __init__(self, db: Database, path: Path | None) -> None:
+        self.db, self.path = db, path
+        self.settings: dict[str, Any] = {}
+        self._kind = self.worker = ""
         self.counted: dict[str, Any] | None = None
         self.scoring: str | None = None
         self.finished = False
         self.finished_with: float | None = None
+        self.seconds, self.timed = 0.0, 0
         self._kept: dict[str, Kept] = {}
-        self._lines: LinesFile | Lines | None = None
-        self._lock = Lock()
-        self._worker = ""
+        self._open = ExitStack()
+        self._is_kept = True
 
     @classmethod
-    def open(cls, path: Path | Lines | None, kind: str, settings: Mapping[str, Any]) -> Record:
+    def open(cls, where: Path | Database | None, kind: str, settings: Mapping[str, Any]) -> Record:
         """Begin or continue a record.
 
         Args:
-            path: of the file, or lines in a store; None to record nothing.
+            where: a path; or a database that is there, and has it among other things; None to keep it no
+                longer than this process goes on.
             kind: ``run``, ``race`` or ``audit``.
             settings: whatever decides what a model answers.
 
         Raises:
+            HeldError: another process writes it.
             JournalError: it cannot be read or written, is damaged, or of another kind or other settings.
         """
-        here = json.loads(json.dumps(settings, default=handle_non_serializable))
-        if path is None:
-            return cls(here)
-        lines: LinesFile | Lines
-        if not isinstance(path, Path):
-            lines, data = path, path.read()
-            if not data:
-                return cls._begin(lines, kind, here)
-            record, _ = _parse(data, path.path, kind)
-        elif path.exists():
-            lines, record = LinesFile.open(path, partial(_parse, kind=kind))
-        else:
-            return cls._begin(_created(path), kind, here)
-        if shown := differences(record.settings, here):
-            lines.close()
-            raise JournalError(_FOREIGN[kind].format(path=lines.path, shown=shown))
-        return record._on(lines)
-
-    @classmethod
-    def _begin(cls, lines: LinesFile | Lines, kind: str, settings: dict[str, Any]) -> Record:
-        entry = {"evalbudget": f"lm-eval {kind}", "format": _FORMAT, "version": __version__}
-        lines.append({**entry, "settings": settings}, handle_non_serializable)
-        return cls(settings)._on(lines)
-
-    def _on(self, lines: LinesFile | Lines) -> Record:
-        self._lines = lines
-        return self
-
-    @property
-    def path(self) -> Path | None:
-        """Of the file; None where there is none."""
-        return self._lines.path if isinstance(self._lines, LinesFile) else None
+        here = as_recorded(settings)
+        with ExitStack() as opened:
+            if isinstance(where, Path) and (lock := _lock_of(where)) is not None:
+                opened.callback(lock.release)
+            db = where if isinstance(where, Database) else _database_at(where)
+            opened.callback(db.close)
+            record = cls(db, where if isinstance(where, Path) else None)
+            record._is_kept = where is not None
+            if isinstance(where, Database):
+                with db.write() as connection:
+                    ANSWERS.create(connection, checkfirst=True)
+            record.read(kind)
+            if not record.worker:
+                record._append("begun", [kind, here, secrets.token_hex(8)])
+            if shown := differences(record.settings, here):
+                raise JournalError(_FOREIGN[kind].format(path=record.where, shown=shown))
+            record._open = opened.pop_all()
+        return record
 
     @property
     def where(self) -> str:
         """It is kept, for people."""
-        return "" if self._lines is None else str(self._lines.path)
+        return str(self.db.address)
 
     def of(self, arm: str = "") -> Kept:
         """What is recorded of one arm of a race, or of a run's only model."""
-        if arm not in self._kept:
-            self._kept[arm] = Kept(partial(self._append, arm))
-        return self._kept[arm]
+        name = arm.encode(errors="backslashreplace").decode()  # of a command's bytes
+        if name not in self._kept:
+            self._kept[name] = Kept(partial(self._write, name))
+        return self._kept[name]
 
     def count_by(self, settings: dict[str, Any]) -> None:
         """Note how answers count as scores, before the first does."""
         if self.counted is None:
-            self.counted = settings
-            self._append("", {"counted": settings})
+            self._append("counted", settings)
 
     def score_by(self, scoring: str) -> None:
         """Note how answers are scored, before the first is, or before all are scored again."""
         if self.scoring != scoring:
-            self.scoring = scoring
-            self._append("", {"scoring": scoring})
+            self._append("scoring", scoring)
 
-    @property
-    def worker(self) -> str:
-        """What this process is called in the book of its run; the same when it goes on."""
-        if not self._worker:
-            self._worker = secrets.token_hex(8)
-            self._append("", {"worker": self._worker})
-        return self._worker
-
-    def finish(
-        self, reason: str, amount: float | None = None, *, seconds: float = 0.0, readings: int = 0
-    ) -> None:
+    def finish(self, amount: float | None = None, *, seconds: float = 0.0, readings: int = 0) -> None:
         """Note that it is over.
 
         Args:
-            reason: why.
             amount: of the budget, where that is money or tokens.
             seconds: that the last attempt took.
             readings: that it brought.
         """
         if not self.finished or amount != self.finished_with:
-            entry = {"finished": reason} | ({} if amount is None else {"with": amount})
-            if readings:
-                entry |= {"seconds": round(seconds, 3), "readings": readings}
-            self._append("", entry)
+            self._append("finished", [amount, round(seconds, 3) if readings else 0.0, readings])
 
     def close(self) -> None:
-        """Let the file go."""
-        if self._lines is not None:
-            self._lines.close()
+        """Let it go."""
+        self._open.close()
 
-    def take(self, entry: dict[str, Any]) -> None:
-        """Take in a line that an earlier run wrote."""
-        self.finished = "finished" in entry
-        self.finished_with = entry.get("with") if self.finished else self.finished_with
-        if "counted" in entry:
-            self.counted = entry["counted"]
-        elif "scoring" in entry:
-            self.scoring = str(entry["scoring"])
-        elif "worker" in entry:
-            self._worker = str(entry["worker"])
-        elif not self.finished:
-            self.of(entry.get("arm", "")).take(entry)
+    def read(self, kind: str, *, all_of_it: bool = True) -> None:
+        """Take in what earlier runs wrote.
 
-    def _append(self, arm: str, entry: dict[str, Any]) -> None:
-        with self._lock:  # arms that are asked at once write from threads of their own
-            self.finished = "finished" in entry
-            if self._lines is not None:
-                # models and servers repeat what they were given; names of tasks stay
-                entry = entry | {name: without_known(entry[name]) for name in _REPEATED & entry.keys()}
-                self._lines.append({"arm": arm, **entry} if arm else entry, _plain)
+        Args:
+            kind: that it must be of.
+            all_of_it: also what was bought, and not only what is known of the whole.
+
+        Raises:
+            JournalError: it is damaged, or of another kind.
+        """
+        query = select(ANSWERS).order_by(ANSWERS.c.number)
+        if not all_of_it:
+            last = select(func.max(ANSWERS.c.number)).scalar_subquery()
+            query = query.where(or_(ANSWERS.c.kind.in_(_OWN), ANSWERS.c.number == last))
+        for row in self.db.rows(query):
+            try:
+                asked = Asked(str(row.task), int(row.document), int(row.epoch))
+                self._take(str(row.arm), row.kind, json.loads(row.what), asked)
+            except _DAMAGE as ex:
+                where = f"{self.where}, row {row.number} of {ANSWERS.name}"
+                raise JournalError(f"{where} is damaged: {ex!r}; move it away to begin anew") from ex
+        if self._kind and self._kind != kind:
+            raise JournalError(f"{self.where} is the record of a {self._kind} on lm-eval, not of a {kind}")
+        for kept in self._kept.values():
+            kept.lose_judging()
+
+    def _take(self, arm: str, kind: str, what: Any, asked: Asked = _NO_CELL) -> None:
+        self.finished = kind == "finished"
+        match kind:
+            case "begun":
+                self._kind, self.settings, self.worker = str(what[0]), dict(what[1]), str(what[2])
+            case "counted":
+                self.counted = dict(what)
+            case "scoring":
+                self.scoring = str(what)
+            case "finished":
+                self.finished_with = what[0]
+                self.seconds += float(what[1])
+                self.timed += int(what[2])
+            case _:
+                self.of(arm).take(kind, what, asked)
+
+    def _append(self, kind: str, what: Any) -> None:
+        self._write("", kind, what)
+        self._take("", kind, what)
+
+    def _write(self, arm: str, kind: str, what: Any, asked: Asked = _NO_CELL) -> None:
+        told = what if kind in _NAMED else without_known(what)
+        row: dict[str, object] = {"task": asked.task, "document": asked.doc_id, "epoch": asked.epoch}
+        row |= {"arm": arm, "kind": kind, "what": json.dumps(told, default=_plain)}
+        if self._is_kept:
+            with self.db.write() as connection:
+                connection.execute(insert(ANSWERS), row)
+        self.finished = kind == "finished"
+
+
+def look(path: Path) -> tuple[Record, Told]:
+    """Into the record of a run and its book, which stay as they are; what was bought is left out.
+
+    Nothing may stand in it yet: its process is about to begin, or was killed then.
+
+    Raises:
+        JournalError: it cannot be read, is damaged, or none of a run.
+    """
+    with looked_into(path, _FILE) as db:
+        record = Record(db, path)
+        record.read(RUN, all_of_it=False)
+        return record, told_in(db)
+
+
+def as_recorded(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """As a record has them."""
+    recorded: dict[str, Any] = json.loads(json.dumps(settings, default=handle_non_serializable))
+    return recorded
 
 
 def _plain(value: Any) -> Any:
     return without_known(handle_non_serializable(value))
 
 
-def _created(path: Path) -> LinesFile:
+def _lock_of(path: Path) -> BaseFileLock | None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as ex:
         raise JournalError(f"{path.parent} cannot be made: {reason(ex)}") from ex
-    return LinesFile.create(path)
+    return held(path.resolve())  # by whatever link it is named
 
 
-def _parse(data: bytes, path: Path | str, kind: str) -> tuple[Record, int]:
-    lines, whole = whole_lines(data, path)
-    if not lines:
-        raise JournalError(f"{path} is no record of a {kind}: it has no header line; delete it")
-    record = read_line(lines[0], f"{path}, line 1", partial(_header, kind=kind))
-    for number, line in enumerate(lines[1:], start=2):
-        read_line(line, f"{path}, line {number}", record.take)
-    for kept in record._kept.values():
-        kept.lose_judging()
-    return record, whole
+def _database_at(path: Path | None) -> Database:
+    meta = {"version": __version__}
+    if path is None:
+        return Database.in_memory(_FILE, meta)
+    if not os.path.lexists(path):
+        return Database.create(Address(path=path), _FILE, meta)
+    try:
+        return Database.open(Address(path=path), _FILE)
+    except JournalError as ex:
+        if _is_locked(ex):  # where there are no locks beside files, and it is in use
+            raise
+        raise JournalError(f"{ex}; move it away to begin anew") from ex
 
 
-def _header(entry: dict[str, Any], kind: str) -> Record:
-    if entry.get("evalbudget") != f"lm-eval {kind}":
-        raise JournalError(f"this is not the record of a {kind} on lm-eval")
-    if entry["format"] != _FORMAT:
-        raise JournalError(
-            f"the record has format {entry['format']!r} (evalbudget {entry.get('version')}); this version "
-            f"reads format {_FORMAT}. Install the version that wrote it, or begin anew with another --journal"
-        )
-    return Record(dict(entry["settings"]))
+def _is_locked(error: JournalError) -> bool:
+    return isinstance(error.__cause__, DBAPIError) and "locked" in str(error.__cause__.orig)
 
 
-def beside(record: Path, end: str) -> Path:
-    """A file that belongs to a record: of its name, whatever dots that has."""
-    return record.with_name((record.stem if record.suffix == ".jsonl" else record.name) + end)
+def path_named(journal: str, store: str | None = None) -> Path:
+    """The file that somebody calls so.
+
+    Raises:
+        InvalidInputError: it is a folder, or the store that several processes share.
+    """
+    path = Path(journal)
+    if path.name in ("", ".."):
+        raise InvalidInputError(f"--journal {journal!r} names a folder; name a file in it")
+    path = path if path.suffix else path.with_suffix(END)
+    shared = None if store is None else Address.parse(store).path
+    if shared is not None and shared.resolve() == path.resolve():
+        raise InvalidInputError(f"--journal {path} is the --store, and each process has a journal of its own")
+    return path
+
+
+def bill_path(record: Path) -> Path:
+    """Of the bill beside a record: of its name, whatever dots that has."""
+    return record.with_name((record.stem if record.suffix == END else record.name) + ".bill.jsonl")
 
 
 def digest_of(identity: Mapping[str, Any]) -> str:
     """A short hash of whatever must be the same for two records to be the same file."""
     return hashlib.sha256(json.dumps(identity, sort_keys=True, default=str).encode()).hexdigest()[:8]
-
-
-def state_of(path: Path) -> tuple[bool, dict[str, Any] | None]:
-    """Whether the run of a record is over, and by what settings its answers count; None if none does yet.
-
-    Raises:
-        JournalError: it cannot be read, or is damaged.
-    """
-    finished, counted = False, None
-    try:
-        lines = path.read_bytes().splitlines()
-    except OSError as ex:
-        raise JournalError(f"{path} cannot be read: {reason(ex)}") from ex
-    for number, line in enumerate(lines, start=1):
-        finished = line.startswith(b'{"finished":') and line.endswith(b"}")
-        if line.startswith(b'{"counted":') and line.endswith(b"}"):
-            counted = read_line(line, f"{path}, line {number}", lambda entry: dict(entry["counted"]))
-    return finished, counted

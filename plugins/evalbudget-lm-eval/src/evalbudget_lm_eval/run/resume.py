@@ -64,4 +64,4 @@ def count_cut_off(kept: Kept, fail: Callable[[Asked], object]) -> None:
             parts += (calls - unheard + lost) / calls
     if parts:
         kept.pay(math.ceil(parts))
-    kept.stop("killed")
+    kept.stop()

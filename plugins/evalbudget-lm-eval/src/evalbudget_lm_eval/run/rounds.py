@@ -264,7 +264,7 @@ class Rounds:
                 self._unscored.clear()
             if self._billed:
                 self._kept.pay(self._billed)
-            self._kept.stop("interrupted")
+            self._kept.stop()
             raise
 
     def _send(self, cells: Sequence[Asked]) -> list[Answered]:
