@@ -27,12 +27,16 @@ class _Chat(LocalChatCompletion):  # type: ignore[misc]  # the host ships no typ
         super().__init__(model="slow", base_url="http://localhost/v1", num_concurrent=concurrent)
         self._latency = latency
 
-    async def amodel_call(self, session: Any, sem: asyncio.Semaphore, *_: Any, **__: Any) -> list[str]:
+    async def amodel_call(
+        self, session: Any, sem: asyncio.Semaphore, messages: Any, *, cache_keys: Any, **_: Any
+    ) -> list[str]:
         await sem.acquire()
         try:
-            return ["42" if await self._latency.wait() else "7"]
+            said = "42" if await self._latency.wait() else "7"
         finally:
             sem.release()
+        self.cache_hook.add_partial("generate_until", cache_keys[0], said)  # as the host's own does
+        return [said]
 
 
 def runs(folder: Path, concurrent: int, items: int, repeats: int) -> Pair:

@@ -37,6 +37,7 @@ from evalbudget_lm_eval.host.answers import (
     raw_metrics,
 )
 from evalbudget_lm_eval.host.driving_metric import is_mean, scores_per_answer
+from evalbudget_lm_eval.host.feed import Feed
 from evalbudget_lm_eval.host.owners import Owners
 from evalbudget_lm_eval.host.patched import WhileAnyone, patched
 from evalbudget_lm_eval.host.private import (
@@ -47,7 +48,7 @@ from evalbudget_lm_eval.host.private import (
     print_writeout,
 )
 from evalbudget_lm_eval.host.progress_bars import bars_of_a_round
-from evalbudget_lm_eval.host.responses import Memory, Received, Responses, listening
+from evalbudget_lm_eval.host.responses import Hook, Memory, Received, Responses, listening, said_to
 from evalbudget_lm_eval.host.seeds import OwnSeeds
 from evalbudget_lm_eval.host.task_requests import Sent, ServedTask
 
@@ -361,15 +362,49 @@ class PrimedTasks:
             lm = Memory(self.lm, said) if said else self.lm
             if isinstance(lm, Memory):
                 lm.expect(sent)
-            if self.owners is not None:
-                self.owners.expect(self.lm, sent, said)
-            with listening(self.lm, sent, said, received), seeds.sending(sent, said, self.owners):
-                found = self._ask_host(lm, rounds)
+            if all(len(said_to(one, said)) >= one.repeats for one in sent):
+                found = self._ask_host(lm, rounds)  # other calls may be under way
+            else:
+                seeded = any(seeds.differs(one.instance) for one in sent)
+                with self._asking(received, seeds, seeded=seeded) as hook:
+                    hook.expect(sent, said)
+                    found = self._ask_host(lm, rounds)
         finally:
             self.restore()
         self._ran = True
         answers = {name: iter(self._answers(own, found["samples"][name])) for name, own in rounds.items()}
         return [next(answers[one.task]) for one in asked]
+
+    @contextmanager
+    def _asking(self, received: Received, seeds: OwnSeeds, *, seeded: bool) -> Iterator[Hook]:
+        """Within this block the model is asked for what the hook expects."""
+        owners = self.owners or Owners()
+        owners.begin(self.lm)
+        also = owners.expect if seeded or self.owners is not None else None  # which takes its time
+        with listening(self.lm, received, also) as hook, seeds.sending(owners) if seeded else nullcontext():
+            yield hook
+
+    @contextmanager
+    def fed(self, received: Received, stop: Callable[[], bool]) -> Iterator[Feed]:
+        """Within this block the model is asked for what is sent, while :meth:`replay` scores what it said.
+
+        Args:
+            received: told every response, in a thread of the calls' own.
+            stop: sends nothing more; whether what is under way is to be waited for.
+        """
+        seeds = OwnSeeds(self.lm, self.seeds_of)
+
+        def requests(cells: Sequence[Asked]) -> list[Sent]:
+            own = [(one, self._document(one.task, one.doc_id)) for one in cells]
+            return [sent for one, served in own for sent in served.fresh([one], seeds.in_request)]
+
+        with (
+            bars_of_a_round(1),
+            _said_once,
+            self._asking(received, seeds, seeded=True) as hook,
+            Feed(self.lm, requests, hook, stop) as feed,
+        ):
+            yield feed
 
     def _ask_host(self, lm: Any, rounds: Mapping[str, Sequence[Asked]]) -> Mapping[str, Any]:
         with _compiled_once, _said_once if self._ran else nullcontext():

@@ -31,17 +31,22 @@ class Owners:
     """
 
     def __init__(self) -> None:
+        self._lm: Any = None
         self._waiting: dict[Any, deque[tuple[str, Number]]] = {}
         self._sent: dict[int, tuple[Any, list[str], Number]] = {}
         """Of requests that may be sent again, by identity; each with its object, so that it stays one."""
         self._instances: dict[int, str] = {}
 
-    def expect(self, lm: Any, sent: Sequence[Sent], said: Responses) -> None:
-        """A round begins: these will be asked, but for what was said before."""
-        lm = getattr(lm, "lm", lm)
-        self._waiting, self._sent = {}, {}
-        self._instances = {id(one.instance): key_of(one.asked) for one in sent}
+    def begin(self, lm: Any) -> None:
+        """A round of this model begins; of the last one nothing is asked any more."""
+        self._lm = getattr(lm, "lm", lm)
+        self._waiting, self._sent, self._instances = {}, {}, {}
+
+    def expect(self, sent: Sequence[Sent], said: Responses) -> None:
+        """These will be asked, but for what was said before."""
+        lm = self._lm
         if not is_api(lm):
+            self._instances |= {id(one.instance): key_of(one.asked) for one in sent}
             return
         for one in sent:
             there = len(said_to(one, said))

@@ -18,36 +18,46 @@ Received = Callable[[Asked, int, Any], object]
 Responses = Mapping[Asked, Mapping[int, Sequence[Any]]]
 """What the model said: to each of a document's requests as many responses as the host repeats it."""
 
+Expect = Callable[[Sequence[Sent], Responses], object]
+"""Told what is about to be asked, but for what was said before."""
+
 
 answering: ContextVar[list[str] | None] = ContextVar("answering", default=None)
 """While the host reads a reply: the cells it is for, as a bill names them; None where nobody keeps one."""
 
 
 @contextmanager
-def listening(lm: Any, sent: Sequence[Sent], said: Responses, received: Received) -> Iterator[None]:
+def listening(lm: Any, received: Received, also: Expect | None = None) -> Iterator[Hook]:
     """Have the model's class report every new response, in front of the host's own cache.
 
     Classes report to the host's cache hook, so that ``--use_cache`` keeps what a broken run had; one that
     does not is not heard.
     """
-    if not hasattr(lm, "cache_hook"):
-        yield
+    before = getattr(lm, "cache_hook", None)
+    hook = Hook(before, received, also)
+    if before is None:
+        yield hook
         return
-    before = lm.cache_hook
-    lm.set_cache_hook(_Hook(before, sent, said, received))
+    lm.set_cache_hook(hook)
     try:
-        yield
+        yield hook
     finally:
         lm.set_cache_hook(before)
 
 
-class _Hook:
+class Hook:
     """Takes the place of the host's cache hook, and passes everything on to it."""
 
-    def __init__(self, before: Any, sent: Sequence[Sent], said: Responses, received: Received) -> None:
+    def __init__(self, before: Any, received: Received, also: Expect | None) -> None:
         self._before = before
         self._received = received
+        self._also = also
         self._waiting: dict[str, deque[Sent]] = {}
+
+    def expect(self, sent: Sequence[Sent], said: Responses) -> None:
+        """These will be asked, but for what was said before; others who are to know are told."""
+        if self._also is not None:
+            self._also(sent, said)
         for one in sent:
             key = _key(one.instance.request_type, one.instance.args)
             if key is not None:  # repeats have the same key: one is as good as the other
@@ -62,11 +72,17 @@ class _Hook:
             one = _next(waiting)
             self._received(one.asked, one.number, res)
 
+    def told(self, responses: Iterable[tuple[Sent, Any]]) -> None:
+        """These were answered; what could not be reported as it came is reported now."""
+        for one, response in responses:
+            if _key(one.instance.request_type, one.instance.args) is None:
+                self._received(one.asked, one.number, response)
+
 
 def _next(waiting: deque[Sent]) -> Sent:
     """For whom the call was made that is being answered; the first, where nobody knows."""
     owners = answering.get()
-    for one in waiting:
+    for one in tuple(waiting):  # to which another thread may add
         if owners and key_of(one.asked) in owners:
             owners.remove(key_of(one.asked))
             waiting.remove(one)

@@ -12,7 +12,7 @@ import json
 import random
 import secrets
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,12 +20,11 @@ from typing import Any
 import numpy as np
 from lm_eval.api.instance import Instance
 
-from evalbudget_lm_eval.host.answers import Asked, key_of
+from evalbudget_lm_eval.host.answers import Asked
 from evalbudget_lm_eval.host.identity import is_api
-from evalbudget_lm_eval.host.owners import Owners
+from evalbudget_lm_eval.host.owners import NOBODY, Owners
 from evalbudget_lm_eval.host.patched import patched
-from evalbudget_lm_eval.host.responses import Responses, answering
-from evalbudget_lm_eval.host.task_requests import Sent
+from evalbudget_lm_eval.host.responses import answering
 
 _LARGEST = 2**31
 
@@ -82,44 +81,41 @@ class OwnSeeds:
 
     def in_request(self, request: Instance) -> dict[str, None]:
         """What the gen_kwargs of a request must have besides."""
-        return {"seed": None} if self._differs(request) and len(request.args) > 2 else {}
+        return {"seed": None} if self.differs(request) and len(request.args) > 2 else {}
 
     @contextmanager
-    def sending(self, sent: Sequence[Sent], said: Responses, owners: Owners | None) -> Iterator[None]:
-        """Within this block it is added to the others on their way; ``owners``, if any, expect this round."""
-        own = {key_of(one.asked) for one in sent if self._differs(one.instance)}
-        if not own:
-            yield
-            return
-        if owners is None:
-            owners = Owners()
-            owners.expect(self._lm, sent, said)
+    def sending(self, owners: Owners) -> Iterator[None]:
+        """Within this block it is added to the others on their way; ``owners`` know whose they are."""
         call, acall = self._lm.model_call, self._lm.amodel_call
 
         def seeded(messages: Any, more: dict[str, Any]) -> dict[str, Any]:
-            options = more.get("gen_kwargs")  # which only asks for text have
-            if options is None or "seed" in options:
-                return more
             whose, seed = owners.of(messages), None
+            answering.set(list(whose))  # the reply is the cell's whose seed is sent, whoever else waits
+            options = more.get("gen_kwargs")  # which only asks for text have
+            if options is None or not self._varies(options) or whose[0] == NOBODY:
+                return more
             if len(messages) == 1:
-                answering.set(list(whose))  # the reply is the cell's whose seed is sent, whoever else waits
                 seed = seed_of(self._first, self._run, whose[0], owners.number_of(messages))
-            return {**more, "gen_kwargs": options | {"seed": seed}} if whose[0] in own else more
+            return {**more, "gen_kwargs": options | {"seed": seed}}
 
         def one(messages: Any, **more: Any) -> Any:
             return call(messages, **seeded(messages, more))
 
         async def one_of_several(session: Any, sem: Any, messages: Any, **more: Any) -> Any:
-            return await acall(session, sem, messages, **seeded(messages, more))
+            answers = await acall(session, sem, messages, **seeded(messages, more))
+            owners.answered(messages)
+            return answers
 
         with patched(iter([(self._lm, {"model_call": one, "amodel_call": one_of_several})])):
             yield
 
-    def _differs(self, request: Instance) -> bool:
-        if self._first is None or request.request_type != "generate_until":
-            return False
-        options = request.args[1]
-        return "seed" not in options and float(options.get("temperature") or 0) > 0
+    def differs(self, request: Instance) -> bool:
+        """Whether a request is sent with a seed of its own."""
+        return request.request_type == "generate_until" and self._varies(request.args[1])
+
+    def _varies(self, options: Mapping[str, Any]) -> bool:
+        sampled = "seed" not in options and float(options.get("temperature") or 0) > 0
+        return sampled and self._first is not None
 
 
 def seed_of(*about: object) -> int:

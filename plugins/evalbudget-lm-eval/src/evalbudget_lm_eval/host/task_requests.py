@@ -71,6 +71,14 @@ class ServedTask:
         task._instances = self._all_instances
         return ServedTask(task, self.requests, self.docs, task.eval_docs, self.cost)
 
+    def fresh(self, asked: Sequence[Asked], besides: Besides) -> list[Sent]:
+        """The requests of a round of these documents; see :meth:`serve`."""
+        return [
+            Sent(_fresh(original, position, besides(original)), one, number)
+            for position, one in enumerate(asked)
+            for number, original in enumerate(self.requests[one.doc_id])
+        ]
+
     def serve(self, asked: Sequence[Asked], besides: Besides) -> list[Sent]:
         """Make the task offer a round of these documents and no others, until :meth:`restore`.
 
@@ -78,12 +86,7 @@ class ServedTask:
             asked: the round; its order is kept.
             besides: what the gen_kwargs of a request have to have besides, by the request.
         """
-        task = self.task
-        sent = [
-            Sent(_fresh(original, position, besides(original)), one, number)
-            for position, one in enumerate(asked)
-            for number, original in enumerate(self.requests[one.doc_id])
-        ]
+        task, sent = self.task, self.fresh(asked, besides)
         instances = [one.instance for one in sent]
         owners = tuple(one.asked for one in sent)
         documents = [self.docs[one.doc_id] for one in asked]

@@ -85,11 +85,13 @@ class Wire:
         alone: the round has one cell; when it fails, the caller counts it as paid.
 
     Attributes:
+        limit: of calls at once, where several lists of requests are under way; None for the list's own.
         billed: calls of the cell that was alone, which failed, that may be billed.
         unpaid: requests that are not sent again because the budget does not pay for it.
     """
 
     def __init__(self, lm: Any, payer: Payer, *, alone: bool = False) -> None:
+        self.limit: asyncio.Semaphore | None = None
         self.billed = 0
         self.unpaid: list[Any] = []
         self._lm = lm
@@ -111,7 +113,9 @@ class Wire:
         self._unread = 0
         self._cut = 0
         self._settled = False
-        self._raised = False
+        self._raised: dict[int, BaseException] = {}
+        """Errors of lists of requests, by the identity of their session."""
+        self._given_up = False
 
     def heard(self) -> None:
         """The host has read an answer.
@@ -131,6 +135,7 @@ class Wire:
         again, self._halt.error = self._halt.error, KeyboardInterrupt()
         under_way = self._under_way or self._unread
         if again is not None or not under_way:
+            self._given_up = again is not None
             if under_way:
                 log.warning(
                     "evalbudget: %d calls are given up; they may be billed, and count as spent", under_way
@@ -146,13 +151,18 @@ class Wire:
         """Raise the interrupt that came, if one did."""
         self._halt.check()
 
+    def end(self) -> bool:
+        """Send nothing more; whether what is on its way is to be waited for."""
+        self._down = self._down or ConnectionAbortedError("its round is over")
+        return not self._given_up
+
     def settle(self) -> None:
         """The round broke off: what was cut off or never read is paid for.
 
         So is what is still under way: a loop that others use too (nest_asyncio) cancels nothing.
         """
         lost, self._cut, self._unread = self._cut + self._unread + self._under_way, 0, 0
-        self._down = self._down or ConnectionAbortedError("its round is over")
+        self.end()
         self._settled = True
         if self._alone:
             self.billed += lost
@@ -192,8 +202,8 @@ class Wire:
     async def acall(self, session: Any, sem: Any, messages: Any, **more: Any) -> Any:
         """Send one request of several."""
         self._open.add(id(messages))
-        error: Exception | None = None
-        async with sem:
+        error: BaseException | None = None
+        async with self.limit or sem:
             if not self.stopped:
                 self._times[id(messages)] = self._times.get(id(messages), 0) + 1
                 self._under_way += len(messages)
@@ -219,23 +229,27 @@ class Wire:
         await asyncio.sleep(0)  # the first may fail, for want of money say, before the others have begun
         while self._under_way or (not self.stopped and self._open - self._ended):
             await asyncio.sleep(_PAUSE)
-        if self._raised:
+        if id(session) in self._raised:
             return []  # the host has one error already, and nobody would ask this task for its own
-        self._raised = True
-        if self._halt.error is not None:  # as itself it would break off the loop, and leave other tasks in it
-            raise Final(self._halt.error)
-        error = error or self._down
+        error = error or self._down or next(iter(self._raised.values()), None)
         if isinstance(self._down, EvalbudgetError):
             error = self._down
         elif isinstance(error, UsedUpError):  # of a request that failed for good more is to be said
             error = self._down or self._failure or error
+        error = self._halt.error or error  # as itself it would break off the loop, with other tasks in it
         assert error is not None
+        self._raised[id(session)] = error
         raise Final(error) from error
 
     @property
     def stopped(self) -> bool:
         """Nothing more is sent."""
-        return self._halt.error is not None or self._down is not None or self._raised
+        return self._halt.error is not None or self._down is not None or bool(self._raised)
+
+    @property
+    def fails(self) -> bool:
+        """Whether a request has failed for good, or nothing more is sent."""
+        return self.stopped or bool(self._ended)
 
     def _failed(self, messages: Any, error: Exception, *, sent: bool) -> bool:
         """Pay for what may be billed; whether the request is not to be sent again."""

@@ -53,6 +53,10 @@ class MoneyProgress:
         """A round is over."""
         self.heard()
 
+    def reached(self, spent: float) -> None:
+        """So much is spent at least, while calls go on."""
+        self.heard()
+
     def close(self) -> None:
         """Nothing more is asked; the bar stays as it is."""
         if self._bar is not None:

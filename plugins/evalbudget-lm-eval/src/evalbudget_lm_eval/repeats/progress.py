@@ -37,6 +37,11 @@ class Progress:
         """A call of the round was answered."""
         self.spent(self._spent + 1)
 
+    def reached(self, spent: float) -> None:
+        """So much is spent at least: what was answered and is not scored yet was heard before."""
+        if spent > self._spent:
+            self.spent(spent)
+
     def spent(self, spent: float) -> None:
         """So much is spent altogether."""
         if self._bar is None and is_terminal():

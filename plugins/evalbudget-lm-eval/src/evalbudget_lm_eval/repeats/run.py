@@ -19,6 +19,7 @@ from evalbudget.secrets import said_by
 from evalbudget.shown import shown_logger
 from evalbudget_lm_eval.host.answers import SCORED, Answered, Asked
 from evalbudget_lm_eval.host.driving_metric import applies_to_some, driving_score
+from evalbudget_lm_eval.host.feed import can_be_fed
 from evalbudget_lm_eval.host.fingerprint import fingerprint_of
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks, tasks_of
 from evalbudget_lm_eval.host.identity import is_api, model_name
@@ -417,12 +418,26 @@ class _Run:
                 self._try(first)
                 cells = [asked for asked in cells if asked != first]
         if self._answers is None:
-            self.rounds.ask(cells)
+            self.rounds.ask(cells, self._more if self._is_fed else None)
             return
         while cells:
             now = self._answers.scorable(cells)
             self.rounds.ask(now)
             cells = [asked for asked in cells if asked not in now]
+
+    @property
+    def _is_fed(self) -> bool:
+        """Whether others may be asked while some are under way: nothing of them depends on these."""
+        book, begun = self.book, self.rounds.count > self._tries and self.rounds.hears
+        decided = begun and book.sampler.allocation is not Allocation.ADAPTIVE
+        return decided and not book.is_shared and can_be_fed(book.primed.lm)
+
+    def _more(self) -> Sequence[Asked]:
+        """What is asked beside what is under way; none as long as it depends on that."""
+        self._progress.reached(self.book.spent)
+        if self._doubted or self._suspects or self.rounds.doubtful.difference(self.book.closed):
+            return []
+        return self.book.ask(self._next_size())
 
     def _next_size(self) -> int:
         """More at once where nothing that is asked depends on what comes back."""

@@ -216,7 +216,8 @@ class Kept:
     def unheard(self, asked: Asked) -> int:
         """Calls of a cell of the last round that were not answered."""
         said = self.said.get(asked, {})
-        return max(0, self.calls_of(asked) - sum(len(texts) for number, texts in said.items() if number >= 0))
+        heard = sum(len(texts) for number, texts in tuple(said.items()) if number >= 0)
+        return max(0, self.calls_of(asked) - heard)
 
     def calls_of(self, asked: Asked) -> int:
         """How many calls a cell of the last round takes."""

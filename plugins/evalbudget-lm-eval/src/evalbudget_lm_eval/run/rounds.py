@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import math
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
+from functools import partial
 from itertools import takewhile
 from typing import Any, Protocol
 
@@ -28,6 +31,12 @@ from evalbudget_lm_eval.judges.filter import judged_at_random, panel_of
 from evalbudget_lm_eval.run.record import Bought, Kept, Said
 
 log = shown_logger(__name__)
+
+More = Callable[[], Sequence[Asked]]
+MANY = 32
+"""Answers, or as many as are under way at once, that are scored together as long as others wait."""
+ENOUGH = 3
+"""Times as many as are scored together are to be under way, or to wait for that."""
 
 
 class Buyer(Protocol):
@@ -73,6 +82,7 @@ class Rounds:
 
     Attributes:
         count: rounds of the host so far.
+        hears: whether the model's class has reported an answer as it came.
     """
 
     def __init__(
@@ -98,6 +108,7 @@ class Rounds:
         self._copies = Copies()
         self._remember([one.answer for one in kept.bought if one.answer is not None])
         self._warned = False
+        self.hears = False
         self.count = 0
         self._billed = 0  # calls that may be billed, of the cell that was asked alone and failed
         self._unscored: dict[Asked, Exception] = {}
@@ -108,8 +119,12 @@ class Rounds:
         self._doubtful: set[tuple[str, int]] = {b.asked.document for b in kept.bought if b.samples is None}
         """Documents that may break a round off again: they are asked by themselves."""
 
-    def ask(self, cells: Sequence[Asked]) -> None:
+    def ask(self, cells: Sequence[Asked], more: More | None = None) -> None:
         """Have cells answered and scored, those first of which a round that broke off left the answer.
+
+        Args:
+            cells: which.
+            more: others to ask meanwhile, of a model that :func:`can_be_fed`; none for now, or ever.
 
         Raises:
             EvalbudgetError: what the buyer, the record or the task's judges refuse.
@@ -122,7 +137,8 @@ class Rounds:
         while left:
             together = len(left) > 1 and not broke_off and not self._failed
             if together and left[0].document not in self._doubtful:
-                left, broke_off = self._ask_together(left)
+                left, broke_off = self._ask_together(left, more)
+                cells = tuple(left)
                 continue
             error = self._ask_alone(left.pop(0))
             if error is not None and self._is_down(cells):
@@ -161,8 +177,9 @@ class Rounds:
         return {asked: self._kept.said[asked] for asked in cells if asked in self._kept.said}
 
     def _score(self, said: dict[Asked, Said]) -> None:
+        calls_go_on = self._wire is not None
         try:
-            with signals_raise():
+            with nullcontext() if calls_go_on else signals_raise():
                 answers = self._primed.replay(said, received=self._rescored, bill=self)
         except UsedUpError:  # by a judge; what others were told may be complete
             if len(said) > 1:
@@ -177,6 +194,8 @@ class Rounds:
             for asked, own in said.items():
                 self._score({asked: own})
         else:
+            if calls_go_on:
+                self._refuse_copies(answers)
             self._take_in(answers)
 
     def _fail_unscored(self, *, gives_up: bool) -> None:
@@ -186,13 +205,15 @@ class Rounds:
         for asked, error in unscored.items():
             self._fail(asked, error, paid=True)
 
-    def _ask_together(self, cells: Sequence[Asked]) -> tuple[list[Asked], bool]:
+    def _ask_together(self, cells: list[Asked], more: More | None) -> tuple[list[Asked], bool]:
         """One round of several: those that have yet to be asked, and whether it failed."""
+        had = len(self._kept.bought)
         try:
-            answers = self._run(cells)
+            answers = self._run(cells, more)
         except UsedUpError:
             left = self.finish(cells)
-            if len(left) < len(cells):  # judges that were paid took less than was kept for them
+            # judges that were paid, now or meanwhile, took less than was kept for them
+            if len(left) < len(cells) or len(self._kept.bought) > had:
                 return left, False
             self._unaffordable(left)
             return [], False
@@ -214,7 +235,7 @@ class Rounds:
             return (list(self._buyer.gives_up(left, owed)) if owed else left), True
         self._refuse_copies(answers)
         self._take_in(answers)
-        return [], False
+        return ([], False) if more is None else (cells, True)
 
     def _unaffordable(self, cells: Sequence[Asked]) -> None:
         self._settled(cells)
@@ -246,14 +267,12 @@ class Rounds:
         self._take_in(answers)
         return None
 
-    def _run(self, cells: Sequence[Asked]) -> list[Answered]:
-        self.count += 1
-        self._kept.ask({asked: self._calls(asked) for asked in cells}, at_a_kill(self._primed.lm))
+    def _run(self, cells: list[Asked], more: More | None = None) -> list[Answered]:
+        """Have them answered; with more, they are scored meanwhile, and what was not stays in the list."""
+        self._begin(cells, cells)
         seed_round(self._primed.lm, self._seed, cells)
-        if self._paid is not None:
-            self._paid.expect(judgings_at_most(self._paid, self._primed, cells))
         try:
-            return self._send(cells)
+            return self._send(cells, more)
         except Exception:
             raise
         except BaseException:
@@ -267,14 +286,24 @@ class Rounds:
             self._kept.stop()
             raise
 
-    def _send(self, cells: Sequence[Asked]) -> list[Answered]:
-        said = self._said_to(cells)
+    def _begin(self, cells: Sequence[Asked], new: Sequence[Asked]) -> None:
+        """On record: these are under way, of which some have begun."""
+        self.count += 1
+        self._kept.ask({asked: self._calls(asked) for asked in cells}, at_a_kill(self._primed.lm))
+        if self._paid is not None:
+            self._paid.expect(judgings_at_most(self._paid, self._primed, new))
+
+    def _send(self, cells: list[Asked], more: More | None) -> list[Answered]:
         self._billed = 0
         with wired(self._primed.lm, self, alone=len(cells) == 1) as wire:
             self._wire = wire
             if self._paid is not None:
                 self._paid.stopped = lambda: wire.stopped
             try:
+                if more is not None:
+                    self._feed(cells, more, wire)
+                    return []
+                said = self._said_to(cells)
                 return self._primed.run(cells, said=said, received=self._received, bill=self)
             except BaseException:
                 wire.settle()
@@ -284,6 +313,29 @@ class Rounds:
                 self._wire = None
                 if self._paid is not None:
                     self._paid.stopped = lambda: False
+
+    def _feed(self, cells: list[Asked], more: More, wire: Wire) -> None:
+        """Score answers as they come, and see to it that others are under way, unless one fails."""
+        at_once = self._primed.lm._concurrent
+        wire.limit, few = asyncio.Semaphore(at_once), ENOUGH * max(MANY, at_once)
+        ready = partial(self._worth_scoring, cells, wire)
+        with self._primed.fed(self._received, wire.end) as feed:
+            feed.send(cells, self._said_to(cells))
+            while done := feed.wait(ready):
+                unscored, scored = self.finish(done), set(done)
+                cells[:] = [asked for asked in cells if asked not in scored or asked in unscored]
+                if unscored:
+                    raise UsedUpError("judges")
+                if len(cells) < few and not wire.fails and (new := more()):
+                    cells += new
+                    self._begin(cells, new)
+                    feed.send(new, self._said_to(new))
+
+    def _worth_scoring(self, cells: Sequence[Asked], wire: Wire) -> Sequence[Asked]:
+        """Those that were answered, if they are many, or nothing else waits to be sent."""
+        done, at_once = [one for one in cells if not self._kept.unheard(one)], self._primed.lm._concurrent
+        enough = len(done) >= max(MANY, at_once) or len(cells) - len(done) <= at_once
+        return done if enough and not wire.stopped else []
 
     def _is_unpaid(self, asked: Asked) -> bool:
         requests = self._primed.instances(asked.task, asked.doc_id)
@@ -361,6 +413,7 @@ class Rounds:
         self._kept.hear(asked, number, response)
         self._heard(asked, number)
         if self._wire is not None and number >= 0:
+            self.hears = True
             self._wire.heard()
 
     def _rescored(self, asked: Asked, number: int, response: Any) -> None:
