@@ -89,6 +89,6 @@ def test_killed_and_resumed_it_is_one_bill(monkeypatch: pytest.MonkeyPatch, tmp_
         time.sleep(0.1)  # what was under way at the kill
         assert before < server.cost <= spent <= BUDGET
         assert spent >= 0.9 * BUDGET
-        lost = [line for line in lines if line.get("why", "").startswith("no reply")]
+        lost = [line for line in lines if line.get("why", "").startswith("under way when the process ended")]
         assert 1 <= len(lost) <= 4
         assert f"of ${BUDGET:.3f}" in said

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -122,16 +123,18 @@ def test_a_reading_that_fails_in_half_of_the_items_is_replaced() -> None:
 def test_a_killed_run_goes_on_in_the_same_order_and_only_with_the_same_strata(tmp_path: Path) -> None:
     whole = [request.cell for request in Asking(sampler(3)).ask(40)]
     where = Address(path=tmp_path / "book.db")
-    one = Book(sampler(3), Budget(40), Database.create(where, ALONE, {"version": "1"}), known_as="a")
-    for _ in range(25):
-        one.trade([Reading(request, 0.5) for request in one.trade((), 1)], 0)
-    one.close()
-    again = Book(sampler(3), Budget(40), Database.open(where, ALONE), known_as="a")
-    assert [*whole[:25], *(request.cell for request in again.trade((), 15))] == whole
-    again.close()
+    with closing(Database.create(where, ALONE, {"version": "1"})) as db:
+        one = Book(sampler(3), Budget(40), db, known_as="a")
+        for _ in range(25):
+            one.trade([Reading(request, 0.5) for request in one.trade((), 1)], 0)
+        one.close()
+    with closing(Database.open(where, ALONE)) as db:
+        again = Book(sampler(3), Budget(40), db, known_as="a")
+        assert [*whole[:25], *(request.cell for request in again.trade((), 15))] == whole
+        again.close()
     other = sampler(3, ("other", *LABELS[1:]))
-    with pytest.raises(StoreError, match="strata"):
-        Book(other, Budget(40), Database.open(where, ALONE), known_as="a")
+    with closing(Database.open(where, ALONE)) as db, pytest.raises(StoreError, match="strata"):
+        Book(other, Budget(40), db, known_as="a")
 
 
 def test_the_second_readings_keep_to_the_items_that_score() -> None:
