@@ -164,6 +164,13 @@ def test_failed_cells_and_lost_models() -> None:
     assert outcome_of(nobody) == (OutcomeKind.UNDECIDED, ())
 
 
+@pytest.mark.parametrize(("delta", "told"), [(0.05, "95%"), (0.001, "99.9%"), (0.025, "97.5%")])
+def test_a_race_that_ends_by_proof_says_how_sure_it_is(delta: float, told: str) -> None:
+    truth = np.repeat([[1.0], [0.0]], 60, axis=1)
+    sampler = finish(PairedEProcess(design(2, 60), delta=delta), truth)
+    assert sampler.stop_reason == f"proved, with {told} confidence"
+
+
 def test_delta_is_checked() -> None:
     for delta in (0.0, 1.0, -1.0):
         with pytest.raises(InvalidInputError, match="delta"):

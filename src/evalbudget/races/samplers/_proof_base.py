@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
+from evalbudget._fields import percent
 from evalbudget.design import Design
 from evalbudget.missing import Missing
 from evalbudget.races.samplers._base import RacingOptions, RacingSampler
@@ -136,7 +137,9 @@ class ProvingSampler(RacingSampler):
             return Stop("every model was given up after repeated failures", note)
         if left.size == 1:
             proved = int(note.lost.sum()) < self._n_models - 1
-            reason = f"proved, with {1.0 - self.delta:.0%} confidence" if proved else "only one model is left"
+            reason = (
+                f"proved, with {percent(1.0 - self.delta)} confidence" if proved else "only one model is left"
+            )
             return Stop(reason, note)
         if proof.tied:
             return Stop("proved: the models left have exactly the same score on all items", note)
