@@ -11,7 +11,8 @@ from typing import Any, get_type_hints
 from evalbudget.budget import Unit, shown_amount
 
 MISSING = "-"
-_LARGE = 1e4
+_LARGE = 9999.5
+"""From here on numbers have no fewer than five digits before the point."""
 NOTHING = 1e-12
 """A standard error up to this is rounding: equal differences prove no interval."""
 
@@ -67,7 +68,7 @@ def formatted(value: Any, form: str, places: int) -> str:
     if form.startswith("#"):
         return short(value if isinstance(value, float) else value.mean, int(form[1:]))
     if form == "~":
-        form = ",.4g" if value < _LARGE else ",.0f"
+        form = ",.4g" if abs(value) < _LARGE else ",.0f"
     if form == "e":
         return number(value, places) if value > NOTHING else MISSING
     if form in ("$", "usd"):
@@ -77,10 +78,11 @@ def formatted(value: Any, form: str, places: int) -> str:
 
 
 def short(value: float, digits: int) -> str:
-    """A number with so many digits that mean something; a dash where there is none."""
+    """A number with so many digits that mean something, a whole one where they end before the point."""
     if not math.isfinite(value):
         return MISSING
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:#.{digits}g}".removesuffix(".")
+    whole = abs(value) >= 10**digits - 0.5
+    return f"{value:,.0f}" if whole else f"{value:#.{digits}g}".removesuffix(".")
 
 
 def number(value: float, places: int, *, sign: bool = False) -> str:
