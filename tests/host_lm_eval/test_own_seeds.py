@@ -156,7 +156,8 @@ def test_a_reply_is_of_the_repeat_whose_seed_was_sent_whoever_failed_beside_it(
         if row.kind == "came":
             said[row.asked.doc_id].append((row.asked.epoch, row.what[0][0]["resps"][0][0]))
     assert failed
-    assert len(said) == 10
+    assert len(said) == 10 or prices is not None  # money may end before a document whose call failed
+    assert said
     for document, answers in said.items():
         assert answers == [
             (epoch, f"the answer to {own(document, epoch, run='j.db 0')}") for epoch, _ in answers
