@@ -13,7 +13,8 @@ import pytest
 from tests.host_lm_eval.worlds import CoinModel, bought_in, broken_off, simple_evaluate, write_task
 
 from evalbudget.book import Book
-from evalbudget.errors import InvalidInputError
+from evalbudget.errors import HeldError, InvalidInputError
+from evalbudget.run import held
 from evalbudget_lm_eval import budgeted
 from evalbudget_lm_eval.host.answers import Answered
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
@@ -107,6 +108,40 @@ def test_a_finished_record_with_a_higher_budget_is_not_called_finished(
         block = simple_evaluate(folder, model)["evalbudget"]
     assert (block["spent"], len(model.calls)) == (BUDGET + 12, 12)
     assert not any("is finished" in r.message for r in caplog.records)
+
+
+@pytest.mark.parametrize("sampler", ["auto", "sample"])
+def test_a_larger_budget_goes_on_with_what_a_smaller_one_paid_for(
+    sampler: str, folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def buys(budget: int) -> int:
+        model = CoinModel()
+        with budgeted(budget=budget, sampler=sampler):
+            assert simple_evaluate(folder, model)["evalbudget"]["spent"] == budget
+        return len(model.calls)
+
+    assert buys(24) == 24
+    caplog.clear()
+    assert buys(36) == 12
+    assert "24 calls are spent; another --journal buys everything again" in caplog.text
+    assert buys(36) == 0
+    assert buys(24) == 24  # for so little there is nothing to go on with
+    assert (buys(30), buys(40)) == (6, 4)  # each with the first that it can pay for
+    assert _records() == ["1.db", "2.db"]
+
+
+def test_a_run_beside_one_with_another_budget_has_a_record_of_its_own(folder: Path) -> None:
+    with broken_off(CoinModel, "_answer", at=31), pytest.raises(KeyboardInterrupt):
+        _run(folder, CoinModel())
+    (path,) = Path("evalbudget-journals").glob("*.db")
+    lock = held(path.resolve())  # as its process has it
+    assert lock is not None
+    with lock:
+        with pytest.raises(HeldError):
+            _run(folder, CoinModel(fail_at=1))
+        with budgeted(budget=BUDGET + 12):
+            assert simple_evaluate(folder, CoinModel(seed=1))["evalbudget"]["spent"] == BUDGET + 12
+    assert _records() == ["1.db", "2.db"]
 
 
 def test_another_range_is_another_run(folder: Path) -> None:

@@ -182,7 +182,7 @@ def test_documents_that_take_several_calls_cost_them(folder: Path, tmp_path: Pat
     assert results["evalbudget"]["readings"] == 13
     assert results["evalbudget"]["summary"]["plain"] is None  # told in answers, a third of the calls
     lm = CoinModel()
-    with budgeted(sampler="uniform", budget="4x"):
+    with budgeted(sampler="uniform", budget="4x", journal="again.db"):
         assert simple_evaluate(tasks, lm, "costly")["evalbudget"]["readings"] == 20
     assert len(lm.calls) == 60
 

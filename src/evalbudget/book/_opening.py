@@ -104,11 +104,15 @@ class Told(NamedTuple):
         readings: how many scores.
         cost: of all calls that came back, in units of the budget.
         workers: what those are known as that ever worked on it.
+        spent: of the budget, calls that were lost included.
+        cap: the budget.
     """
 
     readings: int = 0
     cost: float = 0.0
     workers: frozenset[str] = frozenset()
+    spent: float = 0.0
+    cap: float = 0.0
 
 
 def told_in(where: Address | Database) -> Told:
@@ -127,7 +131,8 @@ def told_in(where: Address | Database) -> Told:
         readings = connection.scalar(select(func.count()).where(CELLS.c.state == CAME)) or 0
         cost = connection.scalar(select(func.sum(CELLS.c.cost))) or 0.0
         workers = connection.scalars(select(WORKERS.c.known_as)).all()
-        return Told(int(readings), float(cost), frozenset(map(str, workers)))
+        about = connection.execute(select(ABOUT.c.spent, ABOUT.c.cap)).one_or_none() or (0.0, 0.0)
+        return Told(int(readings), float(cost), frozenset(map(str, workers)), *map(float, about))
 
 
 def spent_in(sampler: Sampler, where: Address, about: Mapping[str, Any] | None = None) -> float:

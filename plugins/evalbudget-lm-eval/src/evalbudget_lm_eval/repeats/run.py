@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
@@ -26,9 +24,9 @@ from evalbudget_lm_eval.host.identity import is_api, model_name
 from evalbudget_lm_eval.host.trial import names_its_own, score_in_trial, scores_targets
 from evalbudget_lm_eval.judges.filter import check_judges, judged_at_random, judges_of, panel_of
 from evalbudget_lm_eval.repeats.config import NO_JOURNAL, Config
+from evalbudget_lm_eval.repeats.earlier_runs import left_alone, record_path
 from evalbudget_lm_eval.repeats.forecast import Earlier, Foreseen, foreseen, records_in
 from evalbudget_lm_eval.repeats.kept_answers import Answers, KeptAnswers
-from evalbudget_lm_eval.repeats.left_alone import left_alone
 from evalbudget_lm_eval.repeats.money import Money
 from evalbudget_lm_eval.repeats.money_progress import MoneyProgress
 from evalbudget_lm_eval.repeats.output import results_of
@@ -41,7 +39,7 @@ from evalbudget_lm_eval.repeats.refusals import (
     clusters_of,
     drawn,
 )
-from evalbudget_lm_eval.run.record import END, FOLDER, Record, digest_of, look, path_named
+from evalbudget_lm_eval.run.record import Record
 from evalbudget_lm_eval.run.resume import take_over_answers
 from evalbudget_lm_eval.run.rounds import Rounds
 
@@ -141,7 +139,7 @@ def run_budgeted(
             earlier = Earlier.of(records_in(folder, config), run, config.unit)
             money = None if config.in_scores else Money.checked(config, primed, asks_model=answers is None)
             raise Foreseen(foreseen(config, primed, money, earlier))
-        path = None if config.journal == NO_JOURNAL else _record_path(config, primed.names, run, folder)
+        path = None if config.journal == NO_JOURNAL else record_path(config, primed, run, folder)
         if path is not None and config.journal is None and config.store is None and not path.exists():
             for said in left_alone(path, run, counted_by(config)):
                 log.warning("evalbudget: %s", said)
@@ -187,26 +185,6 @@ def foresee(config: Config, lm: Any, tasks: Mapping[Any, Any], **host: Any) -> N
         check_judges(task)
     with PrimedTasks(lm, tasks, **host) as primed:
         raise Foreseen(foreseen(config, primed, None, Earlier()))
-
-
-def _record_path(config: Config, tasks: Sequence[str], run: Mapping[str, Any], folder: Path) -> Path:
-    """The record the user named, or the one of this run in ``folder``.
-
-    The same command goes on with the record of a run that did not end, and finds that of one that did: its
-    results may never have reached the disk.
-    """
-    if config.journal is not None:
-        return path_named(config.journal, config.store)
-    arguments = {name: getattr(config, name) for name in ("sampler", "seed", "options", "budget")}
-    if config.strata is not None:
-        arguments["strata"] = config.strata
-    name = re.sub(r"[^\w.-]+", "-", "+".join(tasks))[:60].strip("-.") or "run"
-    for number in itertools.count(1):  # of each way to count scores there is one
-        path = folder / FOLDER / f"{name}-{digest_of({**arguments, 'run': run})}-{number}{END}"
-        counted = look(path)[0].counted if config.store is None and path.exists() else None
-        if counted in (None, counted_by(config)):
-            break
-    return path
 
 
 class _Run:
@@ -275,7 +253,9 @@ class _Run:
                     "evalbudget shares the budget of %s: %s of %s are spent", book.config.store, spent, whole
                 )
             elif self._continues:
-                log.warning("evalbudget continues %s: %s are spent", record.path, book.shown(book.spent))
+                anew = "; another --journal buys everything again" if record.finished else ""
+                spent = book.shown(book.spent)
+                log.warning("evalbudget continues %s: %s are spent%s", record.path, spent, anew)
             book.primed.hides_bars = tells_calls(book.primed.lm)
             self._progress.start(book.spent)
             try:

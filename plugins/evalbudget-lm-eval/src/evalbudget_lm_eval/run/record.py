@@ -41,7 +41,7 @@ from sqlalchemy.exc import DBAPIError
 
 from evalbudget import __version__
 from evalbudget.book import ALONE, Told, told_in
-from evalbudget.errors import InvalidInputError, JournalError, differences, reason
+from evalbudget.errors import HeldError, InvalidInputError, JournalError, differences, reason
 from evalbudget.run import held
 from evalbudget.secrets import cleaned, without_known, without_secrets
 from evalbudget.store import Address, Database, looked_into
@@ -446,6 +446,17 @@ def as_recorded(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     return without_known(handle_non_serializable(value))
+
+
+def is_held(path: Path) -> bool:
+    """Whether another process writes it now."""
+    try:
+        lock = _lock_of(path)
+    except HeldError:
+        return True
+    if lock is not None:
+        lock.release()
+    return False
 
 
 def _lock_of(path: Path) -> BaseFileLock | None:

@@ -1,16 +1,49 @@
-"""Records of earlier runs of the same tasks in the same folder that a run does not go on with."""
+"""Records of earlier runs in the same folder: which one a run goes on with, and which it leaves alone."""
 
 from __future__ import annotations
 
 import glob
+import itertools
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from evalbudget import Budget
 from evalbudget.errors import EvalbudgetError
-from evalbudget_lm_eval.run.record import END, as_recorded, look
+from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
+from evalbudget_lm_eval.repeats.config import Config
+from evalbudget_lm_eval.repeats.purchase import counted_by
+from evalbudget_lm_eval.run.record import END, FOLDER, as_recorded, digest_of, is_held, look, path_named
 
 _NAMES = {"prompts": "prompts or settings of the task", "score": "the metric or filter that decides"}
+
+
+def record_path(config: Config, primed: PrimedTasks, run: Mapping[str, Any], folder: Path) -> Path:
+    """The record the user named, or the one of this run in ``folder``.
+
+    The same command goes on with the record of a run that did not end, also with a larger budget, and finds
+    that of one that did: its results may never have reached the disk.
+    """
+    if config.journal is not None:
+        return path_named(config.journal, config.store)
+    documents = ((name, doc) for name in primed.names for doc in primed.documents(name))
+    budget = config.resolve_budget(sum(primed.cost(*document) for document in documents))
+    arguments = {name: getattr(config, name) for name in ("sampler", "seed", "options", "strata")}
+    stem = re.sub(r"[^\w.-]+", "-", "+".join(primed.names))[:60].strip("-.") or "run"
+    digest = digest_of({**arguments, "unit": budget.unit, "run": run})
+    paths = (folder / FOLDER / f"{stem}-{digest}-{number}{END}" for number in itertools.count(1))
+    return next(path for path in paths if config.store is not None or _goes_on(path, config, budget))
+
+
+def _goes_on(path: Path, config: Config, budget: Budget) -> bool:
+    """Whether a run may begin there, or go on: answers count alike, and the budget has paid for them."""
+    if not path.exists():
+        return True
+    found, told = look(path)
+    if found.counted not in (None, counted_by(config)) or told.spent > budget.amount:
+        return False
+    return told.cap == budget.amount or not is_held(path)  # one that runs beside this with another budget
 
 
 def left_alone(path: Path, run: Mapping[str, Any], counted: Mapping[str, Any]) -> list[str]:
@@ -41,8 +74,8 @@ def left_alone(path: Path, run: Mapping[str, Any], counted: Mapping[str, Any]) -
             differ.append("by what settings answers count (--score_range)")
         if not differ:
             return [
-                f"{other} has {readings:,} answers of such a run with another budget or sampler, and this "
-                f"run buys its own. To go on from them, give the same sampler and --journal {other}"
+                f"{other} has {readings:,} answers of such a run with another sampler, seed or kind of "
+                "budget, or a larger one, and this run buys its own. To go on from them, give what it had"
             ]
         return [
             f"{other} has {readings:,} answers to {tasks}, and this run buys all anew, since what differs "
