@@ -18,9 +18,9 @@ from tests.host_inspect.race_tasks import run as run_all
 from tests.host_inspect.worlds import solving
 
 from evalbudget_inspect import budgeted
+from evalbudget_inspect.host.not_run import NOT_RUN_AGAIN
 from evalbudget_inspect.repeats import sample_source
 from evalbudget_inspect.repeats.config import Config
-from evalbudget_inspect.repeats.earlier_log import NOT_RUN_AGAIN
 
 
 def flaky(calls: Counter[str], *, first: int) -> Solver:

@@ -20,13 +20,14 @@ from inspect_ai.log import (
     write_eval_log,
 )
 from tests.claims import variant
+from tests.host_inspect.log_worlds import read
 from tests.host_inspect.race_tasks import QUIET
 from tests.host_inspect.worlds import entry_of
 
 from evalbudget.run import LOST, UNANSWERED
+from evalbudget_inspect.host.not_run import NOT_BEGUN, NOT_PAID, is_refused
 from evalbudget_inspect.host.questions import asks_else, is_judged_else
 from evalbudget_inspect.host.refusals import take_refusals
-from evalbudget_inspect.repeats.earlier_log import NOT_PAID, is_refused
 
 BUDGET, STOP = 24, 10
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
@@ -141,6 +142,10 @@ def test_with_one_sample_fewer_earlier_calls_are_paid(world: World, warnings_of_
     assert f"paid for {STOP} answers" in said
     assert "of samples that the task no longer has (q2)" in said
     assert "inspect does not hand back" in said
+    found = read(Path(done.location).parent)
+    assert found.items == tuple(str(sample["id"]) for sample in world.samples)
+    assert found.counts.sum() == entry_of(done)["readings"]
+    assert "not in the retry that ended the run" in " ".join(found.declared.notes)
 
 
 @pytest.mark.parametrize("sampler", [variant("eb-bernstein"), "sample"])
@@ -183,7 +188,9 @@ def test_once_the_task_is_as_it_was_the_answers_count(world: World) -> None:
     world.samples = samples
     done = world.again(first)
     _spent_well(world, done)
-    assert entry_of(done)["failures"][LOST] == 3  # and what failed was tried again
+    assert entry_of(done)["failures"][LOST] == 4  # what failed in between too, which nothing tried again
+    assert UNANSWERED not in entry_of(done)["failures"]  # what waited in between was not asked
+    assert world.calls == BUDGET
 
 
 def test_what_earlier_calls_used_up_is_not_asked(world: World) -> None:
@@ -254,6 +261,27 @@ def test_answers_to_other_questions_are_not_pooled(change: str, sampler: str, wo
     done = world.again(second)  # the remedy: what was bought is still there
     _spent_well(world, done)
     assert LOST not in entry_of(done)["failures"]
+
+
+def test_samples_that_waited_when_a_run_was_refused_are_free(world: World) -> None:
+    world.stops = [2]
+    world.write()
+    given = {"task": str(world.folder / "task.py"), "budget": BUDGET, "sampler": "uniform"}
+    first = world._run("evalbudget_inspect/budgeted", task_args=given, fail_on_error=True, max_samples=1)
+    assert (first.status, world.calls) == ("error", 2)
+    world.samples[0]["input"] += " Please."
+    second = world.again(first, max_samples=4)
+    _refused(world, second, asked=2)
+    waited = [s for s in second.samples or [] if s.metadata.get("evalbudget") == NOT_BEGUN]
+    assert waited
+    assert world.calls == 2
+    found = read(Path(second.location).parent)
+    assert found.purchases is not None
+    assert found.purchases[0].cost == 2
+    world.samples[0]["input"] = "Question 0?"
+    done = world.again(second)
+    assert (world.calls, entry_of(done)["spent"]) == (BUDGET, BUDGET)
+    assert UNANSWERED not in entry_of(done)["failures"]
 
 
 def test_questions_that_vary_go_on_where_the_user_says_so(

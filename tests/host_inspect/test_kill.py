@@ -22,9 +22,9 @@ import warm
 from evalbudget.cli.main import cli
 from evalbudget.repeats.estimates import ItemReadings
 from evalbudget.run import UNANSWERED
+from evalbudget_inspect.host.not_run import is_refused
 from evalbudget_inspect.host.private import read_buffer_recovery_data
 from evalbudget_inspect.host.scoring import SHARE
-from evalbudget_inspect.repeats.earlier_log import is_refused
 
 BUDGET = 48
 IGNORING = (

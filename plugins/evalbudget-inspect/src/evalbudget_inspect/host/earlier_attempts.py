@@ -24,6 +24,7 @@ from evalbudget.errors import InvalidInputError
 from evalbudget.shown import shown_logger
 from evalbudget_inspect.host.attempt_notes import Note, folder_of, read_note, write_note
 from evalbudget_inspect.host.current_run import EarlierLog, Run
+from evalbudget_inspect.host.not_run import is_refused
 from evalbudget_inspect.host.private import is_cancellation_message, read_buffer_recovery_data
 
 logger = shown_logger(__name__)
@@ -57,8 +58,8 @@ async def not_handed_back(run: Run) -> list[EvalSampleSummary]:
     """Samples that earlier attempts finished, and that the host does not hand back to this one.
 
     It hands none back where the task has fewer samples than before, and not those that somebody marked as
-    invalid. Of logs beside the one that the run goes on from, samples that failed are left out: those that
-    were tried again count what failed before.
+    invalid. Of logs beside the one that the run goes on from, samples that failed are left out where that
+    one has tried them again: the later try counts what failed before.
 
     Raises:
         EvalbudgetError: a log of theirs cannot be read.
@@ -176,10 +177,17 @@ def _not_handed_back(run: Run) -> list[EvalSampleSummary]:
         return []
     handed_back = {name_of(summary) for summary in _handed_back(run)}
     found: dict[str, EvalSampleSummary] = {}
+    own = [summary for summary in _samples_of(log) if not is_begun(summary)]
+    tries = {(str(s.id), s.epoch): s.retries or 0 for s in own}
     for location in _others(run, log):
-        found |= {name_of(s): s for s in _summaries(location) if s.error is None}
-    found |= {name_of(summary): summary for summary in _samples_of(log) if not is_begun(summary)}
+        found |= {name_of(s): s for s in _summaries(location) if not (is_begun(s) or _tried_again(s, tries))}
+    found |= {name_of(summary): summary for summary in own}
     return [summary for name, summary in found.items() if name not in handed_back]
+
+
+def _tried_again(sample: EvalSampleSummary, tries: Mapping[tuple[str, int], int]) -> bool:
+    """Whether it failed, and a later try of its cell, which has so many before it, counts that."""
+    return sample.error is not None and tries.get((str(sample.id), sample.epoch), 0) > (sample.retries or 0)
 
 
 def _samples_of(log: EarlierLog) -> list[EvalSampleSummary]:
@@ -269,4 +277,4 @@ def _planned(spec: EvalSpec) -> int:
 
 
 def _begun(summaries: Sequence[EvalSampleSummary]) -> set[str]:
-    return {name_of(s) for s in summaries if is_begun(s)}
+    return {name_of(s) for s in summaries if is_begun(s) and not is_refused(s.metadata)}

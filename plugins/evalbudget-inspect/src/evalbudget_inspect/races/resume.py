@@ -20,8 +20,9 @@ from evalbudget.shown import shown_logger
 from evalbudget_inspect.host.attempt_notes import Note
 from evalbudget_inspect.host.current_run import Run
 from evalbudget_inspect.host.earlier_attempts import is_begun, name_of, paid_for_nothing_of
+from evalbudget_inspect.host.not_run import is_refused
 from evalbudget_inspect.host.score_values import in_range, kind_of, score_to_float, why_unscored
-from evalbudget_inspect.repeats.earlier_log import is_refused, refuse_other_task
+from evalbudget_inspect.repeats.earlier_log import refuse_other_task
 
 logger = shown_logger(__name__)
 

@@ -23,6 +23,7 @@ from evalbudget_inspect.host.current_run import Run, current_run
 from evalbudget_inspect.host.interrupts import interrupts
 from evalbudget_inspect.host.media import with_media
 from evalbudget_inspect.host.models_asked import models_asked
+from evalbudget_inspect.host.not_run import is_refused, refuse
 from evalbudget_inspect.host.refusals import refused
 from evalbudget_inspect.host.score_values import Seen, in_range, kind_of, why_unscored
 from evalbudget_inspect.host.sent_again import UNPAID, pay_by, was_unpaid
@@ -30,9 +31,7 @@ from evalbudget_inspect.races.arm import Arm, Group
 from evalbudget_inspect.races.coordinator import Coordinator, coordinator_of
 from evalbudget_inspect.races.resume import known_cells
 from evalbudget_inspect.repeats.earlier_log import (
-    is_refused,
     paid_attempts,
-    refuse,
     refuse_other_task,
     retries,
     what_is_left,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from inspect_ai.dataset import Sample
 from inspect_ai.log import EvalSample, EvalSampleSummary
@@ -20,29 +19,17 @@ from evalbudget_inspect.host.earlier_attempts import (
     not_handed_back,
     paid_for_nothing,
 )
+from evalbudget_inspect.host.not_run import is_refused
 from evalbudget_inspect.host.questions import asks_else, is_judged_else
 from evalbudget_inspect.host.readings import PHASE
 from evalbudget_inspect.host.score_values import kind_of
 from evalbudget_inspect.host.scoring import METADATA, SHARE
 from evalbudget_inspect.repeats.resume import PriorCell
 
-NOT_RUN_AGAIN = "failed before and the budget is used up: not run again"
-NOT_RUN = "the budget is used up by what a killed run had begun: not run"
-NOT_PAID = "the budget is used up by what earlier attempts paid for: not run"
 _VARY = "EVALBUDGET_QUESTIONS_VARY"
 """Set by who wants answers to whatever a sample asks, since the task makes its questions at random."""
 _NAMED = 3
 """Samples that a message names."""
-
-
-def refuse(metadata: dict[str, Any], why: str = NOT_RUN_AGAIN) -> None:
-    """Mark a cell, in its sample's metadata, as not run: neither solved nor scored, and free of charge."""
-    metadata[METADATA] = why
-
-
-def is_refused(metadata: Mapping[str, Any]) -> bool:
-    """Whether a cell is marked so."""
-    return metadata.get(METADATA) in (NOT_RUN_AGAIN, NOT_RUN, NOT_PAID)
 
 
 def paid_attempts(sample: EvalSample) -> int:

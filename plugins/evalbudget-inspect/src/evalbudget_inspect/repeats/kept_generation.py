@@ -11,8 +11,8 @@ from inspect_ai.log import EvalSample, resolve_sample_attachments
 from inspect_ai.model import ChatMessage, ModelOutput
 from inspect_ai.solver import TaskState
 
+from evalbudget_inspect.host.not_run import is_refused
 from evalbudget_inspect.host.private import Choices
-from evalbudget_inspect.repeats.earlier_log import is_refused
 
 _PATIENCE = 30.0  # seconds
 

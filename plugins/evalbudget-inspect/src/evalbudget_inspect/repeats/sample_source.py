@@ -35,6 +35,15 @@ from evalbudget_inspect.host.earlier_attempts import samples_of_error
 from evalbudget_inspect.host.interrupts import interrupts
 from evalbudget_inspect.host.media import with_media
 from evalbudget_inspect.host.models_asked import models_asked
+from evalbudget_inspect.host.not_run import (
+    NOT_BEGUN,
+    NOT_PAID,
+    NOT_RUN,
+    NOT_RUN_AGAIN,
+    begin,
+    is_refused,
+    refuse,
+)
 from evalbudget_inspect.host.private import is_cancellation_message
 from evalbudget_inspect.host.questions import digests_to_be
 from evalbudget_inspect.host.reducers import other_than_mean, said_before
@@ -49,12 +58,7 @@ from evalbudget_inspect.judges.dealing import Rotation, Seat, Turn
 from evalbudget_inspect.repeats.config import Config
 from evalbudget_inspect.repeats.diagnostics import Diagnosis, outcome
 from evalbudget_inspect.repeats.earlier_log import (
-    NOT_PAID,
-    NOT_RUN,
-    NOT_RUN_AGAIN,
-    is_refused,
     paid_attempts,
-    refuse,
     refuse_other_task,
     retries,
     what_is_left,
@@ -210,6 +214,7 @@ class BudgetedSource(SampleSource):
             if not book.has_under_way((str(sample.id), sample.epoch)):
                 continue
             cut_off = sample.error is not None and is_cancellation_message(sample.error.message)
+            cut_off = cut_off and not is_refused(sample.metadata)
             try:
                 value, error = (None, UNANSWERED) if cut_off else self._read(serving, sample)
             except InvalidInputError as ex:  # the run has ended: nothing is refused any more
@@ -351,6 +356,7 @@ class BudgetedSource(SampleSource):
 
     async def before_solving(self, state: TaskState) -> None:
         """Refuse what cannot be done before the first call is made; count the cell as running."""
+        refuse(state.metadata, NOT_BEGUN)  # what is cut off until it is its turn
         serving = await self._serving()
         key = (str(state.sample_id), state.epoch)
         if not _allocation(serving).may_run(key):
@@ -358,6 +364,7 @@ class BudgetedSource(SampleSource):
             state.completed = True
             return
         await self._in_turn(serving, key)
+        begin(state.metadata)
         _allocation(serving).started(key)
         await with_media(state)
         if self._has_media(key[0]):
