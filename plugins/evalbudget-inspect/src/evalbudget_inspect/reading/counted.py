@@ -13,6 +13,7 @@ from inspect_ai.model import ChatMessageAssistant
 from evalbudget.backtest import few
 from evalbudget_inspect.host.cached_answers import is_from_cache
 from evalbudget_inspect.host.earlier_attempts import is_begun
+from evalbudget_inspect.host.not_run import is_refused
 from evalbudget_inspect.reading.logs import Key, Log, read_samples, several
 
 Cell = tuple[str, str, int]
@@ -33,7 +34,8 @@ def count_once(logs: Sequence[Log]) -> tuple[list[Log], list[str]]:
 def _latest(logs: Sequence[Log]) -> tuple[list[Log], list[str]]:
     """A sample stands where it was scored last, and one that a retry ran again only in the retry.
 
-    One that was cut off on its way stands nowhere.
+    One that was cut off on its way stands nowhere, nor does one that a retry which ended well has no more:
+    the task has changed since, and the host took over what the retry could use.
     """
     seen: set[str] = set()
     cells: dict[Cell, int] = {}
@@ -43,13 +45,20 @@ def _latest(logs: Sequence[Log]) -> tuple[list[Log], list[str]]:
     later: dict[frozenset[str | None], list[Log]] = {}  # whose contents were not needed yet
     contents: set[frozenset[str]] = set()
     retried: set[Cell] = set()
+    whole: set[str] = set()
+    gone: dict[Path, int] = {}
     for number, log in reversed(list(enumerate(logs))):
         fresh = [s for s in log.all if s.uuid is None or s.uuid not in seen]
-        paid = [s for s in fresh if not (s.error and _cell(log, s) in retried)]  # the retry counts it
+        # not what waited for its turn, nor what a retry counts
+        paid = [s for s in fresh if not (s.error and (_cell(log, s) in retried or _waited(s)))]
         seen.update(s.uuid for s in log.all if s.uuid is not None)
         kept = [s for s in paid if not is_begun(s) and cells.setdefault(_cell(log, s), number) == number]
         uuids = frozenset(s.uuid for s in log.all)
-        if more := sum(not is_begun(s) for s in log.all) - len(kept):
+        if log.header.eval.task_id in whole and kept:
+            gone[log.file], kept = len(kept), []
+        if log.header.status == "success":
+            whole.add(log.header.eval.task_id)
+        if more := sum(not is_begun(s) for s in log.all) - len(kept) - gone.get(log.file, 0):
             contents.update(map(_content, later.pop(uuids, ())))
             content = _content(log)
             if content in contents:
@@ -71,7 +80,21 @@ def _latest(logs: Sequence[Log]) -> tuple[list[Log], list[str]]:
             f"Of {where}, {several(sum(double.values()), 'sample')} are in a later log too, of a retry or a "
             "later scoring: they count once, as that has them."
         )
+    notes += [_left_out(file, n) for file, n in reversed(gone.items())]
     return found[::-1], notes
+
+
+def _left_out(file: Path, n: int) -> str:
+    are, they = ("is", "it counts") if n == 1 else ("are", "they count")
+    return (
+        f"Of {file.name}, {several(n, 'sample')} {are} not in the retry that ended the run, since the task "
+        f"was another one then: {they} as paid, and for no mean."
+    )
+
+
+def _waited(sample: EvalSampleSummary) -> bool:
+    """Whether a sample was cut off before anything of it was asked."""
+    return is_begun(sample) and is_refused(sample.metadata)
 
 
 def _content(log: Log) -> frozenset[str]:
