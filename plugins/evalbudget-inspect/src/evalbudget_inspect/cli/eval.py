@@ -119,7 +119,7 @@ def _of_another_kind(name: str, args: Sequence[str], sampler: str | None, ours: 
 def _repeat(name: str, args: Sequence[str], ours: dict[str, Any]) -> int:
     from evalbudget.repeats import DEFAULT_SAMPLER_OF_PANELS
     from evalbudget_inspect.host.private import host_cli
-    from evalbudget_inspect.host.rewrite import host_arguments, parse, tasks_among
+    from evalbudget_inspect.host.rewrite import host_arguments, parse, refuse_range, tasks_among
     from evalbudget_inspect.host.run_host import run_ours
     from evalbudget_inspect.judges.judge_names import judges_argument, read_judges
     from evalbudget_inspect.repeats.config import Config
@@ -141,6 +141,7 @@ def _repeat(name: str, args: Sequence[str], ours: dict[str, Any]) -> int:
     config = Config.of(**{"budget": None, **ours})  # refuse bad values before inspect starts
     command = host_cli.commands[name]
     parsed = parse(command, args)
+    refuse_range(parsed)
     models = _models(parsed)
     specs = [] if "--help" in args else tasks_among(parsed["tasks"])
     several = len(specs) * len(models) > 1

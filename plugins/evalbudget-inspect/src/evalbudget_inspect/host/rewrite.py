@@ -112,3 +112,17 @@ def parse(command: click.Command, args: Sequence[str]) -> dict[str, Any]:
         command.name, list(args), resilient_parsing=True, auto_envvar_prefix="INSPECT_EVAL"
     )
     return {**context.params, "tasks": tuple(context.params.get("tasks") or ())}
+
+
+def refuse_range(parsed: Mapping[str, Any]) -> None:
+    """Refuse a part out of a dataset's middle: the host takes none where samples are added on the way.
+
+    Raises:
+        InvalidInputError: ``--limit`` is a range.
+    """
+    limit = str(parsed.get("limit") or "")
+    if "-" in limit.lstrip("-"):
+        raise InvalidInputError(
+            f"--limit {limit}: inspect takes no range where samples are added as a run goes on, as a sampler "
+            "adds them; name the samples (--sample-id ID,ID,...), or --limit N for the first N"
+        )

@@ -16,7 +16,7 @@ from evalbudget.exit_codes import most_urgent
 from evalbudget.races import Leaderboard, RaceConfig, RaceProgress
 from evalbudget_inspect.host.entries import entry_of_arm
 from evalbudget_inspect.host.private import host_cli as host
-from evalbudget_inspect.host.rewrite import host_arguments, parse, tasks_among
+from evalbudget_inspect.host.rewrite import host_arguments, parse, refuse_range, tasks_among
 from evalbudget_inspect.host.run_host import run_ours
 from evalbudget_inspect.races.all_races import report_to, take_boards
 from evalbudget_inspect.races.direction import refuse_other_direction
@@ -61,6 +61,7 @@ def run_race(
     command = host.commands[name]
     check_arms(arms)
     parsed = parse(command, args)
+    refuse_range(parsed)
     extra = _tasks_at_once(name, parsed, arms, takes_one=config.takes_one)
     if "--help" not in args and (dry_run or not config.in_scores):
         specs = tasks_among(parsed["tasks"])
