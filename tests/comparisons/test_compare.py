@@ -330,3 +330,18 @@ def test_a_crossed_panel_of_clustered_items_is_compared_by_the_items_alone() -> 
         board = report(recorded)["leaderboard"].to_dict()["rows"]
         own = next(standing for standing in board if standing["model"] == "ab"[model])
         assert own["standard_error"] == pytest.approx(found.standard_error, rel=0.02)
+
+
+def test_a_log_beside_its_copy_is_told() -> None:
+    rng = np.random.default_rng(0)
+    scores, other = (rng.random((2, 1, 30, 1, 4)) < 0.5).astype(float)
+    three = recorded(np.concatenate([scores, scores, other]), "abc")
+    (told,) = [note for note in compare(three).notes if "copy" in note]
+    assert told == (
+        "a and b have the same score on each of 30 items: if one log is a copy of the other, or both are of "
+        "the same answers, nothing was compared."
+    )
+    kept = Baseline.of(recorded(scores, "a"), name="kept")
+    verdict = gate(kept, recorded(scores, "b"), margin=0.5, score_range=(0, 1))
+    assert "Baseline and candidate have the same score on each of 30 items" in " ".join(verdict.notes)
+    assert not any("copy" in note for note in compare(recorded(np.ones((2, 30, 1, 4)))).notes)

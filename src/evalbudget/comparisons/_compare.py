@@ -24,6 +24,7 @@ import numpy as np
 from evalbudget._fields import NOTHING
 from evalbudget.backtest import RecordedScores
 from evalbudget.comparisons._comparisons import Comparison, Comparisons, Outcome
+from evalbudget.comparisons._copies import copy_notes
 from evalbudget.comparisons._guaranteed import guaranteed_interval, require_range
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.estimate import ConfidenceInterval
@@ -158,6 +159,10 @@ def compare(
         for name, study in studies
         if study.missing_note
     ]
+    for name, study, (a, b), _ in asked:
+        both = np.stack([study.item_means(a), study.item_means(b)], axis=1)
+        of = f"{f'{name}: ' if len(studies) > 1 else ''}{recorded.models[a]} and {recorded.models[b]}"
+        notes += copy_notes(of, both[~np.isnan(both).all(axis=1)].tolist())
     return Comparisons(
         rows,
         level,

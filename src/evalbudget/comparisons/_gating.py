@@ -11,6 +11,7 @@ from evalbudget.backtest import RecordedScores
 from evalbudget.budget import shown_amount
 from evalbudget.comparisons._baseline import PANEL, UNNAMED, Baseline
 from evalbudget.comparisons._config import GateConfig
+from evalbudget.comparisons._copies import copy_notes
 from evalbudget.comparisons._evidence import Differences, GateEvidence, check_margin
 from evalbudget.comparisons._gate import OF_BASELINE, Gate
 from evalbudget.comparisons._gate_sampler import GateSampler
@@ -132,6 +133,10 @@ def gate(
             *(f"Baseline: {note}" for note in baseline.notes),
             *(f"Candidate: {note}" for note in other.notes),
             *notes,
+            *copy_notes(
+                "Baseline and candidate",
+                [(baseline.scores.get(item), other.scores.get(item)) for item in items],
+            ),
         ),
     )
 
