@@ -308,6 +308,7 @@ def test_a_corrected_target_is_warned_of(world: World, warnings_of_plugin: list[
     (said,) = [text for text in warnings_of_plugin if "another target" in text]
     assert "(q0)" in said
     assert "does not score their answers again" in said
+    assert f"{said}." in entry_of(done)["summary"]["beside"]
 
 
 @pytest.mark.parametrize("scorers", [["sc2"], ["sc2", "sc"]], ids=["renamed", "another first"])

@@ -192,7 +192,13 @@ class Diagnosis:
         )
 
     def summary(
-        self, spec: EvalSpec, score: str, *, cluster: str | None = None, rows: Sequence[str] = ()
+        self,
+        spec: EvalSpec,
+        score: str,
+        *,
+        cluster: str | None = None,
+        rows: Sequence[str] = (),
+        changes: Sequence[str] = (),
     ) -> Summary:
         """The run in plain words.
 
@@ -201,6 +207,7 @@ class Diagnosis:
             score: that drives the sampler.
             cluster: field by which items come in clusters; None for none.
             rows: names of the host's own rows of that score.
+            changes: of the task, since earlier attempts that count.
         """
         book = self.book
         names = book.sampler.design.items
@@ -229,8 +236,11 @@ class Diagnosis:
                 drawn=book.strata is not None,
                 strata=book.config.strata,
                 cluster=cluster,
-                beside=said_of_rows(
-                    score, rows, spec.config.epochs_reducer or (), book.sampler.allocation, self.table
+                beside=(
+                    *said_of_rows(
+                        score, rows, spec.config.epochs_reducer or (), book.sampler.allocation, self.table
+                    ),
+                    *(f"{change}." for change in changes),
                 ),
                 processes=max(1, len(book.processes)),
                 cached=book.cached,

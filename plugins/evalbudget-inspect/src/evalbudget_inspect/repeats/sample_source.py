@@ -101,6 +101,7 @@ class _Serving:
     clusters: NDArray[np.int64] | None = None
     warned: bool = False
     scoring: bool = False
+    changes: list[str] = field(default_factory=list)
 
 
 class BudgetedSource(SampleSource):
@@ -194,7 +195,9 @@ class BudgetedSource(SampleSource):
             return None
         serving.book.cut_off = interrupts.given_up(spec.eval_id)
         found = self._diagnosis(serving, serving.book)
-        return found.summary(spec, self.scores_as, cluster=self._cluster, rows=self._rows)
+        return found.summary(
+            spec, self.scores_as, cluster=self._cluster, rows=self._rows, changes=serving.changes
+        )
 
     def _summary_at_the_end(self, run: Run) -> Summary | None:
         serving = self._servings.get(run.spec.eval_id)
@@ -503,7 +506,8 @@ class BudgetedSource(SampleSource):
         earlier = await what_is_left(run, set(items))
         prior = earlier.cells
         serving.handed_back = {sample.uuid for sample in earlier.samples if sample.uuid}
-        for warning in refuse_other_task(earlier.samples, self._sample, self._score):
+        serving.changes = refuse_other_task(earlier.samples, self._sample, self._score)
+        for warning in serving.changes:
             logger.warning(warning)
         if earlier.warning:
             logger.warning(earlier.warning)
