@@ -338,7 +338,8 @@ def test_settings_of_a_task_of_a_group_are_named_with_the_task(tmp_path: Path) -
     assert read(tmp_path).models == ("org/m (version of arc=1.0)", "org/m (version of arc=2.0)")
 
 
-def test_documents_that_a_run_of_ours_asked_in_vain_are_missing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("answered", [False, True], ids=["no answer", "answers without a score"])
+def test_documents_that_a_run_of_ours_asked_in_vain_are_missing(answered: bool, tmp_path: Path) -> None:
     block = {
         "allocation": "adaptive",
         "fixed_repeats": 2,
@@ -346,6 +347,7 @@ def test_documents_that_a_run_of_ours_asked_in_vain_are_missing(tmp_path: Path) 
         "score": {"toy": "acc,none"},
     }
     scores = [sample(i, {"acc": 1.0}, epoch=epoch) for i in range(2) for epoch in range(2)]
+    scores += [sample(2, {"acc": None}, epoch=epoch) for epoch in range(2 * answered)]
     write_log(tmp_path, scores, evalbudget=block)
     recorded = read(tmp_path)
     assert missing_shares(recorded)[0].tolist() == [0.0, 0.0, 1.0]

@@ -67,6 +67,7 @@ class Readings:
         known = self._runs.setdefault((model, log.file.task), {})
         number = known.setdefault(log.file.run, len(known))
         raters: dict[str, str] = {}
+        here: set[tuple[str, int]] = set()
         epochs = calls = 0
         answered = self._scored_by_judges(log)
         for record in log.records:
@@ -80,6 +81,7 @@ class Readings:
             for rater, epoch, value, why in read:
                 epochs, calls = max(epochs, epoch + 1), calls + 1
                 raters.setdefault(rater, str(record["filter"]))
+                here.add((rater, int(record["doc_id"])))
                 self._asked[model, rater] += 1
                 self._unscored[model, rater, why] += math.isnan(value)
                 if math.isnan(value) and record["doc_id"] in answered:
@@ -100,7 +102,8 @@ class Readings:
             self.metrics.setdefault(rater, []).append(metrics)
             self.filters.setdefault(rater, chosen)
             lost = () if self.judged and place else missing.documents.get(chosen, ())  # one judge's turn
-            for document in sorted(set(lost) - called):
+            lacking = set(lost) - called - {document for by, document in here if by == rater}
+            for document in sorted(lacking):
                 epochs = max(epochs, 1)
                 self._reading(log, model, (number, 0), self.documents.name(log, document), rater, math.nan)
                 self.columns.phases.append(math.nan)
