@@ -90,6 +90,34 @@ def test_a_candidate_that_fails_everything_is_worse_soon() -> None:
     assert len(asked) < 60
 
 
+def rounds_of(sampler: GateSampler, table: np.ndarray[Any, Any]) -> list[int]:
+    """Items of the candidate in each round."""
+    sizes = []
+    while (cells := sampler.next_cells()) is not None:
+        sizes.append(int((cells.model == 1).sum()))
+        sampler.learn(cells, table[cells.model, cells.item])
+    return sizes
+
+
+def test_rounds_shrink_towards_a_verdict_and_grow_where_none_is_near() -> None:
+    same = np.ones(500)
+    assert rounds_of(GateSampler(design(500), margin=0.05, seed=0), np.array([same, same])) == [
+        24,
+        18,
+        12,
+        12,
+        12,
+    ]
+    noise = np.random.default_rng(0).integers(0, 2, (2, 500)).astype(float)
+    noise[1] = noise[0]
+    order = GateSampler(design(500), seed=0).order(0)
+    noise[1, order[::2]] = 1.0 - noise[0, order[::2]]  # every other answer is the opposite
+    sizes = rounds_of(GateSampler(design(500), margin=0.01, seed=0), noise)
+    assert sizes[:3] == [24, 18, 31]
+    assert sum(sizes) == 500
+    assert len(sizes) < 12
+
+
 def test_the_same_answers_are_not_worse_on_enough_items() -> None:
     same = np.ones(500)
     sampler = GateSampler(design(500), margin=0.1)

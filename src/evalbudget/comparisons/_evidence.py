@@ -171,11 +171,19 @@ class GateEvidence:
                 return Verdict.NOT_WORSE
             return Verdict.WORSE if at_best.mean <= -margin + _ROUNDING else None
         aim = math.log(1.0 / self.alpha)
-        not_worse = at_worst.evidence(-margin) >= aim
-        worse = at_best.evidence(0.0, at_least=True) >= aim
+        not_worse, worse = (found >= aim for found in self._evidence(at_worst, at_best))
         if not_worse and worse:  # a drop between nothing and the margin: what it is nearer to
             not_worse = 0.5 * (at_worst.mean + at_best.mean) > -0.5 * margin
         return Verdict.NOT_WORSE if not_worse else Verdict.WORSE if worse else None
+
+    def _evidence(self, at_worst: PairedDraws, at_best: PairedDraws) -> tuple[float, float]:
+        """For "not worse" and for "worse"."""
+        return at_worst.evidence(-self.draws.margin), at_best.evidence(0.0, at_least=True)
+
+    def lacking(self) -> float:
+        """About so many items more would decide it, did evidence go on as it grew; infinite if it did not."""
+        grown = max(self._evidence(self.at_worst, self.at_best))
+        return self.items * (math.log(1.0 / self.alpha) / grown - 1.0) if grown > 0.0 else math.inf
 
     @property
     def is_anytime(self) -> bool:

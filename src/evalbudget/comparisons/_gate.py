@@ -91,8 +91,8 @@ class Gate(AsJson):
 
     @property
     def verdict(self) -> Verdict | None:
-        """None: undecided."""
-        return self.evidence.verdict
+        """None: undecided, or one of the two was given up before anything could be compared."""
+        return self.evidence.verdict if self.evidence.items or not self.given_up else None
 
     @property
     def exit_code(self) -> ExitCode:

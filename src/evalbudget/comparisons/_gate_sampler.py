@@ -13,7 +13,8 @@ from evalbudget.races.samplers._base import RacingOptions
 from evalbudget.statistics._best_proof import check_delta
 from evalbudget.statistics._bounds import IntArray
 
-_SHARE = 16  # of the items read before, one in so many at a time
+_LEAST = 16  # of the items read before, one in so many at a time at least
+_MOST = 0.75  # of the items read before, this part at a time at most
 
 
 class GateSampler(RacingSampler):
@@ -29,7 +30,9 @@ class GateSampler(RacingSampler):
             is as good as the baseline, and of "not worse" for one that is worse by the margin.
         these_items: the claim is about the items of the design, as scored once each, rather than about items
             and answers like them.
-        batch: items at a time, or one in 16 of those read so far if that is more.
+        batch: items at first. Then half of what the nearest verdict lacks by the evidence so far: at least
+            half a batch or one in 16 of those read, at most three quarters of these. A third of the rounds
+            of 8 items, or 1/16, take about 5% more evaluations.
         common: see RacingSampler.
 
     Raises:
@@ -47,7 +50,7 @@ class GateSampler(RacingSampler):
         margin: float = 0.01,
         delta: float = 0.05,
         these_items: bool = False,
-        batch: int = 8,
+        batch: int = 24,
         **common: Unpack[RacingOptions],
     ) -> None:
         low, high = common.get("score_range", (0.0, 1.0))
@@ -97,10 +100,11 @@ class GateSampler(RacingSampler):
     def plan(self, table: Table, last: Note | None) -> Round | Stop:
         """The next items of all that are not decided."""
         note: Note = self.resumed(table, last)
+        open_ones: list[GateEvidence] = []
         if last is not None:
-            candidates = [model for model in note.remaining.tolist() if model]
-            decided = [c for c in candidates if self._evidence(table, c).verdict is not None]
-            note = note.leaving(decided, table.asked)
+            found = {model: self._evidence(table, model) for model in note.remaining.tolist() if model}
+            note = note.leaving([c for c, one in found.items() if one.verdict is not None], table.asked)
+            open_ones = [one for one in found.values() if one.verdict is None]
         if not note.is_in[0]:
             return Stop("the baseline can be asked no more", note)
         if not note.is_in[1:].any():
@@ -110,12 +114,18 @@ class GateSampler(RacingSampler):
         models = note.remaining
         drawn = table.drawn[models]
         read = int(drawn.max())
-        end = min(max(read + max(self.batch, read // _SHARE), int(drawn.min()) + 1), self._n_items)
+        end = min(max(read + self._ahead(read, open_ones), int(drawn.min()) + 1), self._n_items)
         cluster = self._cluster[self.order(0)]
         while end < self._n_items and cluster[end] == cluster[end - 1]:
             end += 1
         counts = end - drawn
         return self.next_items(table, note, models[counts > 0], counts[counts > 0])
+
+    def _ahead(self, read: int, found: list[GateEvidence]) -> int:
+        """How many items are read next."""
+        half = 0.5 * min((one.lacking() for one in found), default=0.0)
+        most = int(min(half, _MOST * read))
+        return max(most, read // _LEAST, -(-self.batch // 2)) if read else self.batch
 
     def _why_nobody_is_left(self, note: Note) -> str:
         if self._n_models == 1:
