@@ -19,12 +19,14 @@ from inspect_ai.log import (
     read_eval_log,
     write_eval_log,
 )
+from inspect_ai.log._recover._buffer import BufferRecoveryData
 from tests.claims import variant
 from tests.host_inspect.log_worlds import read
 from tests.host_inspect.race_tasks import QUIET
 from tests.host_inspect.worlds import entry_of
 
 from evalbudget.run import LOST, UNANSWERED
+from evalbudget_inspect.host import earlier_attempts
 from evalbudget_inspect.host.not_run import NOT_BEGUN, NOT_PAID, is_refused
 from evalbudget_inspect.host.questions import asks_else, is_judged_else
 from evalbudget_inspect.host.refusals import take_refusals
@@ -122,12 +124,18 @@ def world(tmp_path: Path, run: Callable[..., EvalLog]) -> World:
     return World(tmp_path, run)
 
 
-def _spent_well(world: World, log: EvalLog) -> None:
-    """The budget paid for all calls, earlier ones too, and the log says what became of them."""
+def _spent_well(world: World, log: EvalLog, *, twice: int = 0) -> None:
+    """The budget paid for all calls, earlier ones too, and the log says what became of them.
+
+    Args:
+        world: of the run.
+        log: of the attempt that ended well.
+        twice: failures that may count twice, since two attempts tried the same sample again.
+    """
     said = entry_of(log)
     assert log.status == "success"
     # what was cut off as another sample failed may have been asked
-    assert BUDGET - said["failures"].get(UNANSWERED, 0) <= world.calls <= BUDGET
+    assert BUDGET - said["failures"].get(UNANSWERED, 0) - twice <= world.calls <= BUDGET
     assert said["spent"] == BUDGET
     assert said["readings"] + said["failed"] == BUDGET
 
@@ -398,3 +406,58 @@ def test_a_retry_elsewhere_goes_on_with_the_bill(fewer: bool, world: World, tmp_
     done = world.again(first, log_dir=str(tmp_path / "elsewhere"))
     assert world.calls <= BUDGET
     assert entry_of(done)["spent"] == pytest.approx(BUDGET / 1000)
+
+
+@pytest.mark.parametrize("in_money", [False, True], ids=["scores", "money"])
+def test_a_log_that_is_retried_into_two_folders_has_one_budget(
+    in_money: bool, world: World, tmp_path: Path
+) -> None:
+    (tmp_path / "prices.yaml").write_text("simulated/*: {call: 0.001, input: 0, output: 0, max_output: 100}")
+    money = {"budget": f"${BUDGET / 1000}", "prices": str(tmp_path / "prices.yaml")}
+    world.stops = [STOP, STOP + 5]
+    first = world.first(sampler="uniform", **(money if in_money else {}))
+    assert world.again(first, log_dir=str(tmp_path / "a")).status == "error"
+    assert world.calls == STOP + 5
+    done = world.again(first, log_dir=str(tmp_path / "b"))
+    if in_money:
+        assert (world.calls, entry_of(done)["spent"]) == (BUDGET, pytest.approx(BUDGET / 1000))
+    else:
+        _spent_well(world, done, twice=1)
+    asked, second = world.calls, next((tmp_path / "a").glob("*.eval"))
+    world.again(read_eval_log(str(second)), log_dir=str(tmp_path / "c"))
+    assert world.calls == asked
+
+
+def test_what_a_killed_retry_elsewhere_had_not_written_counts(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.stops = [STOP, STOP + 5]
+    first = world.first(sampler="uniform")
+    killed = world.again(first, log_dir=str(tmp_path / "a"))
+    answered = [s for s in killed.samples or [] if s.error is None]
+    last, *written = sorted(answered, key=lambda s: str(s.completed_at), reverse=True)
+    write_eval_log(killed.model_copy(update={"status": "started", "samples": written}), killed.location)
+    failed = [s.summary() for s in killed.samples or [] if s.error is not None]
+    buffer = BufferRecoveryData(completed=[last.summary(), *failed])
+    monkeypatch.setattr(earlier_attempts, "read_buffer_recovery_data", lambda location: buffer)
+    done = world.again(first, log_dir=str(tmp_path / "b"))
+    _spent_well(world, done, twice=1)
+
+
+def test_a_folder_that_is_gone_is_asked_for(world: World, tmp_path: Path) -> None:
+    world.stops = [STOP, STOP + 5]
+    first = world.first(sampler="uniform")
+    world.again(first, log_dir=str(tmp_path / "a"))
+    (tmp_path / "a").rename(tmp_path / "away")
+    refused = world.again(first, log_dir=str(tmp_path / "b"))
+    assert f"{tmp_path}/a, which is gone" in _refused(world, refused, asked=STOP + 5)
+    (tmp_path / "away").rename(tmp_path / "a")
+    _spent_well(world, world.again(first, log_dir=str(tmp_path / "b")), twice=1)
+
+
+def test_a_folder_that_takes_no_notes_is_warned_of(world: World, warnings_of_plugin: list[str]) -> None:
+    first = world.first(sampler="uniform")
+    (world.logs / f".evalbudget-{first.eval.task_id}.json.new").mkdir()
+    _spent_well(world, world.again(first, log_dir=str(world.folder / "a")))
+    (said,) = [text for text in warnings_of_plugin if "cannot be written" in text]
+    assert "Go on from this one's log only" in said

@@ -522,7 +522,7 @@ def test_what_is_held_is_exact_and_summed_seldom() -> None:
 def test_a_bill_that_moves_to_another_folder_and_back_is_one(tmp_path: Path) -> None:
     here, there = tmp_path / "here", tmp_path / "there"
 
-    def pays(path: Path, cost: int, earlier: Path | None = None) -> float:
+    def pays(path: Path, cost: int, *earlier: Path) -> float:
         account = Bill.on_file(path, CAP, TOKENS, earlier=earlier)
         paid(account, cost, most=cost)
         account.close()
@@ -537,10 +537,10 @@ def test_a_bill_that_moves_to_another_folder_and_back_is_one(tmp_path: Path) -> 
     forked = here.read_bytes()
     pays(there, 1)
     with pytest.raises(JournalError, match="each has payments that the other lacks"):
-        Bill.on_file(here, CAP, TOKENS, earlier=there)
+        Bill.on_file(here, CAP, TOKENS, earlier=[there])
     writer = Bill.on_file(there, CAP, TOKENS)
     before = there.read_bytes()
     with pytest.raises(JournalError, match="written by another process"):
-        Bill.on_file(there, CAP, TOKENS, earlier=here)
+        Bill.on_file(there, CAP, TOKENS, earlier=[here])
     writer.close()
     assert (here.read_bytes(), there.read_bytes()) == (forked, before)

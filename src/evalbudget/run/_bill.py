@@ -167,7 +167,7 @@ class Bill:
 
     @classmethod
     def on_file(
-        cls, path: Path, cap: Budget, tariff: Tariff, *, risk: float = 0.0, earlier: Path | None = None
+        cls, path: Path, cap: Budget, tariff: Tariff, *, risk: float = 0.0, earlier: Sequence[Path] = ()
     ) -> Bill:
         """Begin a bill, or go on with one; what was under way when it was left counts as spent.
 
@@ -176,15 +176,16 @@ class Bill:
             cap: as above.
             tariff: as above.
             risk: as above.
-            earlier: a bill that this one is a copy of, or is made one: whichever was gone on with knows more.
+            earlier: bills that this one is a copy of, or is made one: whichever was gone on with knows more.
 
         Raises:
-            JournalError: a file is no bill or damaged, another process writes it, or the earlier bill and it
+            JournalError: a file is no bill or damaged, another process writes it, or two of these bills
                 were both gone on with.
             BudgetError: it is in another unit.
         """
-        if earlier is not None and earlier.resolve() != path.resolve():
-            _follow(path, earlier)
+        for other in earlier:
+            if other.resolve() != path.resolve():
+                _follow(path, other)
         if not path.exists():
             bill = cls(cap, tariff, risk=risk, lines=LinesFile.create(path))
             bill._write(_header(cap))

@@ -40,6 +40,7 @@ class Note:
         sent_again: by attempt, what calls cost that the provider's client sent again, in samples.
         failed: by attempt, how often its samples failed that were to be tried again and are not in its log.
         lost: by sample, how often it was asked, where a later attempt could not use its answer.
+        folders: in which attempts have their logs, where there is more than one.
     """
 
     begun: dict[str, list[str]] = field(default_factory=dict)
@@ -47,6 +48,7 @@ class Note:
     sent_again: dict[str, float] = field(default_factory=dict)
     failed: dict[str, dict[str, int]] = field(default_factory=dict)
     lost: dict[str, int] = field(default_factory=dict)
+    folders: list[str] = field(default_factory=list)
 
     @property
     def samples(self) -> int:
@@ -78,11 +80,18 @@ class Note:
         self.sent_again |= other.sent_again
         self.failed |= other.failed
         self.lost |= other.lost
+        self.folders = sorted({*self.folders, *other.folders})
 
 
 def folder_of(location: str) -> str:
     """Of a log."""
     return location.rpartition("/")[0] or "."
+
+
+def full_name(folder: str) -> str:
+    """Of a folder, the same from wherever it is named."""
+    system, path = fsspec.core.url_to_fs(folder)
+    return str(system.unstrip_protocol(path)).rstrip("/")
 
 
 def read_note(folder: str, task_id: str) -> Note:
@@ -104,6 +113,7 @@ def read_note(folder: str, task_id: str) -> Note:
                 for attempt, samples in note.failed.items()
             },
             {str(sample): int(n) for sample, n in note.lost.items()},
+            list(map(str, note.folders)),
         )
     except FileNotFoundError:
         return Note()

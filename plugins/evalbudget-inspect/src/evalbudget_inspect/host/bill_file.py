@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import fsspec  # type: ignore[import-untyped]
@@ -12,7 +13,7 @@ from evalbudget.prices import Tariff
 from evalbudget.run import Bill
 from evalbudget_inspect.host.attempt_notes import folder_of
 from evalbudget_inspect.host.current_run import Run
-from evalbudget_inspect.host.earlier_attempts import holds_paid
+from evalbudget_inspect.host.earlier_attempts import folders_of, holds_paid
 
 _bills: dict[Path, Bill] = {}
 """Those begun by this process."""
@@ -35,16 +36,16 @@ def open_bill(run: Run, cap: Budget, tariff: Tariff, *, risk: float) -> Bill:
         return Bill(cap, tariff, risk=risk)
     key = run.spec.task_id
     path = bill_path(folder_of(run.log_location), key)
-    earlier = None
     log = run.goes_on_from
-    if log is not None and log.location:
-        earlier = bill_path(folder_of(log.location), key)
-        if not earlier.exists() and not path.exists() and holds_paid(log.location):
-            raise BudgetError(
-                f"this run goes on from {log.location}, and the bill of what it paid is not beside it "
-                f"({earlier}). Put it back, or begin anew"
-            )
-    return _begun(path, cap, tariff, risk, earlier)
+    if log is None or not log.location:
+        return _begun(path, cap, tariff, risk)
+    earlier = bill_path(folder_of(log.location), key)
+    if not earlier.exists() and not path.exists() and holds_paid(log.location):
+        raise BudgetError(
+            f"this run goes on from {log.location}, and the bill of what it paid is not beside it "
+            f"({earlier}). Put it back, or begin anew"
+        )
+    return _begun(path, cap, tariff, risk, [bill_path(folder, key) for folder in folders_of(run)])
 
 
 def open_common_bill(run: Run, key: str, cap: Budget, tariff: Tariff, *, risk: float, goes_on: bool) -> Bill:
@@ -70,11 +71,11 @@ def open_common_bill(run: Run, key: str, cap: Budget, tariff: Tariff, *, risk: f
     return _begun(path, cap, tariff, risk)
 
 
-def _begun(path: Path, cap: Budget, tariff: Tariff, risk: float, earlier: Path | None = None) -> Bill:
+def _begun(path: Path, cap: Budget, tariff: Tariff, risk: float, others: Sequence[Path] = ()) -> Bill:
     before = _bills.pop(path, None)
     if before is not None:  # of a task that the host tries again within one run
         before.close()
-    known = earlier if earlier is not None and earlier.exists() else None
+    known = [other for other in others if other.exists()]
     _bills[path] = bill = Bill.on_file(path, cap, tariff, risk=risk, earlier=known)
     return bill
 

@@ -51,11 +51,13 @@ class EarlierLog:
         location: of it; empty if it is in memory only.
         eval_id: of the attempt that wrote it; empty if unknown.
         samples: of it, where they are in memory; None: they are read from its location.
+        created: when that attempt began; empty if unknown.
     """
 
     location: str
     eval_id: str = ""
     samples: Sequence[EvalSample] | None = None
+    created: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,8 +311,8 @@ def _as_log(earlier: str | list[EvalSample] | None) -> EarlierLog | None:
 def _log_of(previous: PreviousTask) -> EarlierLog:
     log, info = previous.log, previous.log_info
     if info is not None:
-        return EarlierLog(info.name, log.eval.eval_id)
-    return EarlierLog(log.location, log.eval.eval_id, log.samples or [])
+        return EarlierLog(info.name, log.eval.eval_id, created=log.eval.created)
+    return EarlierLog(log.location, log.eval.eval_id, log.samples or [], log.eval.created)
 
 
 def _categories(task: Task | None) -> dict[str, str]:

@@ -9,6 +9,7 @@ from copy import deepcopy
 from types import MappingProxyType
 
 import anyio.to_thread
+import fsspec  # type: ignore[import-untyped]
 from inspect_ai.log import (
     EvalLog,
     EvalLogInfo,
@@ -20,9 +21,9 @@ from inspect_ai.log import (
     read_eval_log_sample_summaries,
 )
 
-from evalbudget.errors import InvalidInputError
+from evalbudget.errors import InvalidInputError, reason
 from evalbudget.shown import shown_logger
-from evalbudget_inspect.host.attempt_notes import Note, folder_of, read_note, write_note
+from evalbudget_inspect.host.attempt_notes import Note, folder_of, full_name, read_note, write_note
 from evalbudget_inspect.host.current_run import EarlierLog, Run
 from evalbudget_inspect.host.not_run import is_refused
 from evalbudget_inspect.host.private import is_cancellation_message, read_buffer_recovery_data
@@ -58,8 +59,8 @@ async def not_handed_back(run: Run) -> list[EvalSampleSummary]:
     """Samples that earlier attempts finished, and that the host does not hand back to this one.
 
     It hands none back where the task has fewer samples than before, and not those that somebody marked as
-    invalid. Of logs beside the one that the run goes on from, samples that failed are left out where that
-    one has tried them again: the later try counts what failed before.
+    invalid. Of logs beside the one that the run goes on from, samples that failed are left out where they
+    were tried again: the later try counts what failed before.
 
     Raises:
         EvalbudgetError: a log of theirs cannot be read.
@@ -85,6 +86,24 @@ async def paid_for_nothing(run: Run, lost: Mapping[str, int] = MappingProxyType(
 async def paid_for_nothing_of(folder: str, task_id: str) -> Note:
     """The same, of a task that has ended and is not run again."""
     return await anyio.to_thread.run_sync(read_note, folder, task_id)
+
+
+def folders_of(run: Run) -> list[str]:
+    """All folders in which attempts of a run that goes on have their logs, with its own.
+
+    Raises:
+        InvalidInputError: one is gone, or a note in it is damaged.
+    """
+    log = run.goes_on_from
+    left = [folder_of(at) for at in (run.log_location, "" if log is None else log.location) if at]
+    found = dict.fromkeys(map(full_name, left))
+    while left:
+        for folder in read_note(left.pop(), run.spec.task_id).folders:
+            if folder not in found:
+                _check_there(folder)
+                found[folder] = None
+                left.append(folder)
+    return sorted(found)
 
 
 def attempts_in(folder: str, task_id: str) -> list[EvalLogInfo]:
@@ -178,9 +197,11 @@ def _not_handed_back(run: Run) -> list[EvalSampleSummary]:
     handed_back = {name_of(summary) for summary in _handed_back(run)}
     found: dict[str, EvalSampleSummary] = {}
     own = [summary for summary in _samples_of(log) if not is_begun(summary)]
-    tries = {(str(s.id), s.epoch): s.retries or 0 for s in own}
-    for location in _others(run, log):
-        found |= {name_of(s): s for s in _summaries(location) if not (is_begun(s) or _tried_again(s, tries))}
+    others = [s for other in _others(run, log) for s in _finished_in(other) if not is_begun(s)]
+    tries: dict[tuple[str, int], int] = {}
+    for s in (*others, *own):
+        tries[str(s.id), s.epoch] = max(s.retries or 0, tries.get((str(s.id), s.epoch), 0))
+    found |= {name_of(s): s for s in others if not _tried_again(s, tries)}
     found |= {name_of(summary): summary for summary in own}
     return [summary for name, summary in found.items() if name not in handed_back]
 
@@ -196,31 +217,43 @@ def _samples_of(log: EarlierLog) -> list[EvalSampleSummary]:
     return [sample.summary() for sample in log.samples]
 
 
-def _others(run: Run, log: EarlierLog) -> list[str]:
-    """Logs of the attempts before the one whose log this is."""
+def _finished_in(log: EvalLog) -> list[EvalSampleSummary]:
+    """Samples of a log, with those that a killed attempt had not yet written."""
+    buffer = read_buffer_recovery_data(log.location) if log.status == "started" else None
+    return [*([] if buffer is None else buffer.completed), *_summaries(log.location)]
+
+
+def _others(run: Run, log: EarlierLog) -> list[EvalLog]:
+    """Headers of the attempts beside the one whose log this is."""
     spec, found = run.spec, []
-    for folder in _folders(run):
+    for folder in folders_of(run):
         for info in attempts_in(folder, spec.task_id):
-            its = header_of(info).eval
+            header = header_of(info)
+            its = header.eval
             if its.task_id == spec.task_id and its.eval_id not in (spec.eval_id, log.eval_id):
-                found.append(info.name)
+                found.append(header)
     return found
 
 
-def _folders(run: Run) -> list[str]:
-    """Of the logs of a run that goes on."""
-    log = run.goes_on_from
-    return sorted({folder_of(at) for at in (run.log_location, "" if log is None else log.location) if at})
+def _check_there(folder: str) -> None:
+    system, path = fsspec.core.url_to_fs(folder)
+    if not system.exists(path):
+        raise InvalidInputError(
+            f"an attempt at this run has its logs in {folder}, which is gone, and what it spent is unknown. "
+            "Put them back; or make an empty folder there, and what they spent is not counted"
+        )
 
 
 def _paid_for_nothing(run: Run, lost: Mapping[str, int]) -> Note:
     if not run.log_location or run.goes_on_from is None:
         return Note()
     folder, task_id = folder_of(run.log_location), run.spec.task_id
-    folders = _folders(run)
+    folders = folders_of(run)
     note = read_note(folder, task_id)
     noted = deepcopy(note)
     note.lost |= lost
+    if len(folders) > 1:
+        _note_folders(run.goes_on_from, task_id, folders)
     for each in folders:
         note.join(read_note(each, task_id))
     for each in folders:
@@ -230,6 +263,24 @@ def _paid_for_nothing(run: Run, lost: Mapping[str, int]) -> Note:
     if note != noted:
         write_note(folder, task_id, note)
     return note
+
+
+def _note_folders(log: EarlierLog, task_id: str, folders: Sequence[str]) -> None:
+    """Have whoever goes on from the same log again find the attempts that are made elsewhere."""
+    folder = folder_of(log.location)
+    note = read_note(folder, task_id)
+    if not set(folders) <= set(note.folders):
+        note.join(Note(folders=list(folders)))
+        try:
+            write_note(folder, task_id, note)
+        except OSError as ex:
+            logger.warning(
+                "%s cannot be written (%s), so a run that goes on from %s once more does not know what this "
+                "one spends. Go on from this one's log only",
+                folder,
+                reason(ex),
+                log.location,
+            )
 
 
 def _add_attempts(begun: dict[str, list[str]], folder: str, spec: EvalSpec) -> None:
