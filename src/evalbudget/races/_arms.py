@@ -86,6 +86,17 @@ class Arms(ABC):
             lane.running += 1
             lane.peak = max(lane.peak, lane.running)
 
+    def attempt_failed(self, arm: int, key: Key) -> None:
+        """The host tries this cell again, if it may run."""
+        flight = self.lanes[arm].flights.get(key)
+        if flight is not None:
+            flight.left -= 1
+
+    def may_run(self, arm: int, key: Key) -> bool:
+        """Whether one more attempt at a cell is paid for."""
+        flight = self.lanes[arm].flights.get(key)
+        return flight is None or flight.left > 0
+
     def completed(
         self,
         arm: int,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -49,6 +50,7 @@ class Flight:
         promised: what is put aside for it beside what the book holds.
         attempts: at it that earlier runs paid for.
         started: the host works on it.
+        left: attempts that are paid for.
     """
 
     item: int
@@ -56,6 +58,7 @@ class Flight:
     promised: float = 0.0
     attempts: int = 0
     started: bool = False
+    left: float = math.inf
 
 
 @dataclass(slots=True, eq=False)

@@ -333,7 +333,8 @@ class RacePurchase(Arms):
 
         Answers to items that the race no longer has are paid for, and teach nothing.
 
-        What was cut off runs again only if the budget pays for it on top of what it may have cost then.
+        What was cut off runs again only if the budget pays for it on top of what it may have cost then; if
+        not for all retries of the host, then for as many as it does.
 
         Args:
             known: cells of each arm that the host knows.
@@ -349,21 +350,23 @@ class RacePurchase(Arms):
                 if cell.again and self.lanes[arm].absent:  # which nobody runs again
                     self.pay(arm, cell.attempts)
                 else:
-                    self._take_over(arm, cell)
+                    self._take_over(arm, cell, self.attempts)
             return set()
         unread = unread or {}
         gone = {arm: sum(c.attempts for c in own if not self._known.has(c.key)) for arm, own in known.items()}
         free = self.book.free - sum(unread.values()) - sum(gone.values())
         free -= sum(cell.attempts for _, cell in cells)
         left_out: set[tuple[int, Key]] = set()
+        n_again = sum(cell.again and not self.lanes[arm].absent for arm, cell in cells)
+        each = max(1, min(self.attempts, math.floor(free / max(1, n_again) + _SLACK)))
         put_aside = 0.0
         for arm, cell in cells:
-            if cell.again and (self.lanes[arm].absent or self.attempts > free + _SLACK):
+            if cell.again and (self.lanes[arm].absent or each > free + _SLACK):
                 left_out.add((arm, cell.key))
                 self.pay(arm, cell.attempts)
                 continue
-            free -= self.attempts * cell.again
-            put_aside += self._take_over(arm, cell)
+            free -= each * cell.again
+            put_aside += self._take_over(arm, cell, each)
         self._put_aside(put_aside)
         for costs, why in ((gone, LOST), (unread, UNANSWERED)):
             for arm, cost in costs.items():
@@ -371,8 +374,8 @@ class RacePurchase(Arms):
                     self.pay(arm, min(cost, max(0.0, self.book.free)), why)
         return left_out
 
-    def _take_over(self, arm: int, cell: KnownCell) -> float:
-        """What is to be put aside for a cell, in evaluations."""
+    def _take_over(self, arm: int, cell: KnownCell, attempts: int) -> float:
+        """What is to be put aside for a cell, in evaluations, if it is tried so often again at most."""
         item = self._recall(arm, cell)
         if item is None:  # an operator had a cell run again: it is paid for, and nothing follows
             self.pay(arm, cell.attempts, RUN_AGAIN)
@@ -380,8 +383,9 @@ class RacePurchase(Arms):
         if not cell.again:
             self._count(arm, cell)
             return cell.attempts
-        promised = float(cell.attempts + self.attempts)
-        self.lanes[arm].flights[cell.key] = Flight(item, promised=promised, attempts=cell.attempts)
+        promised = float(cell.attempts + attempts)
+        flight = Flight(item, promised=promised, attempts=cell.attempts, left=attempts)
+        self.lanes[arm].flights[cell.key] = flight
         return promised
 
     def _of_race(self, known: Sequence[KnownCell]) -> list[KnownCell]:
@@ -410,12 +414,23 @@ class RacePurchase(Arms):
         if not self.begun:
             self.look()
         while self.begun:
+            self._try_less()
             requests = self.book.trade((), self._room)
             with self.steady():
                 has_answered = [self._take(request) for request in requests]
                 self._is_finished = self._is_over
             if not any(has_answered):
                 break
+
+    def _try_less(self) -> None:
+        """The last cells, whose retries are not all paid for, are tried one by one, as long as it is paid."""
+        if self.config.store is None and self._cost_of is None and self._may_try_less:
+            self._most = float(math.floor(self.book.free + _SLACK))
+
+    @property
+    def _may_try_less(self) -> bool:
+        with_host = any(lane.flights for lane in self.lanes)
+        return not with_host and self.attempts > 1 and 1.0 <= self.book.free + _SLACK < self._most
 
     def _take(self, request: Request) -> bool:
         """A cell is this process's; whether it is as good as answered."""
@@ -456,7 +471,8 @@ class RacePurchase(Arms):
     def _handed(self, request: Request) -> Asked:
         arm = request.cell.model
         key = self._known.new_key(self._numbered(request))
-        self.lanes[arm].flights[key] = Flight(request.cell.item, request)
+        left = math.inf if self._cost_of is not None else self._most
+        self.lanes[arm].flights[key] = Flight(request.cell.item, request, left=left)
         return Asked(arm, key)
 
     def _numbered(self, request: Request) -> Cell:

@@ -26,6 +26,7 @@ from evalbudget_inspect.host.models_asked import models_asked
 from evalbudget_inspect.host.not_run import is_refused, refuse
 from evalbudget_inspect.host.refusals import refused
 from evalbudget_inspect.host.score_values import Seen, in_range, kind_of, why_unscored
+from evalbudget_inspect.host.scoring import METADATA
 from evalbudget_inspect.host.sent_again import UNPAID, pay_by, was_unpaid
 from evalbudget_inspect.races.arm import Arm, Group
 from evalbudget_inspect.races.coordinator import Coordinator, coordinator_of
@@ -144,8 +145,20 @@ class RaceSource(SampleSource):
             return
         # what succeeded is handed over and does not come here, unless an operator wants it run again
         arm.replayed.discard(key)
+        if not coordinator.race.may_run(arm.index, key):
+            refuse(state.metadata)
+            state.completed = True
+            return
         coordinator.race.started(arm.index, key)
         await with_media(state)
+
+    def attempt_failed(self, id_: str, epoch: int) -> None:
+        """A sample failed, and is tried again if that is paid for."""
+        seat = self._current()
+        if seat is not None and seat.arm is not None and seat.coordinator is not None:
+            race = seat.coordinator.race
+            if race is not None:
+                race.attempt_failed(seat.arm.index, (id_, epoch))
 
     async def before_scoring(self, state: TaskState) -> bool:
         """Whether to score this state."""
@@ -216,6 +229,8 @@ class RaceSource(SampleSource):
         return not lane.flights and (has_all or race.stopped)
 
     def _read(self, coordinator: Coordinator, sample: EvalSample) -> tuple[float | None, str | None]:
+        if is_refused(sample.metadata):
+            return None, str(sample.metadata[METADATA])
         name, key = self.group.score
         score: Score | None = (sample.scores or {}).get(name)
         if score is None and sample.error is not None:
