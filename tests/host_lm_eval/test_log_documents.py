@@ -46,6 +46,19 @@ def test_questions_that_only_one_log_has_are_paired_with_nothing(tmp_path: Path)
     assert f"({tmp_path.name}/b/samples_toy_{DATE}.jsonl)" in recorded.items[2]
 
 
+def test_a_corrected_right_answer_leaves_the_question_as_it_is(tmp_path: Path) -> None:
+    write_log(tmp_path / "a", [1.0, 0.0, 0.0, 0.0])
+    corrected = [
+        sample(i, {"acc": 1.0}, doc_hash=f"other hash {i}", target_hash=f"other right {i}") for i in range(4)
+    ]
+    write_log(tmp_path / "b", corrected, date=LATER)
+    recorded = read(tmp_path)
+    assert (recorded.models, recorded.items) == (("org/m",), ("0", "1", "2", "3"))
+    assert recorded.counts[0, :, 0].tolist() == [2] * 4
+    assert "4 of 4 ids of" in notes(recorded)
+    assert "have another right answer than elsewhere; paired" in notes(recorded)
+
+
 def test_the_same_question_in_an_older_log_has_the_same_digest(tmp_path: Path) -> None:
     import hashlib
 

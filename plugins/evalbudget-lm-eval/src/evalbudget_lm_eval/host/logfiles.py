@@ -108,7 +108,8 @@ class SamplesFile:
         """One entry per document and filter, in the order of the file.
 
         ``text`` is the end of the prompt, ``question`` the digest of what was asked and of the right answer,
-        and ``said`` tells what the model said from anything else that it could have said, in this process.
+        and ``said`` tells what the model said from anything else that it could have said, in this process;
+        so does ``sent`` of its requests.
 
         Args:
             responses: keep them.
@@ -155,6 +156,7 @@ class SamplesFile:
         doc = record.pop("doc", None)
         record["text"] = _text(record.get("arguments"))
         record["said"] = hash(str(record.get("resps")))
+        record["sent"] = hash(str(record["arguments"])) if record.get("arguments") else None
         record["question"] = _question(record, doc)
         for name in ("target", *long):  # logs may be larger than the memory
             record.pop(name, None)

@@ -30,6 +30,7 @@ _FIELDS = frozenset(
         "question",
         "resps",
         "said",
+        "sent",
         "target",
         "target_hash",
         "text",

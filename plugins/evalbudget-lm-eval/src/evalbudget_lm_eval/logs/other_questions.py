@@ -4,13 +4,33 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from evalbudget.backtest import shows_same
-from evalbudget_lm_eval.logs.log import Log
+from evalbudget_lm_eval.logs.log import Log, Record
 
 _Asked = dict[str, set[str]]
 _SHOWN = 12
 """Characters of a digest."""
+
+
+def by_requests(logs: Sequence[Log]) -> list[Log]:
+    """A document whose requests are the same in two logs asks the same in both.
+
+    Its right answer, or what else no request holds, may have been edited since.
+    """
+    first: dict[tuple[str, object, int], str] = {}
+
+    def told(log: Log, record: Record) -> Record:
+        text = _text(record["question"])
+        if not text or record["sent"] is None:
+            return record
+        as_before = first.setdefault((log.file.task, record["doc_id"], record["sent"]), text)
+        if as_before == text:
+            return record
+        return {**record, "question": f"{as_before}-{_target(record['question'])}"}
+
+    return [replace(log, records=[told(log, record) for record in log.records]) for log in logs]
 
 
 def question_labels(logs: Sequence[Log], names: Sequence[str]) -> list[str]:
