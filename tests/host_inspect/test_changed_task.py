@@ -223,6 +223,22 @@ def test_samples_that_are_marked_as_invalid_are_paid_for(world: World, warnings_
     assert "that nobody marked as invalid" in said
 
 
+def test_what_a_killed_run_had_not_written_counts_beside_invalid_samples(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = world.first(sampler="uniform")
+    last, *written = reversed(first.samples or [])
+    assert last.error is None
+    killed = first.model_copy(update={"status": "started", "samples": written[::-1]})
+    invalid = str(written[-1].uuid)
+    write_eval_log(invalidate_samples(killed, [invalid], ProvenanceData(author="me")), first.location)
+    buffer = BufferRecoveryData(completed=[last.summary()])
+    monkeypatch.setattr(earlier_attempts, "read_buffer_recovery_data", lambda location: buffer)
+    done = world.again(first)
+    _spent_well(world, done)
+    assert entry_of(done)["failures"][LOST] == 2
+
+
 def test_an_eval_set_pays_for_samples_it_lost(world: World, tmp_path: Path) -> None:
     def whole() -> EvalLog:
         world.write()

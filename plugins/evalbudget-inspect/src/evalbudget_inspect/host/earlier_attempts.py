@@ -195,14 +195,15 @@ def _not_handed_back(run: Run) -> list[EvalSampleSummary]:
     if not run.log_location or log is None:
         return []
     handed_back = {name_of(summary) for summary in _handed_back(run)}
-    found: dict[str, EvalSampleSummary] = {}
-    own = [summary for summary in _samples_of(log) if not is_begun(summary)]
+    # the host adds what is unwritten to the log, unless some of its samples were marked as invalid
+    own = [*_unwritten(log.location), *(s for s in _samples_of(log) if not is_begun(s))]
     others = [s for other in _others(run, log) for s in _finished_in(other) if not is_begun(s)]
     tries: dict[tuple[str, int], int] = {}
-    for s in (*others, *own):
-        tries[str(s.id), s.epoch] = max(s.retries or 0, tries.get((str(s.id), s.epoch), 0))
-    found |= {name_of(s): s for s in others if not _tried_again(s, tries)}
-    found |= {name_of(summary): summary for summary in own}
+    for summary in (*others, *own):
+        cell = (str(summary.id), summary.epoch)
+        tries[cell] = max(summary.retries or 0, tries.get(cell, 0))
+    left = [*(summary for summary in others if not _tried_again(summary, tries)), *own]
+    found = {name_of(summary): summary for summary in left}
     return [summary for name, summary in found.items() if name not in handed_back]
 
 
@@ -219,8 +220,14 @@ def _samples_of(log: EarlierLog) -> list[EvalSampleSummary]:
 
 def _finished_in(log: EvalLog) -> list[EvalSampleSummary]:
     """Samples of a log, with those that a killed attempt had not yet written."""
-    buffer = read_buffer_recovery_data(log.location) if log.status == "started" else None
-    return [*([] if buffer is None else buffer.completed), *_summaries(log.location)]
+    unwritten = _unwritten(log.location) if log.status == "started" else []
+    return [*unwritten, *_summaries(log.location)]
+
+
+def _unwritten(location: str) -> list[EvalSampleSummary]:
+    """Samples that a killed attempt had finished and not yet written."""
+    buffer = read_buffer_recovery_data(location)
+    return [] if buffer is None else buffer.completed
 
 
 def _others(run: Run, log: EarlierLog) -> list[EvalLog]:
