@@ -102,7 +102,8 @@ def test_every_log_has_its_samples_and_the_rows_of_all(
 def test_a_process_that_fails_leaves_the_rest_to_the_next_and_its_log_counts(
     make_task: Any, run: Any, cells: Any, metrics: Any, tmp_path: Path
 ) -> None:
-    store, calls = tmp_path / "store.db", Counter[str]()
+    # in which everything is that addresses may need quotes for
+    store, calls = tmp_path / "büch #1, 50%20?.db", Counter[str]()
 
     def breaks(state: TaskState) -> None:
         calls["all"] += 1
@@ -145,6 +146,9 @@ def test_it_does_not_go_on_from_its_log(task_file: Path, run: Any, tmp_path: Pat
         ({"repeat": "judge"}, InvalidInputError, "take no --repeat judge"),
         ({"judges": "a,b"}, InvalidInputError, "take no --judges"),
         ({"store": "postgresql://me:secret@host/db"}, InvalidInputError, "PGPASSWORD"),
+        ({"store": ""}, InvalidInputError, "every process would spend the whole budget"),
+        ({"store": ":memory:"}, InvalidInputError, "a store in memory is shared with nobody"),
+        ({"store": " "}, InvalidInputError, "the store has no address"),
     ],
 )
 def test_what_they_cannot_do_is_refused(

@@ -97,6 +97,11 @@ class RepeatConfig(RunConfig):
         """See RunConfig."""
         if typed.get("store") is not None:
             typed = {**typed, "store": str(typed["store"])}
+            if not typed["store"]:  # by a variable of the shell that is not set
+                raise InvalidInputError(
+                    "--store is empty, so that every process would spend the whole budget; write where they "
+                    "meet, a file or postgresql://user@host/database#name, or drop --store"
+                )
         if typed.get("variances"):
             typed = {**typed, "variances": str(Path(typed["variances"]).resolve())}
             typed["sampler"] = typed.get("sampler") or Robin.name

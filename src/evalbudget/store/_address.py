@@ -36,12 +36,17 @@ class Address:
         """Read a path, or ``postgresql://user@host/database#name``.
 
         Raises:
-            InvalidInputError: another kind of URL, one with a password, which would be written wherever the
-                address is, or a name that PostgreSQL would need quotes for.
+            InvalidInputError: nothing, a database in memory, which no other process reaches, another kind of
+                URL, one with a password, which would be written wherever the address is, or a name that
+                PostgreSQL would need quotes for.
         """
         if isinstance(where, Address):
             return where
         text = str(where)
+        if not text.strip():
+            raise InvalidInputError(f"the store has no address (''); {_REMEDY}")
+        if text == ":memory:":
+            raise InvalidInputError(f"a store in memory is shared with nobody; {_REMEDY}")
         if "://" not in text:
             return cls(path=Path(where))
         address, _, name = text.partition("#")
