@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -438,3 +440,26 @@ def test_columns_hold_what_is_asked_of_them() -> None:
         assert cells.under_way.tolist()[:4] == [False, False, True, True]
         assert cells.failures.tolist()[:4] == [0, 1, 0, 0]
         assert np.isnan(cells.value[1:4]).all()
+
+
+def test_a_file_that_is_kept_locked_is_waited_for_once_and_that_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("evalbudget.store._database._PATIENCE", 2.0)
+    monkeypatch.setattr("evalbudget.store._database._SOON", 0.05)
+    path = tmp_path / "book.db"
+    with opened(Uniform(DESIGN), Budget(20), Address(path=path)) as book:
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        waited = []
+        for _ in range(2):
+            begun = time.monotonic()
+            with pytest.raises(StoreError, match="kept locked by another process"):
+                book.trade((), 1)
+            waited.append(time.monotonic() - begun)
+        assert waited[0] > 1.8 > waited[1]
+        said = [record.getMessage() for record in caplog.records]
+        assert said == [f"{path} is kept locked by another process; waiting for it, 2 s at most"]
+        other.execute("ROLLBACK")
+        other.close()
+        assert len(book.trade((), 1)) == 1

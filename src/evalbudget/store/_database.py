@@ -38,6 +38,8 @@ from evalbudget.store._layout import Layout
 _MEMORY = Path(":memory:")
 _PATIENCE = 30.0
 """Seconds to wait for another process to finish writing; writes take milliseconds."""
+_SOON = 2.0
+"""Seconds after which it is said that one waits; no longer than that is waited after a wait in vain."""
 
 # a machine that is gone, or a process that hangs, must not keep the others out
 _TIMEOUTS = {"connect_timeout": 10, "keepalives_idle": 20, "tcp_user_timeout": 30_000}
@@ -87,6 +89,7 @@ class Database:
         self._gone_since: float | None = None
         self._is_quick = False  # the connection, for a file that is written often
         self._is_over = False  # for one process, whose threads may come too late
+        self._waited_in_vain = False  # for another process that writes
 
     @classmethod
     def create(
@@ -362,12 +365,28 @@ class Database:
                 _carry_out(self._file, f"PRAGMA {pragma}")
             self._is_quick = True
         if self._file is not None:  # where a snapshot needs no lock
-            _carry_out(self._file, "BEGIN IMMEDIATE" if writes else "BEGIN")
+            if writes:
+                self._lock_file(self._file)
+            else:
+                _carry_out(self._file, "BEGIN")
             return self._connection
         # all queries of a snapshot must be of one moment
         connection = self._connection.execution_options(isolation_level=_LEVEL[writes])
         connection.begin()
         return connection
+
+    def _lock_file(self, file: sqlite3.Connection) -> None:
+        try:
+            _begin_to_write(file, min(_SOON, _PATIENCE))
+        except OperationalError as ex:
+            if "locked" not in str(ex.orig) or self._waited_in_vain:
+                raise
+            log.warning(
+                "%s is kept locked by another process; waiting for it, %g s at most", self.address, _PATIENCE
+            )
+            self._waited_in_vain = True
+            _begin_to_write(file, max(0.0, _PATIENCE - _SOON))
+        self._waited_in_vain = False
 
     def _is_patience_over(self, ex: DBAPIError) -> bool:
         now = time.monotonic()
@@ -559,6 +578,15 @@ def _stay(context: ExceptionContext) -> None:
     """Ctrl-C in the midst of a statement ends its transaction, not the connection: other threads go on."""
     if not isinstance(context.original_exception, sqlite3.Error):
         context.is_disconnect = False
+
+
+def _begin_to_write(file: sqlite3.Connection, patience: float) -> None:
+    """Keep others from writing; wait so many seconds for one that does."""
+    _carry_out(file, f"PRAGMA busy_timeout = {1000 * patience:.0f}")
+    try:
+        _carry_out(file, "BEGIN IMMEDIATE")
+    finally:
+        _carry_out(file, f"PRAGMA busy_timeout = {1000 * _PATIENCE:.0f}")
 
 
 def _carry_out(file: sqlite3.Connection, command: str) -> None:
