@@ -130,6 +130,37 @@ def test_what_was_cut_off_runs_again_only_if_the_budget_pays_for_both() -> None:
     assert left_out < {(a.arm, a.key) for a in cut}
 
 
+@pytest.mark.parametrize("budget", range(40, 46))
+def test_what_was_told_last_counts_for_the_last_cells(budget: int) -> None:
+    race = _race(budget, sampler="uniform", attempts=3)
+    while open_cells := race.wanted():
+        for asked in open_cells:  # the first arm always fails
+            race.started(asked.arm, asked.key)
+            tries = 0
+            while asked.arm == 0 and race.may_run(asked.arm, asked.key) and tries < race.attempts:
+                race.attempt_failed(asked.arm, asked.key)
+                tries += 1
+            value = None if asked.arm == 0 else _score(asked)
+            race.completed(asked.arm, asked.key, value, attempts=tries or 1)
+    assert race.spent == budget
+
+
+@pytest.mark.parametrize("runs", [True, False], ids=["runs", "waits to be tried again"])
+def test_failed_attempts_of_an_arm_that_leaves_are_paid(runs: bool) -> None:
+    race = _race(40, sampler="uniform", attempts=3)
+    asked = next(asked for asked in race.wanted() if asked.arm == 0)
+    race.started(asked.arm, asked.key)
+    for _ in range(2):
+        race.attempt_failed(asked.arm, asked.key)
+    if runs:
+        race.leave(0, "its task ended early")
+    else:
+        race.abandoned(asked.arm, asked.key)
+    assert (
+        race.spent == 40 - (race.free + 3 * len([f for lane in race.lanes for f in lane.flights])) == 2 + runs
+    )
+
+
 def test_what_was_cut_off_is_tried_again_as_often_as_the_budget_pays() -> None:
     whole = [asked for asked in _play(_race(30, sampler="uniform"), 0) if asked.arm == 0]
     known = [

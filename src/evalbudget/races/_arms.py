@@ -90,12 +90,12 @@ class Arms(ABC):
         """The host tries this cell again, if it may run."""
         flight = self.lanes[arm].flights.get(key)
         if flight is not None:
-            flight.left -= 1
+            flight.failed += 1
 
     def may_run(self, arm: int, key: Key) -> bool:
         """Whether one more attempt at a cell is paid for."""
         flight = self.lanes[arm].flights.get(key)
-        return flight is None or flight.left > 0
+        return flight is None or flight.failed < flight.paid
 
     def completed(
         self,
@@ -185,14 +185,14 @@ class Arms(ABC):
         self._told()
 
     def _give_up(self, arm: int, key: Key) -> Flight | None:
-        """The host does not run a cell, or not again; what earlier attempts ran of it is paid."""
+        """The host does not run a cell, or not again; what was run of it is paid."""
         flight = self._land(arm, key)
         if flight is not None:
             self._put_aside(-flight.promised)
             if flight.request is None:
                 self._known.replace(arm, flight.item, KnownCell(key, None, 0, error=ABANDONED))
-            if flight.attempts:
-                self.pay(arm, flight.attempts)
+            if run := flight.attempts + flight.failed:
+                self.pay(arm, run)
         return flight
 
     def unaffordable(self, arm: int, key: Key) -> None:
@@ -223,7 +223,8 @@ class Arms(ABC):
             # a call that was under way may have been billed; better to buy too little than too much
             if flight.started:
                 sample = self._samples.get((arm, key), "")
-                cell = KnownCell(key, None, flight.attempts + 1, error=reason, sample=sample)
+                begun = int(min(flight.failed + 1, flight.paid, self.attempts))
+                cell = KnownCell(key, None, flight.attempts + begun, error=reason, sample=sample)
                 self._completed(arm, cell)
             else:
                 self._take_back(arm, key)

@@ -50,7 +50,8 @@ class Flight:
         promised: what is put aside for it beside what the book holds.
         attempts: at it that earlier runs paid for.
         started: the host works on it.
-        left: attempts that are paid for.
+        paid: attempts at most that are paid for.
+        failed: attempts in this run that failed so far.
     """
 
     item: int
@@ -58,7 +59,8 @@ class Flight:
     promised: float = 0.0
     attempts: int = 0
     started: bool = False
-    left: float = math.inf
+    paid: float = math.inf
+    failed: int = 0
 
 
 @dataclass(slots=True, eq=False)

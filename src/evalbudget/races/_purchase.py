@@ -384,7 +384,7 @@ class RacePurchase(Arms):
             self._count(arm, cell)
             return cell.attempts
         promised = float(cell.attempts + attempts)
-        flight = Flight(item, promised=promised, attempts=cell.attempts, left=attempts)
+        flight = Flight(item, promised=promised, attempts=cell.attempts, paid=attempts)
         self.lanes[arm].flights[cell.key] = flight
         return promised
 
@@ -424,13 +424,12 @@ class RacePurchase(Arms):
 
     def _try_less(self) -> None:
         """The last cells, whose retries are not all paid for, are tried one by one, as long as it is paid."""
-        if self.config.store is None and self._cost_of is None and self._may_try_less:
-            self._most = float(math.floor(self.book.free + _SLACK))
-
-    @property
-    def _may_try_less(self) -> bool:
-        with_host = any(lane.flights for lane in self.lanes)
-        return not with_host and self.attempts > 1 and 1.0 <= self.book.free + _SLACK < self._most
+        in_scores = self.config.store is None and self._cost_of is None
+        if not in_scores or self.attempts == 1 or any(lane.flights for lane in self.lanes):
+            return
+        free = math.floor(self.free + _SLACK)  # with what was told since the last turn
+        if 1 <= free < self._most:
+            self._most = float(free)
 
     def _take(self, request: Request) -> bool:
         """A cell is this process's; whether it is as good as answered."""
@@ -471,8 +470,8 @@ class RacePurchase(Arms):
     def _handed(self, request: Request) -> Asked:
         arm = request.cell.model
         key = self._known.new_key(self._numbered(request))
-        left = math.inf if self._cost_of is not None else self._most
-        self.lanes[arm].flights[key] = Flight(request.cell.item, request, left=left)
+        paid = math.inf if self._cost_of is not None else self._most
+        self.lanes[arm].flights[key] = Flight(request.cell.item, request, paid=paid)
         return Asked(arm, key)
 
     def _numbered(self, request: Request) -> Cell:
