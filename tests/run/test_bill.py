@@ -542,5 +542,7 @@ def test_a_bill_that_moves_to_another_folder_and_back_is_one(tmp_path: Path) -> 
     before = there.read_bytes()
     with pytest.raises(JournalError, match="written by another process"):
         Bill.on_file(there, CAP, TOKENS, earlier=[here])
+    with pytest.raises(JournalError, match="written by another process"):
+        Bill.on_file(tmp_path / "third", CAP, TOKENS, earlier=[there])
     writer.close()
     assert (here.read_bytes(), there.read_bytes()) == (forked, before)

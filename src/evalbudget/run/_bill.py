@@ -25,9 +25,10 @@ from typing import Any, Protocol
 
 from evalbudget._version import __version__
 from evalbudget.budget import Budget, Unit, shown_amount
-from evalbudget.errors import BudgetError, JournalError, reason
+from evalbudget.errors import BudgetError, HeldError, JournalError, reason
 from evalbudget.prices import Tariff, Usage
 from evalbudget.run._json_lines import LinesFile, read_line, whole_lines
+from evalbudget.run._lock import held
 
 FORMAT = 1
 ANSWERED = "answered"
@@ -560,7 +561,7 @@ def spent_in(data: bytes, where: Path | str) -> tuple[Unit, dict[str, float]]:
 
 def _follow(path: Path, earlier: Path) -> None:
     """Add to a bill what was paid on one that it is the beginning of."""
-    paid, _ = _parse(earlier.read_bytes(), earlier)
+    paid = _paid_on(earlier)
     lines, known = LinesFile.open(path, _parse) if path.exists() else (LinesFile.create(path), [])
     try:
         both = min(len(paid), len(known))
@@ -573,6 +574,21 @@ def _follow(path: Path, earlier: Path) -> None:
             lines.append(entry)
     finally:
         lines.close()
+
+
+def _paid_on(path: Path) -> list[dict[str, Any]]:
+    """The lines of a bill that nobody writes: what else its run pays would be on no other one."""
+    try:
+        lock = held(path)
+    except HeldError:
+        raise
+    except JournalError:  # nobody writes in a folder that takes no files
+        lock = None
+    try:
+        return _parse(path.read_bytes(), path)[0]
+    finally:
+        if lock is not None:
+            lock.release()
 
 
 def _header(cap: Budget) -> dict[str, Any]:
