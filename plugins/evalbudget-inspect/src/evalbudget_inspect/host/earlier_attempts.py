@@ -95,10 +95,20 @@ def folders_of(run: Run) -> list[str]:
         InvalidInputError: one is gone, or a note in it is damaged.
     """
     log = run.goes_on_from
-    left = [folder_of(at) for at in (run.log_location, "" if log is None else log.location) if at]
+    own = [folder_of(at) for at in (run.log_location, "" if log is None else log.location) if at]
+    return folders_from(own, run.spec.task_id)
+
+
+def folders_from(folders: Sequence[str], task_id: str) -> list[str]:
+    """The same, of attempts at a task that have their logs in these folders, and in those noted there.
+
+    Raises:
+        InvalidInputError: as above.
+    """
+    left = list(folders)
     found = dict.fromkeys(map(full_name, left))
     while left:
-        for folder in read_note(left.pop(), run.spec.task_id).folders:
+        for folder in read_note(left.pop(), task_id).folders:
             if folder not in found:
                 _check_there(folder)
                 found[folder] = None

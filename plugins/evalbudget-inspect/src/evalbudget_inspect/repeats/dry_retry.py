@@ -15,6 +15,7 @@ from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.run import spent_on
 from evalbudget_inspect.host.attempt_notes import folder_of
 from evalbudget_inspect.host.bill_file import bill_path
+from evalbudget_inspect.host.earlier_attempts import folders_from
 from evalbudget_inspect.repeats.config import Config
 from evalbudget_inspect.repeats.dry_run import forecasts
 from evalbudget_inspect.repeats.registry_entry import split_arguments, take_spec
@@ -62,15 +63,19 @@ def _foreseen(location: str) -> str:
 
 
 def _so_far(log: EvalLog, location: str, config: Config) -> str:
+    task_id = log.eval.task_id
+    folders = folders_from([folder_of(location)], task_id)
     if config.in_scores:
-        return "what the log says; it is not bought again"
-    path = bill_path(folder_of(location), log.eval.task_id)
+        others = ", and those of attempts in other folders" if len(folders) > 1 else ""
+        return f"what the log says{others}; it is not bought again"
+    path = bill_path(folder_of(location), task_id)
     if not path.exists():
         raise BudgetError(
             f"the bill of what this run paid is not beside its log ({path}). Put it back, or begin anew"
         )
     cap = Budget.parse(config.budget or "")
-    spent = math.fsum(spent_on(path)[1].values())
+    bills = [bill_path(folder, task_id) for folder in folders]  # of which the last goes on with the others
+    spent = max(math.fsum(spent_on(bill)[1].values()) for bill in bills if bill.exists())
     left = max(0.0, cap.amount - spent)
     return f"{shown_amount(spent, cap.unit)} spent, by its bill; {shown_amount(left, cap.unit)} left"
 
