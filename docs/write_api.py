@@ -43,7 +43,7 @@ FACES = (
 
 MODULES = (
     *("budget", "cells", "closing", "design", "errors", "estimate", "exit_codes", "flags"),
-    *("missing", "outage", "untrusted", "yaml_text"),
+    *("missing", "outage", "spreadsheets", "untrusted", "yaml_text"),
     *("sampler", "scale", "scorer", "secrets", "shown", "tables", "until"),
     *("comparisons.flags", "pairwise.flags", "audits.flags", "judges.flags", "races.flags"),
     *("repeats.flags", "cli.flags"),

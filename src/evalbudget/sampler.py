@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from inspect import Signature, signature
 from types import MappingProxyType
@@ -31,15 +32,29 @@ class Allocation(StrEnum):
     """Counts depend on the same scores that are averaged: only the first ``fixed_repeats`` are unbiased."""
 
 
-class Kind(StrEnum):
-    """What a sampler spreads its budget over; with the name it identifies a registered sampler."""
+@dataclass(frozen=True)
+class Kind:
+    """What samplers spread their budget over; with the name it identifies a registered sampler.
 
-    REPEATS = "repeats"
+    Samplers of a plugin may have a kind of its own.
+
+    Attributes:
+        value: the plural, as in "samplers of models".
+        told: what such a sampler decides, and the commands that take one: for whoever names it elsewhere.
+            Empty for kinds that are looked for everywhere.
+    """
+
+    REPEATS: ClassVar[Kind]
     """Repeats of the items of one model."""
-    MODELS = "models"
+    MODELS: ClassVar[Kind]
     """Items of several models, each cell once: which model is best."""
-    PAIRS = "pairs"
-    """Answers of two models to an item, in one order or the other: which is preferred."""
+
+    value: str
+    told: str = ""
+
+
+Kind.REPEATS = Kind("repeats")
+Kind.MODELS = Kind("models")
 
 
 class SamplerOptions(TypedDict, total=False):
@@ -113,7 +128,7 @@ class Sampler(ABC):
         """What of the last round is asked next, once nothing is under way; where rounds wait for all."""
         from evalbudget._passes import next_pass
 
-        return next_pass(cells, self.design.n_items, breaks=self.kind is Kind.MODELS)
+        return next_pass(cells, self.design.n_items, breaks=self.kind == Kind.MODELS)
 
     def look(self, cells: Cells, last: Any) -> None:  # noqa: B027
         """Take in what became of the cells, for whoever asks this sampler what they prove.

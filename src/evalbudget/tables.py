@@ -14,7 +14,10 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text, TextType
 
-from evalbudget._fields import columns_of, decimals, percent
+from evalbudget._fields import Shown as Shown
+from evalbudget._fields import columns_of, decimals
+from evalbudget._fields import names as names
+from evalbudget._fields import percent as percent
 from evalbudget.shown import shown, shown_lines
 
 WIDTH = 80

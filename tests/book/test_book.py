@@ -20,7 +20,7 @@ from evalbudget.book._copy import Copy
 from evalbudget.book._statements import TOO_LATE
 from evalbudget.errors import BudgetError, SamplerError, StoreError
 from evalbudget.hooks._plugins import plugins
-from evalbudget.pairwise.samplers import duels
+from evalbudget.pairwise.samplers import PAIRS, duels
 from evalbudget.races.samplers import Race
 from evalbudget.repeats.samplers import EBBernstein, Uniform
 from evalbudget.sampler import Kind
@@ -31,14 +31,14 @@ DESIGN = Design.of_items(6)
 DESIGNS = {
     Kind.REPEATS: DESIGN,
     Kind.MODELS: Design(tuple(f"item {n}" for n in range(30)), ("a", "b", "c", "d")),
-    Kind.PAIRS: duels([f"item {n}" for n in range(12)], ("a", "b", "c"), "judge"),
+    PAIRS: duels([f"item {n}" for n in range(12)], ("a", "b", "c"), "judge"),
 }
 NAMES = [
     (kind, name)
     for kind, table in (
         (Kind.REPEATS, plugins().samplers),
         (Kind.MODELS, plugins().racers),
-        (Kind.PAIRS, plugins().duelists),
+        (PAIRS, plugins().samplers_of(PAIRS)),
     )
     for name in sorted(table)
 ]

@@ -115,6 +115,14 @@ def _wrong_argument(file: object) -> None:
             "must return classes with a name; got 'uniform'",
         ),
         ({"evalbudget_register_samplers": registers(sampler(""))}, "must return classes with a name"),
+        (
+            {
+                "evalbudget_register_samplers": registers(
+                    type("Odd", (Uniform,), {"name": "x", "kind": "models"})
+                )
+            },
+            "the kind of sampler 'x' is 'models'; give an evalbudget.sampler.Kind",
+        ),
         ({"evalbudget_register_samplers": _raises}, "RuntimeError: boom"),
         (
             {"evalbudget_register_sampler": evalbudget_register_sampler},
@@ -254,6 +262,23 @@ def test_one_name_may_be_registered_once_per_kind(install: Install) -> None:
     assert found.found[-1].provides == {"samplers": ("mine",), "samplers of models": ("mine",)}
     with pytest.raises(PluginError, match="sampler of models 'mine' is registered twice"):
         Plugins([both, install("again", evalbudget_register_samplers=registers(of_models))]).sampler("mine")
+
+
+def test_samplers_may_be_of_a_kind_that_only_a_plugin_knows(install: Install) -> None:
+    prompts = Kind("prompts", "decides which prompt is tried next: my-tool tune")
+    of_prompts = type("OfPrompts", (Uniform,), {"name": "climb", "kind": prompts})
+    found = Plugins([install("tuner", evalbudget_register_samplers=registers(sampler("mine"), of_prompts))])
+    assert found.found[-1].provides == {"samplers": ("mine",), "samplers of prompts": ("climb",)}
+    assert found.samplers_of(prompts) == {"climb": of_prompts}
+    assert found.sampler("climb", prompts) is of_prompts
+    assert "climb" not in found.samplers
+    for kind in (None, Kind.REPEATS, Kind.MODELS):
+        with pytest.raises(
+            InvalidInputError, match="'climb' decides which prompt is tried next: my-tool tune"
+        ):
+            found.sampler("climb", kind)
+    with pytest.raises(UnknownNameError, match=r"unknown sampler of prompts 'clim'\. Did you mean 'climb'"):
+        found.sampler("clim", prompts)
 
 
 def test_audit_policies_register_through_a_hook_of_their_own(install: Install) -> None:

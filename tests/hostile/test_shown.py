@@ -20,7 +20,6 @@ from tests.audits.store.audits import Told
 from tests.claims import replications
 from tests.hostile.damage import always_the_same
 
-from evalbudget._spreadsheets import as_cell, from_cell, name_as_cell, names_from_cells
 from evalbudget.audits.store import Answer, AuditRun, AuditStore, weigh
 from evalbudget.backtest import RecordedScores
 from evalbudget.cli.main import cli
@@ -33,6 +32,7 @@ from evalbudget.pairwise import Answers, ModelAnswers, as_text, load_preferences
 from evalbudget.pairwise._preferences import Preference, Preferences
 from evalbudget.report import page, report
 from evalbudget.shown import shown, shown_json, shown_lines, shown_logger
+from evalbudget.spreadsheets import as_cell, from_cell, name_as_cell, names_from_cells
 from evalbudget.statistics._paired_test import PairedDraws
 from evalbudget.tables import PrintableTable
 

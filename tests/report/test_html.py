@@ -19,11 +19,11 @@ from tests.report.pages import Page, read_site
 from tests.report.worlds import panel, recorded
 
 from evalbudget import Allocation
-from evalbudget._spreadsheets import names_from_cells
 from evalbudget.backtest import HowBought
 from evalbudget.report import SECTIONS, Report, Section, Study, page, report, site
 from evalbudget.report._charts import Chart
 from evalbudget.report._slugs import slugs
+from evalbudget.spreadsheets import names_from_cells
 from evalbudget.tables import NotedTable
 
 NAMES = ("a/b", "A b", "<script>b", "c & \"d'", "\x1b[2Jé", "模型", "con", "../../etc", "a-b-2")

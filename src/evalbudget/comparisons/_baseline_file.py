@@ -6,9 +6,9 @@ import csv
 import json
 from io import StringIO
 
-from evalbudget._spreadsheets import name_as_cell
 from evalbudget.comparisons._baseline import Baseline
 from evalbudget.recorded._declared import UNKNOWN
+from evalbudget.spreadsheets import name_as_cell
 
 _COLUMNS = (
     "item",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import pluggy
 
 from evalbudget.errors import EvalbudgetError, InvalidInputError, UnknownNameError
-from evalbudget.hooks._registry import DISABLE, Registry
+from evalbudget.hooks._registry import DISABLE, Registry, called
 from evalbudget.sampler import Kind
 from evalbudget.secrets import without_known
 from evalbudget.shown import shown_logger
@@ -58,17 +58,12 @@ class Plugins(Registry):
     @property
     def samplers(self) -> Mapping[str, type[Sampler]]:
         """Samplers of repeats, by name."""
-        return self._table("sampler")
+        return self.samplers_of(Kind.REPEATS)
 
     @property
     def racers(self) -> Mapping[str, type[Sampler]]:
         """Samplers of models, by name."""
-        return self._table("sampler of models")
-
-    @property
-    def duelists(self) -> Mapping[str, type[Sampler]]:
-        """Samplers of pairs, by name."""
-        return self._table("sampler of pairs")
+        return self.samplers_of(Kind.MODELS)
 
     @property
     def auditors(self) -> Mapping[str, type[AuditPolicy]]:
@@ -100,6 +95,10 @@ class Plugins(Registry):
         """Checks of scores that are there, by name."""
         return self._table("check")
 
+    def samplers_of(self, kind: Kind) -> Mapping[str, type[Sampler]]:
+        """Samplers of a kind, by name."""
+        return self._table(called(kind, "sampler"))
+
     def sampler(self, name: str, kind: Kind | None = None) -> type[Sampler]:
         """The sampler class of that name.
 
@@ -109,11 +108,10 @@ class Plugins(Registry):
 
         Raises:
             UnknownNameError: there is none; suggests the nearest.
-            InvalidInputError: it is the name of an audit policy, or of a sampler of pairs.
+            InvalidInputError: it is the name of an audit policy, or of a sampler of a plugin's own kind.
         """
-        tables = {Kind.REPEATS: self.samplers, Kind.MODELS: self.racers, Kind.PAIRS: self.duelists}
-        anything = (Kind.REPEATS, Kind.MODELS)
-        sought = [table for key, table in tables.items() if key is kind or (kind is None and key in anything)]
+        kinds = (Kind.REPEATS, Kind.MODELS) if kind is None else (kind,)
+        sought = [self.samplers_of(each) for each in kinds]
         for table in sought:
             if name in table:
                 return table[name]
@@ -122,11 +120,9 @@ class Plugins(Registry):
                 f"{name!r} decides audits, in which a judge scores answers and humans label some: evalbudget "
                 "inspect audit or lm-eval audit, or replay recorded labels with evalbudget backtest audits"
             )
-        if kind is not Kind.PAIRS and name in self.duelists and not any(name in table for table in sought):
-            raise InvalidInputError(
-                f"{name!r} decides which answers a judge compares two by two: evalbudget inspect pairwise or "
-                "lm-eval pairwise"
-            )
+        for other in self._kinds:
+            if other.told and name in self.samplers_of(other):
+                raise InvalidInputError(f"{name!r} {other.told}")
         what = "sampler" if kind is None else f"sampler of {kind.value}"
         known = {known for table in sought for known in table} | (
             set(self.auditors) if kind is None else set()

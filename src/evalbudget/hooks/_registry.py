@@ -79,6 +79,7 @@ class Registry:
         self._manager.add_hookspecs(hookspecs)
         self._found: dict[str, PluginInfo] = {}
         self._owner: dict[tuple[str, str], str] = {}
+        self._kinds: dict[Kind, None] = {}  # in the order in which plugins brought them
         self._tables: dict[str, dict[str, Any]] = defaultdict(dict)
         self._unasked: list[tuple[PluginInfo, object]] = []  # plugins that have not said yet what they bring
         self._add(PluginInfo("builtin", "evalbudget", __version__, BUILTIN), lambda: import_module(BUILTIN))
@@ -142,14 +143,18 @@ class Registry:
                 raise
 
     def _register_samplers(self, info: PluginInfo, plugin: object) -> dict[str, tuple[str, ...]]:
-        classes = self._classes(plugin, "samplers")
-        racers = [cls for cls in classes if getattr(cls, "kind", None) is Kind.MODELS]
-        duelists = [cls for cls in classes if getattr(cls, "kind", None) is Kind.PAIRS]
-        repeats = [cls for cls in classes if cls not in racers and cls not in duelists]
+        by_kind: defaultdict[Kind, list[_Named]] = defaultdict(list)
+        for cls in self._classes(plugin, "samplers"):
+            kind = getattr(cls, "kind", Kind.REPEATS)
+            if not isinstance(kind, Kind):
+                raise InvalidInputError(
+                    f"the kind of sampler {cls.name!r} is {kind!r}; give an evalbudget.sampler.Kind"
+                )
+            by_kind[kind].append(cls)
+        self._kinds |= dict.fromkeys(by_kind)
         return {
-            "samplers": self._enter(info, repeats, "sampler"),
-            "samplers of models": self._enter(info, racers, "sampler of models"),
-            "samplers of pairs": self._enter(info, duelists, "sampler of pairs"),
+            called(kind, "samplers"): self._enter(info, classes, called(kind, "sampler"))
+            for kind, classes in by_kind.items()
         }
 
     def _register(self, info: PluginInfo, plugin: object, kind: str, what: str) -> tuple[str, ...]:
@@ -196,6 +201,11 @@ class Registry:
         log.warning(
             "plugin %r is left out: %s. To leave it out from now on: %s=%s", name, reason, DISABLE, name
         )
+
+
+def called(kind: Kind, noun: str) -> str:
+    """What samplers of a kind are called, in messages and tables."""
+    return noun if kind == Kind.REPEATS else f"{noun} of {kind.value}"
 
 
 def _installed() -> list[tuple[Distribution, EntryPoint]]:

@@ -33,8 +33,7 @@ from scipy.special import expit
 
 from evalbudget.pairwise._position_effects import identified, position_effects
 from evalbudget.pairwise._preferences import Preferences
-from evalbudget.statistics._bounds import FloatArray, IntArray
-from evalbudget.statistics._shrinkage import t_quantile
+from evalbudget.statistics import FloatArray, IntArray, t_quantile
 
 ADDED = 0.5
 """Of a win, and of a loss, to every pair that met."""

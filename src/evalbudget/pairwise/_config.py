@@ -9,11 +9,10 @@ from typing import Any, Self
 
 from evalbudget.budget import Budget, Unit
 from evalbudget.errors import BudgetError, InvalidInputError, UnknownNameError
-from evalbudget.hooks._plugins import plugins
+from evalbudget.hooks import plugins
 from evalbudget.pairwise._prompt import TEMPLATE, check_template, read_template
-from evalbudget.pairwise.samplers import PairSampler
-from evalbudget.sampler import Kind
-from evalbudget.statistics._bounds import check_level
+from evalbudget.pairwise.samplers import PAIRS, PairSampler
+from evalbudget.statistics import check_level
 
 SAMPLER = "duel"
 _OWN = ("design", "seed", "options", "delta", "until_proved")
@@ -54,7 +53,7 @@ class PairwiseConfig:
             self.resolve_budget(1_000_000, 1_000)
         check_level(self.level)
         check_template(self.template)
-        cls = plugins().sampler(self.sampler, Kind.PAIRS)
+        cls = plugins().sampler(self.sampler, PAIRS)
         if not issubclass(cls, PairSampler):
             raise InvalidInputError(
                 f"sampler {self.sampler!r} is of pairs but no PairSampler, so it cannot say what it proves; "

@@ -10,11 +10,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from evalbudget._spreadsheets import name_as_cell, names_from_cells
 from evalbudget.errors import EvalbudgetError, InvalidInputError, did_you_mean, reason
 from evalbudget.pairwise._preferences import JUDGE, Preference, Preferences, check_preference
 from evalbudget.secrets import without_known
 from evalbudget.shown import shown
+from evalbudget.spreadsheets import name_as_cell, names_from_cells
 from evalbudget.untrusted import is_plain_file, parsed_json
 
 TIE = "tie"

@@ -20,11 +20,11 @@ from typing import Annotated
 
 import numpy as np
 
-from evalbudget._fields import Shown
+from evalbudget.pairwise._clustered_regression import clustered_fit, is_full_rank
 from evalbudget.pairwise._preferences import Preferences
 from evalbudget.pairwise._win_rates import mean_interval
-from evalbudget.statistics._bounds import FloatArray, IntArray
-from evalbudget.statistics._clustered_regression import clustered_fit, is_full_rank
+from evalbudget.statistics import FloatArray, IntArray
+from evalbudget.tables import Shown
 
 _LARGEST = 0.25
 """Variance of a value in [0, 1]."""

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evalbudget.pairwise._preferences import Preferences
-from evalbudget.statistics._bounds import FloatArray, IntArray
+from evalbudget.statistics import FloatArray, IntArray
 
 _MANY = 20
 """Items in each order, or one in so many judgements, that an effect takes where effects are few."""

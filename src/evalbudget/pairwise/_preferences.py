@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.shown import shown
-from evalbudget.statistics._bounds import FloatArray, IntArray
+from evalbudget.statistics import FloatArray, IntArray
 
 JUDGE = "judge"
 """The judge of preferences that name none."""

@@ -39,9 +39,7 @@ from functools import cached_property
 
 import numpy as np
 
-from evalbudget.statistics._best_proof import check_delta
-from evalbudget.statistics._bounds import FloatArray
-from evalbudget.statistics._paired_test import PairedDraws, UnorderedPairs
+from evalbudget.statistics import FloatArray, PairedDraws, UnorderedPairs, check_delta
 
 _GAP = 0.1
 """Smallest gap bet on, in 2y - 1: a win rate of 55%. The next ones are 60% and 70%, and what is seen."""

@@ -15,7 +15,7 @@ from evalbudget.budget import USED_UP, Budget
 from evalbudget.design import Cell, Reading, Request
 from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.exit_codes import ExitCode
-from evalbudget.hooks._plugins import plugins
+from evalbudget.hooks import plugins
 from evalbudget.outage import DOWN_AFTER
 from evalbudget.pairwise._answers import Answers
 from evalbudget.pairwise._config import PairwiseConfig
@@ -23,10 +23,9 @@ from evalbudget.pairwise._preferences import Preference, Preferences
 from evalbudget.pairwise._prompt import parse_verdict, prompt_of
 from evalbudget.pairwise._read import read_preferences
 from evalbudget.pairwise._reading import PairwiseReading
-from evalbudget.pairwise.samplers import PairSampler, duels
-from evalbudget.replay._rows import AsJson
+from evalbudget.pairwise.samplers import PAIRS, PairSampler, duels
+from evalbudget.report import AsJson
 from evalbudget.run import Tally
-from evalbudget.sampler import Kind
 from evalbudget.store import Address
 
 Ask = Callable[[str, int], Awaitable[str]]
@@ -128,7 +127,7 @@ class Comparisons:
     @cached_property
     def sampler(self) -> PairSampler:
         """Its configuration names everything that is shown."""
-        config, cls = self.config, plugins().sampler(self.config.sampler, Kind.PAIRS)
+        config, cls = self.config, plugins().sampler(self.config.sampler, PAIRS)
         template = hashlib.sha256(config.template.encode()).hexdigest()[:16]
         given: dict[str, Any] = {
             "seed": config.seed,

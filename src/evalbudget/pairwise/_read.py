@@ -17,7 +17,7 @@ from evalbudget.pairwise._proof import PairEvidence, beats, winner
 from evalbudget.pairwise._reading import PairwiseReading
 from evalbudget.pairwise._rows import ModelRow, PairRow
 from evalbudget.pairwise._win_rates import Taken, WinRate, average_of, win_rate
-from evalbudget.statistics._bounds import FloatArray, IntArray, check_level
+from evalbudget.statistics import FloatArray, IntArray, check_level
 
 _Pair = tuple[int, int]
 _NONE = math.nan, math.nan

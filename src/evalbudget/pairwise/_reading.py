@@ -7,13 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from evalbudget._fields import names, percent
 from evalbudget.pairwise._position import Position
 from evalbudget.pairwise._rows import ModelRow, PairRow
 from evalbudget.pairwise._win_rates import Taken
-from evalbudget.replay._rows import AsJson
-from evalbudget.report._numbers import table_of
-from evalbudget.tables import NotedTable, Tables
+from evalbudget.report import AsJson, table_of
+from evalbudget.tables import NotedTable, Tables, names, percent
 
 _NAMED = 4
 _SHOWN = 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from evalbudget._fields import Shown
+from evalbudget.tables import Shown
 
 _NAME = {"overflow": "fold", "min_width": 8}
 

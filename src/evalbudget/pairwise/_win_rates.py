@@ -43,9 +43,7 @@ import numpy as np
 
 from evalbudget.pairwise._position_effects import PositionEffects, position_effects
 from evalbudget.pairwise._preferences import Preferences
-from evalbudget.statistics._bounds import BoolArray, FloatArray, IntArray
-from evalbudget.statistics._exact_share import exact_share
-from evalbudget.statistics._shrinkage import t_quantile
+from evalbudget.statistics import BoolArray, FloatArray, IntArray, exact_share, t_quantile
 
 _ADDED = 4.0
 """Items added for the interval, half of them won."""

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
-from evalbudget._spreadsheets import names_from_cells
 from evalbudget.design import LARGEST
 from evalbudget.errors import InvalidInputError, reason
 from evalbudget.recorded._columns import FLAGS, OFTEN_OTHERS, TEXTS, TRUTHS
 from evalbudget.recorded._long_table import LongTable, columns_in, unless_of_others
 from evalbudget.recorded._scores import RecordedScores
+from evalbudget.spreadsheets import names_from_cells
 
 _LAYOUT = "a header with item, score and optionally model, rater, repeat, cost, then one reading per row"
 _TAB = "\t"

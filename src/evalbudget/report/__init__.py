@@ -10,9 +10,11 @@ Example::
     Path("report.png").write_bytes(draw(found))
 """
 
+from evalbudget.replay._rows import AsJson
 from evalbudget.report._charts import Bar, Chart, Histogram
 from evalbudget.report._html import page, site
 from evalbudget.report._items import Items
+from evalbudget.report._numbers import table_of
 from evalbudget.report._picture import draw
 from evalbudget.report._report import SECTIONS, Report, report
 from evalbudget.report._section import Section
@@ -20,6 +22,7 @@ from evalbudget.report._study import Study
 
 __all__ = [
     "SECTIONS",
+    "AsJson",
     "Bar",
     "Chart",
     "Histogram",
@@ -31,4 +34,5 @@ __all__ = [
     "page",
     "report",
     "site",
+    "table_of",
 ]

@@ -11,13 +11,13 @@ from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 from evalbudget._fields import percent
-from evalbudget._spreadsheets import name_as_cell
 from evalbudget.report._html_document import Part, document
 from evalbudget.report._html_table import Links, as_html
 from evalbudget.report._leaderboard import Leaderboard, Standing
 from evalbudget.report._slugs import slugs
 from evalbudget.report._svg import legend, svg
 from evalbudget.shown import shown, shown_html, shown_json
+from evalbudget.spreadsheets import name_as_cell
 from evalbudget.tables import NotedTable
 
 if TYPE_CHECKING:

@@ -150,7 +150,7 @@ class SamplerContract(MadeUpScores):
             return planned
 
         sampler.decide = remembering
-        n = self.n_requests * (1 if sampler.kind is Kind.REPEATS else 10)  # most end before
+        n = self.n_requests * (1 if sampler.kind == Kind.REPEATS else 10)  # most end before
         play(sampler, n, concurrency=concurrency, order=order, score=self.score_or_failure)
         return seen
 

@@ -13,8 +13,7 @@ from tests.claims import only
 from evalbudget import Cell, Design, Sampler
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.hooks._plugins import plugins
-from evalbudget.pairwise.samplers import Duel, PairSampler, UniformPairs, duels
-from evalbudget.sampler import Kind
+from evalbudget.pairwise.samplers import PAIRS, Duel, PairSampler, UniformPairs, duels
 from evalbudget.testing import SamplerContract, play
 from evalbudget.testing._contract import SCORES
 
@@ -86,10 +85,10 @@ def played(sampler: PairSampler, n: int, strength: list[float]) -> Counter[tuple
 
 
 def test_they_are_registered_as_samplers_of_pairs_alone() -> None:
-    assert plugins().sampler("duel", Kind.PAIRS) is Duel
-    assert plugins().sampler("uniform", Kind.PAIRS) is UniformPairs
+    assert plugins().sampler("duel", PAIRS) is Duel
+    assert plugins().sampler("uniform", PAIRS) is UniformPairs
     with pytest.raises(UnknownNameError, match="Did you mean 'duel'"):
-        plugins().sampler("duell", Kind.PAIRS)
+        plugins().sampler("duell", PAIRS)
     with pytest.raises(InvalidInputError, match="inspect pairwise"):
         plugins().sampler("duel")
 

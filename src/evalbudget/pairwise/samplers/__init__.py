@@ -1,8 +1,19 @@
 """Samplers of pairs: which two models' answers to which item are compared next, and which is shown first."""
 
 from evalbudget.cells import Stop
-from evalbudget.pairwise.samplers._base import Note, Orders, PairSampler, Round, Table, duels
+from evalbudget.pairwise.samplers._base import PAIRS, Note, Orders, PairSampler, Round, Table, duels
 from evalbudget.pairwise.samplers._duel import Duel
 from evalbudget.pairwise.samplers._uniform import UniformPairs
 
-__all__ = ["Duel", "Note", "Orders", "PairSampler", "Round", "Stop", "Table", "UniformPairs", "duels"]
+__all__ = [
+    "PAIRS",
+    "Duel",
+    "Note",
+    "Orders",
+    "PairSampler",
+    "Round",
+    "Stop",
+    "Table",
+    "UniformPairs",
+    "duels",
+]

@@ -19,8 +19,13 @@ from evalbudget.design import Cell, Design, Reading
 from evalbudget.errors import Choice, InvalidInputError
 from evalbudget.pairwise._proof import PairEvidence, beats, winner
 from evalbudget.sampler import Kind, Option, Sampler, SamplerOptions
-from evalbudget.statistics._best_proof import check_delta
-from evalbudget.statistics._bounds import BoolArray, FloatArray, IntArray
+from evalbudget.statistics import BoolArray, FloatArray, IntArray, check_delta
+
+PAIRS = Kind(
+    "pairs",
+    "decides which answers a judge compares two by two: evalbudget inspect pairwise or lm-eval pairwise",
+)
+"""Answers of two models to an item, in one order or the other: which is preferred."""
 
 _BOTH_EVERY = 10
 """One item in so many is shown in both orders at once, which tells how often verdicts flip."""
@@ -165,7 +170,7 @@ class PairSampler(Sampler):
         UnknownNameError: other orders.
     """
 
-    kind = Kind.PAIRS
+    kind = PAIRS
     _common: ClassVar[Any] = PairOptions
 
     def __init__(

@@ -7,7 +7,7 @@ import numpy as np
 from evalbudget.cells import Stop
 from evalbudget.pairwise._proof import beats
 from evalbudget.pairwise.samplers._base import Note, PairSampler, Round, Table
-from evalbudget.statistics._bounds import FloatArray
+from evalbudget.statistics import FloatArray
 
 _PSEUDO = 2.0
 """Comparisons at a half that a win rate is shrunk by."""

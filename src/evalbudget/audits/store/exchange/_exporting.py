@@ -10,11 +10,11 @@ from datetime import UTC, datetime
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
-from evalbudget._spreadsheets import as_cell
 from evalbudget.audits.store._design import Scale
 from evalbudget.audits.store._record_types import Label, LabelTask
 from evalbudget.audits.store._store import AuditStore
 from evalbudget.errors import UnknownNameError
+from evalbudget.spreadsheets import as_cell
 
 INSPECT = "inspect-scores"
 FORMATS = ("csv", "jsonl", "label-studio", "label-studio-config", INSPECT)

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from evalbudget._spreadsheets import from_cell
 from evalbudget.audits.store._labels import labeller
 from evalbudget.audits.store._record_types import LabelKind
 from evalbudget.audits.store._store import AuditStore
 from evalbudget.errors import InvalidInputError, UnknownNameError
+from evalbudget.spreadsheets import from_cell
 from evalbudget.untrusted import parsed_json
 
 _LARGEST_CELL = 2**31 - 1  # a C long holds no more everywhere
