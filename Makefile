@@ -20,12 +20,15 @@ help:
 	@echo "make house       lines, bookkeepers, formats, and how far a reading goes through our files"
 	@echo "make chaos       real runs killed and disturbed, and the server's bill against what they kept (hours)"
 
-$(READY): pyproject.toml plugins/evalbudget-inspect/pyproject.toml plugins/evalbudget-lm-eval/pyproject.toml plugins/evalbudget-example/pyproject.toml
+PLUGINS := inspect lm-eval pairwise example
+PROJECTS := pyproject.toml $(PLUGINS:%=plugins/evalbudget-%/pyproject.toml)
+EDITABLE := $(PLUGINS:%=--editable plugins/evalbudget-%)
+
+$(READY): $(PROJECTS)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "evalbudget needs Python 3.11 or newer")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet $(PIP)
-	$(BIN)/python -m pip install --quiet --editable . --editable plugins/evalbudget-inspect --editable plugins/evalbudget-lm-eval \
-		--editable plugins/evalbudget-example --group dev
+	$(BIN)/python -m pip install --quiet --editable . $(EDITABLE) --group dev
 	touch $(READY)
 
 demo: $(READY)
@@ -57,12 +60,11 @@ claims: $(READY)
 # the oldest hosts that the plugins declare
 FLOORS := .venv-floors/.ready
 
-$(FLOORS): pyproject.toml plugins/evalbudget-inspect/pyproject.toml plugins/evalbudget-lm-eval/pyproject.toml plugins/evalbudget-example/pyproject.toml
+$(FLOORS): $(PROJECTS)
 	$(PYTHON) -m venv .venv-floors
 	.venv-floors/bin/python -m pip install --quiet $(PIP)
 	.venv-floors/bin/python -m pip install --quiet "inspect-ai==0.3.277" "lm_eval[api]==0.4.12" --editable . \
-		--editable plugins/evalbudget-inspect --editable plugins/evalbudget-lm-eval \
-		--editable plugins/evalbudget-example --group dev
+		$(EDITABLE) --group dev
 	touch $(FLOORS)
 
 floors: $(FLOORS)
@@ -76,8 +78,7 @@ next:
 	.venv-next/bin/python -m pip install --quiet $(PIP)
 	.venv-next/bin/python -m pip install --quiet --editable . --group dev inspect-ai
 	.venv-next/bin/python -m pip install --quiet --pre --upgrade "lm_eval[api]"
-	.venv-next/bin/python -m pip install --quiet --no-deps --editable plugins/evalbudget-inspect \
-		--editable plugins/evalbudget-lm-eval --editable plugins/evalbudget-example
+	.venv-next/bin/python -m pip install --quiet --no-deps $(EDITABLE)
 	.venv-next/bin/python -m pip list | grep -i -E "^(inspect.ai|lm.eval) "
 	.venv-next/bin/python -m pytest --numprocesses 2 tests/host_inspect tests/host_lm_eval
 

@@ -28,6 +28,7 @@ PARTS = {
     "core": "src/evalbudget",
     "inspect": "plugins/evalbudget-inspect/src",
     "lm-eval": "plugins/evalbudget-lm-eval/src",
+    "pairwise": "plugins/evalbudget-pairwise/src",
     "tests": "tests",
 }
 _PRODUCT = ("core", "inspect", "lm-eval")

@@ -39,7 +39,8 @@ IMPORTED = {  # what a command would import bit by bit
         *("evalbudget_inspect._registry", "evalbudget_inspect.plugin", "evalbudget_inspect.cli"),
         *("inspect_ai.model._providers.mockllm", "tiktoken.load", "tiktoken_ext.openai_public", "requests"),
         *("evalbudget.cli.main", "evalbudget.report", "scipy.special", "joblib"),
-        *("evalbudget.builtin", "evalbudget.doctor.checks", "evalbudget.pairwise.samplers"),
+        *("evalbudget.builtin", "evalbudget.doctor.checks", "evalbudget_pairwise.samplers"),
+        *("evalbudget_pairwise.plugin", "evalbudget_pairwise.inspect.command"),
         *("evalbudget.comparisons._verdicts", "evalbudget.scorer"),
         *("evalbudget_inspect.repeats.registry_entry", "evalbudget_inspect.repeats.dry_run"),
         *("evalbudget_inspect.races.registry_entry", "evalbudget_inspect.races.command"),
@@ -59,11 +60,11 @@ IMPORTED = {  # what a command would import bit by bit
         *("lm_eval.models.dummy", "pytablewriter", "rich", "scipy.io", "scipy.special", "joblib"),
         *("evalbudget.cli.main", "evalbudget.builtin", "evalbudget.report", "evalbudget.backtest"),
         *("evalbudget.book", "sqlalchemy.dialects.sqlite.pysqlite"),
-        *("evalbudget.doctor.checks", "evalbudget.pairwise.samplers", "evalbudget_lm_eval.plugin"),
+        *("evalbudget.doctor.checks", "evalbudget_pairwise.samplers", "evalbudget_lm_eval.plugin"),
         *("evalbudget.comparisons._verdicts", "evalbudget.scorer"),
         *("evalbudget_lm_eval.cli", "evalbudget_lm_eval.repeats.host_cli", "evalbudget_lm_eval.repeats.run"),
         *("evalbudget_lm_eval.repeats.forecast", "evalbudget_lm_eval.races.command"),
-        *("evalbudget_lm_eval.races.api", "evalbudget_lm_eval.pairwise"),
+        *("evalbudget_lm_eval.races.api", "evalbudget_pairwise.lm_eval.command"),
     ),
 }
 _LARGEST = 1 << 20  # bytes of a request

@@ -21,8 +21,6 @@ FACES = (
     "evalbudget.races.estimates",
     "evalbudget.races.prediction",
     "evalbudget.comparisons",
-    "evalbudget.pairwise",
-    "evalbudget.pairwise.samplers",
     "evalbudget.doctor",
     "evalbudget.plans",
     "evalbudget.frames",
@@ -38,6 +36,10 @@ FACES = (
     "evalbudget.hooks",
     "evalbudget.cli",
     "evalbudget.testing",
+    "evalbudget_pairwise",
+    "evalbudget_pairwise.inspect",
+    "evalbudget_pairwise.lm_eval",
+    "evalbudget_pairwise.samplers",
 )
 """Packages whose names people may build on."""
 
@@ -45,7 +47,7 @@ MODULES = (
     *("budget", "cells", "closing", "design", "errors", "estimate", "exit_codes", "flags"),
     *("missing", "outage", "spreadsheets", "untrusted", "yaml_text"),
     *("sampler", "scale", "scorer", "secrets", "shown", "tables", "until"),
-    *("comparisons.flags", "pairwise.flags", "audits.flags", "judges.flags", "races.flags"),
+    *("comparisons.flags", "audits.flags", "judges.flags", "races.flags"),
     *("repeats.flags", "cli.flags"),
 )
 """Single files that are public too; all others begin with an underscore."""

@@ -7,15 +7,15 @@ from pathlib import Path
 
 from evalbudget.audits.flags import FLAGS as AUDITS
 from evalbudget.flags import DRY_RUN, Flag
-from evalbudget.pairwise.flags import FLAGS as PAIRS
-from evalbudget.pairwise.flags import JUDGE
 from evalbudget.races.flags import FLAGS as RACES
 from evalbudget_inspect.repeats.flags import FLAGS as REPEATS_ON_INSPECT
 from evalbudget_lm_eval.audits.command import FLAGS as AUDITS_ON_LM_EVAL
 from evalbudget_lm_eval.host.flag_spelling import spelled
-from evalbudget_lm_eval.pairwise.command import FLAGS as PAIRS_ON_LM_EVAL
 from evalbudget_lm_eval.races.command import FLAGS as RACES_ON_LM_EVAL
 from evalbudget_lm_eval.repeats.flags import FLAGS as REPEATS_ON_LM_EVAL
+from evalbudget_pairwise.flags import FLAGS as PAIRS
+from evalbudget_pairwise.flags import JUDGE
+from evalbudget_pairwise.lm_eval.command import FLAGS as PAIRS_ON_LM_EVAL
 
 PAGE = Path(__file__).with_name("hosts.md")
 

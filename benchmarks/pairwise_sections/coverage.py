@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import expit
 from scipy.stats import binomtest
 
-from evalbudget.pairwise import average_of, bradley_terry, positions, win_rate
+from evalbudget_pairwise import average_of, bradley_terry, positions, win_rate
 from judges_sections.found import Found, Target
 from pairwise_sections.worlds import WORLDS
 

@@ -7,7 +7,7 @@ import time
 import numpy as np
 from scipy.stats import binomtest
 
-from evalbudget.pairwise import PairwiseReading, read_preferences
+from evalbudget_pairwise import PairwiseReading, read_preferences
 from judges_sections.found import Found, Target
 from pairwise_sections.panels import Panel
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from evalbudget.pairwise import positions, win_rate
+from evalbudget_pairwise import positions, win_rate
 from judges_sections.found import Found, Target
 from pairwise_sections.worlds import World
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from evalbudget.pairwise import Preferences
+from evalbudget_pairwise import Preferences
 
 
 @dataclass(frozen=True)

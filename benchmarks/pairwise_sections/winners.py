@@ -11,7 +11,7 @@ from scipy.stats import binomtest
 from evalbudget import Budget
 from evalbudget.book import Book
 from evalbudget.design import Reading
-from evalbudget.pairwise.samplers import Duel, PairSampler, UniformPairs, duels
+from evalbudget_pairwise.samplers import Duel, PairSampler, UniformPairs, duels
 from judges_sections.found import Found, Target
 from pairwise_sections.worlds import World
 

@@ -8,8 +8,8 @@ from itertools import permutations
 import numpy as np
 from scipy.special import expit, ndtr
 
-from evalbudget.pairwise import Preferences
 from evalbudget.statistics._bounds import FloatArray
+from evalbudget_pairwise import Preferences
 
 
 @dataclass(frozen=True)

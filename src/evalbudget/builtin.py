@@ -19,9 +19,8 @@ if TYPE_CHECKING:
 
 @hookimpl
 def evalbudget_register_samplers() -> Sequence[type[Sampler]]:
-    """The samplers of repeats, those of models and those of pairs."""
+    """The samplers of repeats and those of models."""
     from evalbudget.comparisons import GateSampler
-    from evalbudget.pairwise.samplers import Duel, UniformPairs
     from evalbudget.races.samplers import (
         LUCB,
         UCBE,
@@ -58,8 +57,7 @@ def evalbudget_register_samplers() -> Sequence[type[Sampler]]:
         Visit,
         GateSampler,
     ]
-    pairs: list[type[Sampler]] = [Duel, UniformPairs]
-    return [*repeats, *models, *pairs]
+    return [*repeats, *models]
 
 
 @hookimpl

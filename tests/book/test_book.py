@@ -20,12 +20,12 @@ from evalbudget.book._copy import Copy
 from evalbudget.book._statements import TOO_LATE
 from evalbudget.errors import BudgetError, SamplerError, StoreError
 from evalbudget.hooks._plugins import plugins
-from evalbudget.pairwise.samplers import PAIRS, duels
 from evalbudget.races.samplers import Race
 from evalbudget.repeats.samplers import EBBernstein, Uniform
 from evalbudget.sampler import Kind
 from evalbudget.store import Address
 from evalbudget.testing import gaussian, play
+from evalbudget_pairwise.samplers import PAIRS, duels
 
 DESIGN = Design.of_items(6)
 DESIGNS = {

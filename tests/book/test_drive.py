@@ -17,11 +17,11 @@ import warm
 from evalbudget import Cell, Design, Reading, Request
 from evalbudget.book import LOST, Bought, drive
 from evalbudget.errors import BudgetError, InvalidInputError, SamplerError, StoreError
-from evalbudget.pairwise.samplers import UniformPairs, duels
 from evalbudget.races.samplers import Race
 from evalbudget.repeats.estimates import ItemReadings
 from evalbudget.repeats.samplers import Auto, EBBernstein, Uniform
 from evalbudget.testing import gaussian, play
+from evalbudget_pairwise.samplers import UniformPairs, duels
 
 T = TypeVar("T")
 Run = Callable[[Callable[[], Coroutine[Any, Any, T]]], T]

@@ -30,16 +30,14 @@ def test_unknown_command_suggests_the_nearest() -> None:
     assert "Did you mean 'backtest'?" in result.output
 
 
-def test_host_command_without_its_plugin_names_the_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    class NoPlugins:
-        def add_commands(self, cli: object) -> None:
-            pass
-
-    monkeypatch.setattr(cli_main, "plugins", NoPlugins)
-    monkeypatch.delitem(cli_main.cli.commands, "lm-eval", raising=False)  # of an earlier test
-    result = run("lm-eval", "run")
+@pytest.mark.parametrize("name", ["inspect", "lm-eval", "pairwise"])
+def test_a_command_without_its_package_names_the_install(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli_main.cli, "_extended", True)  # by plugins among which that one is not
+    monkeypatch.delitem(cli_main.cli.commands, name, raising=False)
+    result = run(name, "run")
     assert result.exit_code == 2
-    assert "pip install 'evalbudget[lm-eval]'" in result.output
+    said = f"The command {name!r} comes with its plugin: pip install 'evalbudget[{name}]'."
+    assert f"no such command {name!r}. {said}" in result.output
 
 
 def test_our_errors_are_printed_plainly_with_exit_code_2(monkeypatch: pytest.MonkeyPatch) -> None:

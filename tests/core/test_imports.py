@@ -33,6 +33,7 @@ def test_plugins_are_loaded_without_their_hosts() -> None:
         "assert any(info.name == 'inspect' and info.error is None for info in plugins().found)\n"
         "assert not {'inspect_ai', 'lm_eval'} & set(sys.modules)\n"
         "import evalbudget_inspect, evalbudget_lm_eval\n"
+        "import evalbudget_pairwise.inspect.command, evalbudget_pairwise.lm_eval.command\n"
         "assert not {'inspect_ai', 'lm_eval'} & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=300)
@@ -50,7 +51,7 @@ def test_scores_in_a_table_are_read_without_the_hosts(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "scores.csv")], check=True, timeout=300)
 
 
-@pytest.mark.parametrize("plugin", ["evalbudget_inspect", "evalbudget_lm_eval"])
+@pytest.mark.parametrize("plugin", ["evalbudget_inspect", "evalbudget_lm_eval", "evalbudget_pairwise"])
 def test_public_names_of_plugins_exist(plugin: str) -> None:
     module = pytest.importorskip(plugin)
     assert all(getattr(module, name) for name in module.__all__)

@@ -9,7 +9,9 @@ import grimp
 import pytest
 
 
-@pytest.mark.parametrize("package", ["evalbudget", "evalbudget_inspect", "evalbudget_lm_eval"])
+@pytest.mark.parametrize(
+    "package", ["evalbudget", "evalbudget_inspect", "evalbudget_lm_eval", "evalbudget_pairwise"]
+)
 def test_imports_go_in_no_circle(package: str) -> None:
     graph = grimp.build_graph(package, exclude_type_checking_imports=False, cache_dir=None)
     needs = {name: graph.find_modules_directly_imported_by(name) & graph.modules for name in graph.modules}
@@ -20,7 +22,7 @@ def test_imports_go_in_no_circle(package: str) -> None:
     assert not needs, f"a circle goes through some of these: {sorted(needs)}"
 
 
-@pytest.mark.parametrize("plugin", ["inspect", "lm_eval"])
+@pytest.mark.parametrize("plugin", ["inspect", "lm_eval", "pairwise"])
 def test_a_plugins_rooms_import_no_types_from_above(plugin: str) -> None:
     contracts = ConfigParser()
     contracts.read(Path(__file__).parents[2] / ".importlinter")

@@ -12,6 +12,7 @@ import pytest
 from evalbudget import hookimpl
 from evalbudget.audits.policies import AuditEProcess
 from evalbudget.backtest import RecordedScores
+from evalbudget.cli import PluginsGroup
 from evalbudget.errors import InvalidInputError, PluginError, UnknownNameError
 from evalbudget.hooks._plugins import DISABLE, Plugins, plugins
 from evalbudget.races.samplers import UCBE, UniformRacing
@@ -321,6 +322,35 @@ def test_commands_of_other_plugins_survive_one_that_fails(install: Install) -> N
     group = click.Group()
     found.add_commands(group)
     assert set(group.commands) == {"hello"}
+    assert error(found, "bad") == "RuntimeError: boom"
+
+
+def test_plugins_add_commands_to_those_of_a_host(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    @hookimpl
+    def adds(host: str, group: click.Group) -> None:
+        asked.append(host)
+        if host == "inspect":
+            group.add_command(click.Command("hello"))
+
+    @hookimpl
+    def fails(host: str, group: click.Group) -> None:
+        raise RuntimeError("boom")
+
+    found = Plugins(
+        [
+            install("bad", evalbudget_add_host_commands=fails),
+            install("good", evalbudget_add_host_commands=adds),
+        ]
+    )
+    monkeypatch.setattr("evalbudget.cli._groups.plugins", lambda: found)
+    groups = {host: type("Mine", (PluginsGroup,), {"host": host})(host) for host in ("inspect", "lm-eval")}
+    context = click.Context(groups["inspect"])
+    assert groups["inspect"].get_command(context, "hello") is not None
+    assert groups["inspect"].list_commands(context) == ["hello"]
+    assert groups["lm-eval"].list_commands(context) == []
+    assert asked == ["inspect", "lm-eval"]
     assert error(found, "bad") == "RuntimeError: boom"
 
 

@@ -34,9 +34,9 @@ from evalbudget_inspect.host.attempt_notes import read_note
 from evalbudget_inspect.host.how_bought import entries_of
 from evalbudget_inspect.host.log_files import check_log
 from evalbudget_inspect.judges.judge_names import JudgeModel, read_judges
-from evalbudget_inspect.pairwise.answers import read_answers
 from evalbudget_inspect.reading.logs import read_headers, read_samples
 from evalbudget_inspect.reading.open_logs import open_scores
+from evalbudget_pairwise.inspect.answers import read_answers
 
 VALUES = (None, -1, 1e400, "x", "", [], {}, [[1]], 10**400, True, "C", {"x": {"y": []}})
 Place = tuple[str | int, ...]

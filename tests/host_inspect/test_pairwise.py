@@ -34,10 +34,10 @@ from tests.host_inspect.worlds import UNWATCHED
 import warm
 from evalbudget.cli.main import cli
 from evalbudget.errors import EvalbudgetError, InvalidInputError
-from evalbudget.pairwise import load_preferences
-from evalbudget_inspect import pairwise
-from evalbudget_inspect.pairwise.answers import read_answers
-from evalbudget_inspect.pairwise.task import take_purchases
+from evalbudget_pairwise import load_preferences
+from evalbudget_pairwise.inspect import pairwise
+from evalbudget_pairwise.inspect.answers import read_answers
+from evalbudget_pairwise.inspect.task import take_purchases
 from loopback import GARBLED, Asked, Server
 
 EVALBUDGET = "import sys; from evalbudget.cli.main import main; sys.argv[0] = 'evalbudget'; main()"

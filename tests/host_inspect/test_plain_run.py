@@ -65,7 +65,7 @@ still_stubs = [key for key in stubs if stubs[key] is found[key]]
 print(json.dumps([loaded, sorted(set(stubs) ^ set(found)), still_stubs]))
 """
 MODULES = {
-    *("audits.registry_entry", "pairwise.registry_entry", "races.registry_entry", "repeats.registry_entry"),
+    *("audits.registry_entry", "races.registry_entry", "repeats.registry_entry"),
     *("judges.cyclic_judge", "judges.panel_metrics", "races.metrics", "repeats.metrics"),
     *("host.dict_scores", "providers.recorded", "providers.simulated"),
 }

@@ -21,9 +21,9 @@ from evalbudget_lm_eval.host.logfiles import samples_files
 from evalbudget_lm_eval.judges.grading import Grading
 from evalbudget_lm_eval.judges.typed import typed_panel
 from evalbudget_lm_eval.log_folder import open_scores
-from evalbudget_lm_eval.pairwise.answers import read_answers
 from evalbudget_lm_eval.run.record import RACE, RUN, Record, look
 from evalbudget_lm_eval.run.resume import count_cut_off
+from evalbudget_pairwise.lm_eval.answers import read_answers
 
 SAMPLES = "samples_t_2026-01-01T00-00-00.000001.jsonl"
 RESULTS = "results_2026-01-01T00-00-00.000001.json"

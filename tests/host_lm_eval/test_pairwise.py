@@ -19,10 +19,10 @@ from click.testing import CliRunner
 
 import warm
 from evalbudget.errors import EvalbudgetError, InvalidInputError, UnknownNameError
-from evalbudget.pairwise import load_preferences
-from evalbudget_lm_eval import pairwise
-from evalbudget_lm_eval.pairwise.answers import read_answers
-from evalbudget_lm_eval.pairwise.command import pairwise_command
+from evalbudget_pairwise import load_preferences
+from evalbudget_pairwise.lm_eval import pairwise
+from evalbudget_pairwise.lm_eval.answers import read_answers
+from evalbudget_pairwise.lm_eval.command import pairwise_command
 from loopback import GARBLED, Asked, Server
 
 EVALBUDGET = "import sys; from evalbudget.cli.main import main; sys.argv[0] = 'evalbudget'; main()"

@@ -27,9 +27,9 @@ from tests.keys import command, found_in, leaks, read_by_every_command
 from evalbudget.audits.store import Answer, AuditRun, weigh
 from evalbudget.errors import InvalidInputError
 from evalbudget.hooks._plugins import plugins
-from evalbudget.pairwise import Answers, ModelAnswers, as_text
-from evalbudget.pairwise._preferences import Preference
 from evalbudget.recorded._files import open_scores
+from evalbudget_pairwise import Answers, ModelAnswers, as_text
+from evalbudget_pairwise._preferences import Preference
 
 KEY = "marked-variable-0"
 

@@ -16,10 +16,10 @@ from tests.hostile.test_core_files import CSV, JSON_LINES, reader
 
 from evalbudget.comparisons import Baseline
 from evalbudget.errors import InvalidInputError
-from evalbudget.pairwise import load_preferences, parse_verdict, read_template
 from evalbudget.prices import read_prices
 from evalbudget.recorded._files import open_scores
 from evalbudget.repeats._variances import read_variances
+from evalbudget_pairwise import load_preferences, parse_verdict, read_template
 
 PIECES = (
     "[[A]]", "[[B]]", "[[C]]", "[[tie]]", "[[A>>B]]", "[[", "]]", "[[ A", "[[A>", ">", "**", "<think>",

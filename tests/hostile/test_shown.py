@@ -28,13 +28,13 @@ from evalbudget.doctor import Diagnosis, Finding, Kind
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.hooks._plugins import plugins
 from evalbudget.judges.estimates._mixed import _Sums
-from evalbudget.pairwise import Answers, ModelAnswers, as_text, load_preferences
-from evalbudget.pairwise._preferences import Preference, Preferences
 from evalbudget.report import page, report
 from evalbudget.shown import shown, shown_json, shown_lines, shown_logger
 from evalbudget.spreadsheets import as_cell, from_cell, name_as_cell, names_from_cells
 from evalbudget.statistics._paired_test import PairedDraws
 from evalbudget.tables import PrintableTable
+from evalbudget_pairwise import Answers, ModelAnswers, as_text, load_preferences
+from evalbudget_pairwise._preferences import Preference, Preferences
 
 PIECES = (
     "\x1b[2J", "\x1b]0;title\x07", "\x1b", "\x9b2J", "\x9d", "\x00", "\x7f", "\r", "\n", "\t", "\v", "\f",

@@ -18,9 +18,9 @@ from evalbudget.audits.store import AuditStore
 from evalbudget.backtest import RecordedScores
 from evalbudget.cli.main import cli
 from evalbudget.errors import AuditStoreError, EvalbudgetError, InvalidInputError, JournalError
-from evalbudget.pairwise import load_preferences
 from evalbudget.races.prediction._files import save_factors, train_cached
 from evalbudget.run._json_lines import LinesFile
+from evalbudget_pairwise import load_preferences
 
 
 def test_a_full_disk_under_an_audit(tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ from scipy.special import expit
 from tests.claims import binomial_claim, pinned, replications, variant
 
 from evalbudget.design import Cell
-from evalbudget.pairwise import (
+from evalbudget.testing import play
+from evalbudget_pairwise import (
     PairEvidence,
     Preference,
     Preferences,
@@ -21,8 +22,7 @@ from evalbudget.pairwise import (
     read_preferences,
     win_rate,
 )
-from evalbudget.pairwise.samplers import Duel, duels
-from evalbudget.testing import play
+from evalbudget_pairwise.samplers import Duel, duels
 from pairwise_sections.worlds import WORLDS, World
 
 pytestmark = pytest.mark.claim

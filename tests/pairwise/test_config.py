@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evalbudget.errors import BudgetError
-from evalbudget.pairwise import PairwiseConfig
+from evalbudget_pairwise import PairwiseConfig
 
 
 @pytest.mark.parametrize(("budget", "calls"), [("20%", 24), ("2x", 120), ("40", 40), (None, 120)])

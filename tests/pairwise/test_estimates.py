@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 from scipy.stats import t
 
 from evalbudget.errors import InvalidInputError
-from evalbudget.pairwise import (
+from evalbudget_pairwise import (
     Preference,
     Preferences,
     average_of,
@@ -20,7 +20,7 @@ from evalbudget.pairwise import (
     read_preferences,
     win_rate,
 )
-from evalbudget.pairwise._bradley_terry import ranks
+from evalbudget_pairwise._bradley_terry import ranks
 from pairwise_sections.worlds import World
 
 

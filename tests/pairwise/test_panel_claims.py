@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.claims import binomial_claim, pinned, replications, variant
 
-from evalbudget.pairwise import read_preferences, win_rate
-from evalbudget.pairwise._bradley_terry import ranks
+from evalbudget_pairwise import read_preferences, win_rate
+from evalbudget_pairwise._bradley_terry import ranks
 from pairwise_sections.panels import Panel
 
 pytestmark = pytest.mark.claim

@@ -9,8 +9,8 @@ import pytest
 from scipy.stats import beta
 
 from evalbudget.errors import InvalidInputError
-from evalbudget.pairwise import Preference, Preferences, bradley_terry, positions, read_preferences, win_rate
-from evalbudget.pairwise._bradley_terry import ranks
+from evalbudget_pairwise import Preference, Preferences, bradley_terry, positions, read_preferences, win_rate
+from evalbudget_pairwise._bradley_terry import ranks
 from pairwise_sections.panels import Panel
 from pairwise_sections.worlds import World
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from evalbudget.errors import InvalidInputError
-from evalbudget.pairwise import TEMPLATE, parse_verdict, read_template
-from evalbudget.pairwise._prompt import prompt_of
+from evalbudget_pairwise import TEMPLATE, parse_verdict, read_template
+from evalbudget_pairwise._prompt import prompt_of
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from evalbudget.errors import InvalidInputError
-from evalbudget.pairwise import PairEvidence, read_preferences
-from evalbudget.pairwise._proof import beats, winner
+from evalbudget_pairwise import PairEvidence, read_preferences
+from evalbudget_pairwise._proof import beats, winner
 from pairwise_sections.worlds import World
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evalbudget.budget import Budget
-from evalbudget.pairwise import PairwisePurchase
+from evalbudget_pairwise import PairwisePurchase
 
 
 @pytest.mark.parametrize("until_proved", [True, False])

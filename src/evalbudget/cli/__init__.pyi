@@ -1,5 +1,6 @@
 from ._gate_output import show_gate as show_gate
 from ._groups import LazyCommand as LazyCommand
+from ._groups import PluginsGroup as PluginsGroup
 from ._groups import SuggestingGroup as SuggestingGroup
 from ._output import check_target as check_target
 from ._output import check_targets as check_targets
@@ -8,5 +9,4 @@ from ._output import publish as publish
 from ._output import say as say
 from ._output import write_json as write_json
 from ._output import write_text as write_text
-from ._pairwise_output import show_pairwise as show_pairwise
 from ._shared_options import level_option as level_option

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import click
 
 from evalbudget.errors import did_you_mean
+from evalbudget.hooks._plugins import plugins
 
 
 class SuggestingGroup(click.Group):
@@ -24,12 +25,50 @@ class SuggestingGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """As click's, with a hint."""
         if args and self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
-            hint = did_you_mean(args[0], self.list_commands(ctx)) + self.hint(args[0])
+            hint = self.hint(args[0]) or did_you_mean(args[0], self.list_commands(ctx))
             raise click.UsageError(f"{self.unknown} {args[0]!r}.{hint}", ctx)
         return super().resolve_command(ctx, args)
 
     def hint(self, name: str) -> str:
-        """What else to say of a command that does not exist."""
+        """What to say of a command that does not exist, where that is more than which one is near."""
+        return ""
+
+
+class PluginsGroup(SuggestingGroup):
+    """A group that plugins add commands to, once it is asked for one that it does not have, or for all.
+
+    Attributes:
+        host: whose commands it holds; empty for those of ``evalbudget`` itself.
+        extras: of evalbudget, each of which brings a command of its name.
+    """
+
+    host = ""
+    extras: Collection[str] = ("pairwise",)
+    _extended = False
+
+    def extend(self) -> None:
+        """Let plugins add their commands, once."""
+        if not self._extended:
+            self._extended = True
+            plugins().add_commands(self, self.host)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """As click's, with those of plugins."""
+        self.extend()
+        return super().list_commands(ctx)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """As click's, or that of a plugin."""
+        command = super().get_command(ctx, cmd_name)
+        if command is None:
+            self.extend()
+            command = super().get_command(ctx, cmd_name)
+        return command
+
+    def hint(self, name: str) -> str:
+        """Which extra brings it, if one does."""
+        if name in self.extras:
+            return f" The command {name!r} comes with its plugin: pip install 'evalbudget[{name}]'."
         return ""
 
 

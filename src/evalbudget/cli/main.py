@@ -16,10 +16,9 @@ from typing import Any, cast
 import click
 
 from evalbudget._version import __version__
-from evalbudget.cli._groups import LazyCommand, SuggestingGroup
+from evalbudget.cli._groups import LazyCommand, PluginsGroup
 from evalbudget.errors import EvalbudgetError, innermost, reason
 from evalbudget.exit_codes import ExitCode, codes_for_help
-from evalbudget.hooks._plugins import plugins
 from evalbudget.secrets import keep_out, without_known, without_secrets
 from evalbudget.shown import shown_lines
 
@@ -30,7 +29,6 @@ Examples:
   evalbudget compare before.eval after.eval --margin 0.01
   evalbudget doctor logs/
   evalbudget gate --baseline main.eval --candidate branch.eval --margin 0.02
-  evalbudget pairwise preferences.csv
   evalbudget plan pilot.npz --half-width 0.1
   evalbudget report logs/ --picture leaderboard.png
   evalbudget audit serve audit.sqlite
@@ -41,34 +39,16 @@ Examples:
 _STDLIB = sysconfig.get_path("stdlib")
 
 
-class _Group(SuggestingGroup):
+class _Group(PluginsGroup):
     """Loads plugins' commands when one is asked for; suggests near names; prints our errors plainly."""
 
-    _extended = False
+    extras = ("inspect", "lm-eval", *PluginsGroup.extras)
 
-    def _extend(self) -> None:
-        if not self._extended:
-            self._extended = True
-            try:
-                plugins().add_commands(self)
-            except EvalbudgetError as ex:  # --help comes here before invoke() could turn it into a refusal
-                raise Refusal(str(ex)) from ex
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        self._extend()
-        return super().list_commands(ctx)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        command = super().get_command(ctx, cmd_name)
-        if command is None:
-            self._extend()
-            command = super().get_command(ctx, cmd_name)
-        return command
-
-    def hint(self, name: str) -> str:
-        if name in ("inspect", "lm-eval"):
-            return f" The command {name!r} comes with its plugin: pip install 'evalbudget[{name}]'."
-        return ""
+    def extend(self) -> None:
+        try:
+            super().extend()
+        except EvalbudgetError as ex:  # --help comes here before invoke() could turn it into a refusal
+            raise Refusal(str(ex)) from ex
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         # what a task is given is its data: a question may be about a password
@@ -171,7 +151,6 @@ _COMMANDS = {
     "compare": ("evalbudget.cli._compare:compare", "Are the differences between models, or versions, real?"),
     "doctor": ("evalbudget.cli._doctor:doctor", "What can and cannot be concluded from scores, and saved."),
     "gate": ("evalbudget.cli._gate:gate", "Did it get worse? For builds: the exit code is the verdict."),
-    "pairwise": ("evalbudget.cli._pairwise:pairwise", "Which answers are preferred, and is there a winner?"),
     "plan": ("evalbudget.cli._plan:plan", "How many items, repeats and judges you need, from a pilot."),
     "plugins": (
         "evalbudget.cli._plugins_command:plugins_command",

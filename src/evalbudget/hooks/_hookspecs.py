@@ -98,3 +98,11 @@ def evalbudget_price_of(model: str) -> Price | None:
 @hookspec
 def evalbudget_add_commands(cli: click.Group) -> None:
     """Add commands to the ``evalbudget`` command line."""
+
+
+@hookspec
+def evalbudget_add_host_commands(host: str, group: click.Group) -> None:
+    """Add commands to those of a host, ``inspect`` or ``lm-eval``: ``evalbudget inspect ...``.
+
+    Called for each host whose commands are asked for; a plugin that has none for it adds none.
+    """

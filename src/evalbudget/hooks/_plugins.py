@@ -262,13 +262,19 @@ class Plugins(Registry):
                     return price
         return None
 
-    def add_commands(self, cli: click.Group) -> None:
-        """Let every plugin add its commands; one that fails is reported, the rest go on."""
+    def add_commands(self, group: click.Group, host: str = "") -> None:
+        """Let every plugin add its commands; one that fails is reported, the rest go on.
+
+        Args:
+            group: to add them to.
+            host: whose group it is; empty for that of ``evalbudget`` itself.
+        """
+        hook = "evalbudget_add_host_commands" if host else "evalbudget_add_commands"
         for plugin_name, plugin in self._manager.list_name_plugin():
             with self._disables(plugin_name):
-                implementation = getattr(plugin, "evalbudget_add_commands", None)
+                implementation = getattr(plugin, hook, None)
                 if implementation is not None:
-                    implementation(cli)
+                    implementation(*((host, group) if host else (group,)))
 
 
 def _require_scores(scores: RecordedScores, path: Path) -> None:

@@ -13,9 +13,9 @@ from tests.claims import only
 from evalbudget import Cell, Design, Sampler
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.hooks._plugins import plugins
-from evalbudget.pairwise.samplers import PAIRS, Duel, PairSampler, UniformPairs, duels
 from evalbudget.testing import SamplerContract, play
 from evalbudget.testing._contract import SCORES
+from evalbudget_pairwise.samplers import PAIRS, Duel, PairSampler, UniformPairs, duels
 
 
 class PairContract(SamplerContract):

@@ -1,6 +1,5 @@
 from .judges.cyclic_judge import cyclic_judge as cyclic_judge
 from .judges.cyclic_judge import rotate as rotate
-from .pairwise.task import pairwise as pairwise
 from .races.leaderboard import Leaderboard as Leaderboard
 from .races.leaderboard import leaderboard as leaderboard
 from .races.task import gate as gate

@@ -54,7 +54,6 @@ def _stub(
 
 _TAKES_ALL: dict[str, Any] = {"attribs": {}, "params": ["args"]}
 _register("task", Task, "audits.registry_entry", ["audited"], **_TAKES_ALL)
-_register("task", Task, "pairwise.registry_entry", ["pairwise"], **_TAKES_ALL)
 _register(
     "task",
     Task,

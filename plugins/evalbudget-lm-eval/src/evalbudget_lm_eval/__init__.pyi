@@ -3,7 +3,6 @@ from .judges.rows import JUDGED_METRICS as JUDGED_METRICS
 from .judges.rows import judged as judged
 from .judges.rows import panel as panel
 from .judges.rows import process_judged as process_judged
-from .pairwise.api import pairwise as pairwise
 from .races.api import gate as gate
 from .races.api import race as race
 from .repeats.budgeted import budgeted as budgeted

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import click
 
-from evalbudget.cli import SuggestingGroup
+from evalbudget.cli import PluginsGroup
 from evalbudget.exit_codes import codes_for_help
 
 EXAMPLES = """\b
@@ -26,8 +26,6 @@ Examples:
       --model hf --model_args pretrained=my-model
   evalbudget lm-eval audit audit.sqlite --arm a=... --arm b=... --tasks essays \\
       --score_range 1..5
-  evalbudget lm-eval pairwise results/a results/b --budget 400 \\
-      --judge local-chat-completions:model=j,base_url=...
   evalbudget lm-eval score results/my-model --judges judges.yaml --output_path judged
   evalbudget lm-eval ls tasks
 
@@ -40,16 +38,17 @@ _HOST = {
     "ls": "lm-eval ls, unchanged.",
     "validate": "lm-eval validate, unchanged.",
 }
-_RACE, _GATE, _AUDIT, _SCORE, _PAIRWISE = "race", "gate", "audit", "score", "pairwise"
+_RACE, _GATE, _AUDIT, _SCORE = "race", "gate", "audit", "score"
 
 
-class _HostGroup(SuggestingGroup):
-    """Our commands first; every other one is the host's."""
+class _HostGroup(PluginsGroup):
+    """Our commands first, then those of plugins; every other one is the host's."""
 
+    host = "lm-eval"
     unknown = "lm-eval has no command"
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted([*_HOST, _RACE, _GATE, _AUDIT, _SCORE, _PAIRWISE])
+        return sorted({*_HOST, _RACE, _GATE, _AUDIT, _SCORE, *super().list_commands(ctx)})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name == _RACE:
@@ -68,11 +67,7 @@ class _HostGroup(SuggestingGroup):
             from evalbudget_lm_eval.repeats.score_command import score_command
 
             return score_command
-        if cmd_name == _PAIRWISE:
-            from evalbudget_lm_eval.pairwise.command import pairwise_command
-
-            return pairwise_command
-        return _pass_through(cmd_name) if cmd_name in _HOST else None
+        return _pass_through(cmd_name) if cmd_name in _HOST else super().get_command(ctx, cmd_name)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         # as the host has it: flags alone are those of run
@@ -90,8 +85,7 @@ class _HostGroup(SuggestingGroup):
 def lm_eval_command() -> None:
     """Run lm-eval with a sampler deciding what is asked.
 
-    Which document again, which model next, whether a model got worse, which answer a person should label, or
-    which two answers a judge should compare.
+    Which document again, which model next, whether a model got worse, or which answer a person should label.
 
     ``run`` takes --budget and --sampler on top of lm-eval's own flags; all else is passed on unchanged.
     """

@@ -7,14 +7,13 @@ from typing import Any
 
 import click
 
-from evalbudget.cli import SuggestingGroup, say, show_gate
+from evalbudget.cli import PluginsGroup, say, show_gate
 from evalbudget.exit_codes import codes_for_help
 from evalbudget.flags import DRY_RUN
 from evalbudget_inspect.cli.audit import audit
 from evalbudget_inspect.cli.eval import budgeted_command
 from evalbudget_inspect.cli.gate import gate
 from evalbudget_inspect.cli.leaderboard import leaderboard
-from evalbudget_inspect.cli.pairwise import pairwise
 from evalbudget_inspect.cli.race import race
 
 EXAMPLES = """\b
@@ -22,7 +21,6 @@ Examples:
   evalbudget inspect eval my_task.py --model openai/gpt-5 --budget 2000
   evalbudget inspect race my_task.py --model openai/a,openai/b,openai/c --budget 5000
   evalbudget inspect audit audit.sqlite my_task.py --model a,b --score-range 1..10
-  evalbudget inspect pairwise a.eval b.eval --judge openai/gpt-5 --budget 400
   evalbudget inspect eval-retry logs/2026-01-01_my-task.eval
   evalbudget inspect eval-retry logs/2026-01-01_my-task.eval --dry-run
   evalbudget inspect view
@@ -30,9 +28,10 @@ Examples:
 """ + codes_for_help()
 
 
-class _HostGroup(SuggestingGroup):
+class _HostGroup(PluginsGroup):
     """Our commands first; every other subcommand is the host's, unchanged. The host takes long to import."""
 
+    host = "inspect"
     unknown = "inspect has no command"
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -66,8 +65,8 @@ def inspect_command() -> None:
     """Run inspect-ai with a sampler deciding what is asked next.
 
     ``eval`` and ``eval-set`` decide which item to ask again, ``race`` which model to ask next, ``gate``
-    whether a model got worse, ``audit`` which answer a human should label, ``pairwise`` which two answers a
-    judge should compare. All else is passed on to inspect unchanged.
+    whether a model got worse, ``audit`` which answer a human should label. All else is passed on to inspect
+    unchanged.
     """
 
 
@@ -77,7 +76,6 @@ for _command in (
     race,
     gate,
     audit,
-    pairwise,
     leaderboard,
 ):
     inspect_command.add_command(_command)

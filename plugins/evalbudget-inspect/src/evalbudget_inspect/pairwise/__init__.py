@@ -1,1 +1,0 @@
-"""Which answer is preferred? Judges that compare the answers of finished logs."""

@@ -1,0 +1,1 @@
+from .task import pairwise as pairwise
