@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from inspect_ai.log import EvalLog, read_eval_log
+from inspect_ai.log import EvalLog, EvalSample, read_eval_log
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.shown import shown_logger
 from evalbudget_inspect.host.log_files import check_log, is_summary
-from evalbudget_inspect.host.requests import request_of, unreadable_parts
+from evalbudget_inspect.host.requests import request_of
 from evalbudget_pairwise import Answers, ModelAnswers
 
 COMPARING = "evalbudget_pairwise/comparing"
@@ -92,7 +92,7 @@ def _answers(path: str, log: EvalLog) -> ModelAnswers:
     for sample in sorted(log.samples or [], key=lambda each: each.epoch):
         item = str(sample.id)
         if sample.error is None and sample.output.choices and item not in answers:
-            unread = unreadable_parts(sample)
+            unread = _unreadable_parts(sample)
             if unread:
                 raise InvalidInputError(
                     f"{path}: item {item!r} asks with {' and '.join(unread)}, which the judge would not be "
@@ -105,3 +105,10 @@ def _answers(path: str, log: EvalLog) -> ModelAnswers:
             "sample fail?"
         )
     return ModelAnswers(log.eval.model, path, requests, answers)
+
+
+def _unreadable_parts(sample: EvalSample) -> list[str]:
+    """Kinds of what was asked that ``request_of`` has no text for: image, audio, document and others."""
+    messages = [] if isinstance(sample.input, str) else sample.input
+    parts = [part for message in messages if not isinstance(message.content, str) for part in message.content]
+    return sorted({part.type for part in parts} - {"text", "reasoning"})
