@@ -73,3 +73,14 @@ def test_whole_costs_and_others_are_written_in_one_turn(store: str) -> None:
         book.trade(came, 2)
         assert [called.reading.cost for called in book.calls()] == costs
         assert book.spent == sum(costs)
+
+
+def test_a_book_that_one_worker_has_is_not_read_at_every_turn() -> None:
+    book, sent = Book(Uniform(DESIGN), Budget(200)), list[str]()
+    came = read(book.trade((), 8))
+    file = book._turns.db._file
+    assert file is not None
+    file.set_trace_callback(sent.append)
+    assert len(book.trade(came, 8)) == 8
+    assert sent
+    assert not [statement for statement in sent if statement.startswith("SELECT")]

@@ -15,7 +15,6 @@ from sqlalchemy import Connection
 from evalbudget.book._calls import Called, beside_in, calls_in, known_calls
 from evalbudget.book._opening import opened, terms_of
 from evalbudget.book._planner import Planner
-from evalbudget.book._sql import Asked
 from evalbudget.book._statements import BESIDE, CUT_OFF, LOST
 from evalbudget.book._tables import ALONE, LAYOUT
 from evalbudget.book._turn import Claim, Turn
@@ -28,6 +27,7 @@ from evalbudget.errors import BudgetError, EvalbudgetError, StoreError
 from evalbudget.sampler import Sampler
 from evalbudget.shown import shown_logger
 from evalbudget.store import Address, Database
+from evalbudget.store._sql import Asked
 
 T = TypeVar("T")
 

@@ -38,7 +38,7 @@ def calls_in(copy: Copy, connection: Connection) -> tuple[Called, ...]:
     for row in connection.execute(SETTLED):
         of = partial(copy.known.of, number=row.cell)
         value = of("value") if of("state") == CAME and of("call") == row.call else None
-        reading = Reading(copy.request(row.call, row.cell), value, row.cost, row.error)
+        reading = Reading(copy.known.request(row.call, row.cell), value, row.cost, row.error)
         found.append(Called(reading, row.attempt, names[row.worker], row.error in (LOST, CUT_OFF)))
     return tuple(found)
 
@@ -48,7 +48,7 @@ def known_calls(copy: Copy) -> tuple[Called, ...]:
     found = []
     for cell in np.flatnonzero(copy.known.cells().state == CAME).tolist():
         of = partial(copy.known.of, number=cell)
-        reading = Reading(copy.request(of("call"), cell), of("value"), of("cost"))
+        reading = Reading(copy.known.request(of("call"), cell), of("value"), of("cost"))
         found.append(Called(reading, of("attempt"), "", is_lost=False))
     return tuple(sorted(found, key=lambda called: called.reading.request.id))
 

@@ -10,7 +10,6 @@ from sqlalchemy import Connection
 
 from evalbudget.book._known import Known, is_adopted
 from evalbudget.book._notes import packed, unpacked
-from evalbudget.book._sql import Asked, Change, Query, conclude
 from evalbudget.book._statements import (
     ALL_WITHDRAWN,
     BEGIN_PASS,
@@ -20,7 +19,6 @@ from evalbudget.book._statements import (
     FORGET_NOTE,
     HOW_IT_STANDS,
     KEEP,
-    KEPT,
     MISSED_PASSES,
     MISSED_ROUNDS,
     NUMBERS,
@@ -30,11 +28,11 @@ from evalbudget.book._statements import (
 )
 from evalbudget.book._tables import NO_CELL
 from evalbudget.cells import CAME, TAKEN, Planned
-from evalbudget.design import Request
 from evalbudget.errors import StoreError
-from evalbudget.sampler import Allocation, Sampler
+from evalbudget.sampler import Sampler
 from evalbudget.statistics._bounds import IntArray
 from evalbudget.store import Address
+from evalbudget.store._sql import Asked, Change, Query, conclude
 
 _COUNTS = ("rounds", "passes", "withdrawn", "calls", "changes")
 _WHOLE = ("cell", "state", "tries", "lost", "call", "attempt", "passed")
@@ -111,7 +109,7 @@ class Copy:
                 raise ValueError("rounds or passes of it are gone")
         except (LookupError, TypeError, ValueError, AttributeError) as ex:
             raise self.damaged(ex) from ex
-        self.about = {name: getattr(about, name) for name in NUMBERS}
+        self.about.update({name: getattr(about, name) for name in NUMBERS})
         self._before = dict(self.about)
 
     def damaged(self, why: object) -> StoreError:
@@ -139,16 +137,6 @@ class Copy:
         if (state == CAME) != (value is not None and math.isfinite(value)) or not math.isfinite(row.cost):
             raise ValueError(f"cell {cell} is in state {state} with the score {value} for {row.cost}")
 
-    def request(self, call: int, cell: int) -> Request:
-        """What a call asks."""
-        drawn = self.known.of("propensity", cell)
-        return Request(
-            call,
-            self.known.cell(cell),
-            None if math.isnan(drawn) else drawn,
-            self.known.of("phase", cell) if self._sampler.allocation is Allocation.PHASED else None,
-        )
-
     # what this turn does
 
     def begin(self, planned: Planned, texts: Mapping[str, str | None]) -> None:
@@ -171,7 +159,7 @@ class Copy:
             attempt = self.known.next_attempt(cell)
         self.about["held"] += most
         number = self._add_call(cell, worker, most, attempt=attempt, cost=None, error=None)
-        tries = self.known.of("tries", cell) + 1
+        tries = self.known.tried(cell).tries + 1
         self.change(cell, worker, state=TAKEN, call=number, attempt=attempt, tries=tries)
         return number, attempt
 
@@ -206,10 +194,7 @@ class Copy:
     def change(self, cell: int, worker: int, **new: Any) -> None:
         """Change a cell, here and at the end of the turn in the book."""
         self.about["changes"] += 1
-        row = {name: new[name] if name in new else self.known.of(name, cell) for name in KEPT}
-        if row["state"] != CAME:
-            row["value"] = None
-        self.known.set(cell, row)
+        row = self.known.change(cell, new)
         self._cells[cell] = {**row, "cell": cell, "worker": worker, "changed": self.about["changes"]}
 
     def write(self, connection: Connection) -> None:
@@ -225,5 +210,5 @@ class Copy:
             changes.append((UPSERT, list(self._cells.values())))
         if self.about != self._before:
             changes.append((KEEP, [{f"new_{name}": value for name, value in self.about.items()}]))
-        self._calls, self._settled, self._cells = [], {}, {}
+        self._calls, self._settled, self._cells, self._before = [], {}, {}, dict(self.about)
         conclude(connection, changes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -10,8 +11,8 @@ import numpy as np
 
 from evalbudget.book._waiting import Left, OneByOne, Passes
 from evalbudget.cells import CAME, OPEN, TAKEN, Cells, Planned
-from evalbudget.design import Cell
-from evalbudget.sampler import Sampler
+from evalbudget.design import Cell, Request
+from evalbudget.sampler import Allocation, Sampler
 from evalbudget.statistics._bounds import IntArray
 
 _COLUMNS: dict[str, tuple[type, Any]] = {
@@ -38,12 +39,18 @@ ADOPTED = "chosen by somebody else"
 """The note of a round that the sampler did not plan."""
 
 
-class _Tried(NamedTuple):
-    """What is counted of a cell, by column."""
+KEPT = ("state", "tries", "lost", "value", "cost", "call", "attempt", "passed")
+"""Of a cell, in the book and in every copy of it."""
+
+
+class Tried(NamedTuple):
+    """What became of a cell so far, by column."""
 
     state: int
     tries: int
     lost: int
+    cost: float
+    call: int
 
 
 def is_adopted(planned: Planned) -> bool:
@@ -96,7 +103,27 @@ class Known:
 
     def cell(self, number: int) -> Cell:
         """One of them."""
-        return Cell(*(int(self._of[name][number]) for name in ("model", "item", "epoch", "rater")))
+        of = self._of
+        model, item, epoch = of["model"].item(number), of["item"].item(number), of["epoch"].item(number)
+        return Cell(model, item, epoch, of["rater"].item(number))
+
+    def request(self, call: int, number: int) -> Request:
+        """What a call asks."""
+        drawn = self._of["propensity"].item(number)
+        return Request(
+            call,
+            self.cell(number),
+            None if math.isnan(drawn) else drawn,
+            self._of["phase"].item(number) if self._sampler.allocation is Allocation.PHASED else None,
+        )
+
+    def tried(self, number: int) -> Tried:
+        """What became of a cell so far."""
+        of = self._of
+        return Tried(
+            *(of["state"].item(number), of["tries"].item(number), of["lost"].item(number)),
+            *(of["cost"].item(number), of["call"].item(number)),
+        )
 
     def of(self, name: str, number: int) -> Any:
         """An entry of a column."""
@@ -118,11 +145,13 @@ class Known:
         self._of["round"][rows], self._of["phase"][rows] = self.n_rounds, planned.phase
         if planned.propensity is not None:
             self._of["propensity"][rows] = planned.propensity
+        takes_turns = self._sampler.design.n_raters > 1
         for number, where in enumerate(zip(planned.model.tolist(), planned.item.tolist(), strict=True)):
             epoch = self._epochs[where]
             self._epochs[where] += 1
             self._of["epoch"][self._n + number] = epoch
-            self._of["rater"][self._n + number] = self._sampler.rater_of(where[1], epoch)
+            if takes_turns:
+                self._of["rater"][self._n + number] = self._sampler.rater_of(where[1], epoch)
         self._waiting.add(rows.start, n)
         self._n = n
         self.n_rounds += 1
@@ -168,26 +197,31 @@ class Known:
         self.n_passes += 1
         self._waiting.begin(ask.tolist(), self.n_passes)
 
-    def set(self, number: int, row: Mapping[str, Any]) -> None:
-        """What is known of a cell now; of what happened in between only the end."""
-        was = _Tried(self.of("state", number), self.of("tries", number), self.of("lost", number))
-        for name, value in row.items():
-            self._of[name][number] = np.nan if value is None else value
-        self._became(number, was, _Tried(row["state"], row["tries"], row["lost"]), row["attempt"])
+    def change(self, number: int, new: Mapping[str, Any]) -> dict[str, Any]:
+        """What is new of a cell; all that is kept of it now."""
+        was, of = self.tried(number), self._of
+        row: dict[str, Any] = {name: of[name].item(number) for name in KEPT}
+        row |= new
+        if row["state"] != CAME:
+            row["value"] = None
+        for name in (*new, "value"):
+            of[name][number] = np.nan if row[name] is None else row[name]
+        self._became(number, was, self.tried(number), row["attempt"])
+        return row
 
     def set_all(self, numbers: Sequence[int], columns: Mapping[str, Sequence[Any]]) -> None:
-        """The same of several cells, each of them once."""
+        """What is known of several cells now, each of them once; of what happened in between only the end."""
         at = np.array(numbers, dtype=np.int64)
-        was = map(_Tried, *(self._of[name][at].tolist() for name in _Tried._fields))
+        was = map(Tried, *(self._of[name][at].tolist() for name in Tried._fields))
         for name, column in columns.items():
             self._of[name][at] = np.array(column, dtype=self._of[name].dtype)
-        now = map(_Tried, *(columns[name] for name in _Tried._fields))
+        now = map(Tried, *(columns[name] for name in Tried._fields))
         for each in zip(numbers, was, now, columns["attempt"], strict=True):
             self._became(*each)
 
-    def _became(self, number: int, was: _Tried, now: _Tried, attempt: int) -> None:
+    def _became(self, number: int, was: Tried, now: Tried, attempt: int) -> None:
         """What is counted of a cell, and whether it waits."""
-        where = self.of("model", number), self.of("item", number)
+        where = self._of["model"].item(number), self._of["item"].item(number)
         self._attempts[where] = max(self._attempts[where], attempt + 1)
         flew, flies = was.state == TAKEN, now.state == TAKEN
         self.settled += (now.tries - flies) - (was.tries - flew)
@@ -197,21 +231,10 @@ class Known:
 
     def next_attempt(self, number: int) -> int:
         """Number of the next call of a cell's model and item, from 0; lost and failed ones had theirs."""
-        if self.of("call", number) < 0 <= self.of("attempt", number):  # it was given back
-            return int(self.of("attempt", number))
-        return self._attempts[self.of("model", number), self.of("item", number)]
-
-    def take(self, may: Callable[[int], bool]) -> int | None:
-        """The first cell that may be asked; None if there is none, or it cannot be paid.
-
-        Args:
-            may: whether a cell can be paid; where it cannot, it stays the first.
-        """
-        number = self._waiting.first()
-        if number is None or not may(number):
-            return None
-        self._waiting.drop(number)
-        return number
+        of = self._of
+        if of["call"].item(number) < 0 <= (given_back := of["attempt"].item(number)):
+            return int(given_back)
+        return self._attempts[of["model"].item(number), of["item"].item(number)]
 
     def take_by_model(
         self, room: Callable[[int], int], cost: Callable[[int], float], left: Left
@@ -224,11 +247,15 @@ class Known:
         """The cell that comes next; None if there is none."""
         return self._waiting.first()
 
+    def drop(self, number: int) -> None:
+        """The cell that came next had its turn."""
+        self._waiting.drop(number)
+
     @property
     def waits(self) -> bool:
         """Whether there is a cell that may be asked."""
         return self.first() is not None
 
 
-def _failed(tried: _Tried) -> int:
+def _failed(tried: Tried) -> int:
     return int(tried.tries - tried.lost - (tried.state in (TAKEN, CAME)))

@@ -79,7 +79,9 @@ class Planner:
 
     def may(self, cell: int) -> bool:
         """Whether this cell can be asked now."""
-        most = self._cost(cell)
+        return self._may(self._cost(cell))
+
+    def _may(self, most: float) -> bool:
         return not most or (self.fits(most) and self._turns.known.under_way + 1 <= self._at_once())
 
     # calls
@@ -90,8 +92,8 @@ class Planner:
         """Add calls until there are n with those that were found before, of each model or in all."""
         known = self._turns.known
 
-        def call(cell: int) -> None:
-            claim = turn.call(cell, self._cost(cell))
+        def call(cell: int, most: float) -> None:
+            claim = turn.call(cell, most)
             new[claim.request.id] = claim
 
         if callable(n):
@@ -99,10 +101,13 @@ class Planner:
             had = Counter(c.request.cell.model for each in (found, new) for c in each.values() if c.most)
             left = Left(self.free + _SLACK, self._at_once() - known.under_way)
             for cell in known.take_by_model(lambda m: wanted(m) - had[m], self._cost, left):
-                call(cell)
+                call(cell, self._cost(cell))
             return
-        while len(new) + len(found) < n and (first := known.take(self.may)) is not None:
-            call(first)
+        while len(new) + len(found) < n and (first := known.first()) is not None:
+            if not self._may(most := self._cost(first)):  # it stays the first
+                return
+            known.drop(first)
+            call(first, most)
 
     def adopt(self, planned: Planned, most: Sequence[float], attempts: Sequence[int]) -> list[Claim]:
         """Cells that somebody else chose are under way.

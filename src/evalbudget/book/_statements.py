@@ -7,9 +7,10 @@ from typing import Any
 from sqlalchemy import Table, bindparam, func, insert, null, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-from evalbudget.book._sql import Each, given_rows
+from evalbudget.book._known import KEPT
 from evalbudget.book._tables import ABOUT, CALLS, CELLS, NO_CELL, PASSES, ROUNDS, WITHDRAWN, WORKERS
 from evalbudget.cells import TAKEN
+from evalbudget.store._sql import Each, given_rows
 
 LOST = "cut off: its process ended"
 """Why a call has no reply whose worker is gone."""
@@ -28,8 +29,6 @@ MISSED_PASSES = (
     select(PASSES.c.cells).where(PASSES.c["pass"] >= bindparam("after")).order_by(PASSES.c["pass"])
 )
 ALL_WITHDRAWN = select(WITHDRAWN).order_by(WITHDRAWN.c.asked)
-KEPT = ("state", "tries", "lost", "value", "cost", "call", "attempt", "passed")
-"""Of a cell, in the book and in every copy of it."""
 CHANGED = (
     select(CELLS.c.cell, *(CELLS.c[name] for name in KEPT))
     .where(CELLS.c.changed > bindparam("after"))

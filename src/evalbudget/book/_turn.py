@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
@@ -66,15 +65,13 @@ class Turn:
     def call(self, cell: int, most: float, attempt: int | None = None) -> Claim:
         """Hand a cell out, as the next call of its model and item, or the one of this number."""
         call, attempt = self._copy.call(cell, self.me, most, attempt)
-        return Claim(cell, most, self._copy.request(call, cell), attempt)
+        return Claim(cell, most, self._known.request(call, cell), attempt)
 
     def taken(self, worker: int | None = None) -> dict[int, Claim]:
         """What this worker, or another one, has under way, by the number of the call."""
         rows = self.connection.execute(TAKEN_BY, {"whose": self.me if worker is None else worker}).all()
-        of = self._known.of  # some may have come back in this turn
-        return self._claims(
-            [r for r in rows if of("state", r.cell) == TAKEN and of("call", r.cell) == r.call]
-        )
+        tried = self._known.tried  # some may have come back in this turn
+        return self._claims([r for r in rows if (tried(r.cell).state, tried(r.cell).call) == (TAKEN, r.call)])
 
     def lost(self) -> dict[int, Claim]:
         """What this worker had when it was taken for dead, and nobody has told of."""
@@ -89,7 +86,7 @@ class Turn:
         except ValueError as ex:
             raise self._copy.damaged(ex) from ex
         return {
-            row.call: Claim(row.cell, row.most, self._copy.request(row.call, row.cell), row.attempt)
+            row.call: Claim(row.cell, row.most, self._known.request(row.call, row.cell), row.attempt)
             for row in rows
         }
 
@@ -107,24 +104,25 @@ class Turn:
     def take_in(self, claim: Claim, reading: Reading) -> None:
         """A call came back."""
         call, most = reading.request.id, claim.most
-        of = partial(self._known.of, number=claim.cell)
-        if of("call") != call or of("state") in (CAME, CLOSED):  # taken for dead, and others have gone on
+        was = self._known.tried(claim.cell)
+        if was.call != call or was.state in (CAME, CLOSED):  # taken for dead, and others have gone on
             self.about["spent"] += reading.cost - most
             self._copy.settle(call, reading.cost, TOO_LATE)
-            self._change_of_others(claim.cell, cost=of("cost") + reading.cost - most)
+            self._change_of_others(claim.cell, cost=was.cost + reading.cost - most)
             return
-        if of("state") == TAKEN:
+        if was.state == TAKEN:
             self.about["held"] -= most
         else:  # taken for dead, and counted at the most
             self.about["spent"] -= most
-            self._change(claim.cell, lost=of("lost") - 1, cost=of("cost") - most)
+            was = was._replace(lost=was.lost - 1, cost=was.cost - most)
         self.about["spent"] += reading.cost
         self._copy.settle(call, reading.cost, reading.error and self.storable(reading.error))
         self._change(
             claim.cell,
             state=OPEN if reading.value is None else CAME,
             value=reading.value,
-            cost=of("cost") + reading.cost,
+            lost=was.lost,
+            cost=was.cost + reading.cost,
             passed=self.about["passes"],
         )
 
@@ -132,10 +130,10 @@ class Turn:
         """Calls that came back have other scores than they had, or one, or none."""
         for reading in readings:
             call, row = reading.request.id, self._row(reading.request.id)
-            of = partial(self._known.of, number=row.cell)
+            was = self._known.tried(row.cell)
             if row.cost is None or row.error in _NO_REPLY:
                 continue
-            if of("call") != call or of("state") not in (OPEN, CAME):  # asked again meanwhile
+            if was.call != call or was.state not in (OPEN, CAME):  # asked again meanwhile
                 continue
             self._copy.settle(call, row.cost, reading.error and self.storable(reading.error))
             self._change(row.cell, state=OPEN if reading.value is None else CAME, value=reading.value)
@@ -160,8 +158,8 @@ class Turn:
         self.about["held"] -= row.most
         self.about["spent"] += row.most
         self._copy.settle(row.call, row.most, why)
-        of = partial(self._known.of, number=row.cell)
-        self._change(row.cell, state=OPEN, lost=of("lost") + 1, cost=of("cost") + row.most)
+        was = self._known.tried(row.cell)
+        self._change(row.cell, state=OPEN, lost=was.lost + 1, cost=was.cost + row.most)
 
     def give_back(self, calls: Sequence[int]) -> None:
         """They were never sent: it is as if they had not been handed out, also where they count as lost."""
@@ -170,13 +168,13 @@ class Turn:
             was_lost = row.error == LOST
             if row.cost is not None and not was_lost:  # in a turn whose end was not known
                 continue
-            of = partial(self._known.of, number=row.cell)
+            was = self._known.tried(row.cell)
             self.about["spent" if was_lost else "held"] -= row.most
             self._copy.settle(call, 0.0, NEVER_SENT)
-            new: dict[str, Any] = {"tries": of("tries") - 1}
+            new: dict[str, Any] = {"tries": was.tries - 1}
             if was_lost:
-                new |= {"lost": of("lost") - 1, "cost": of("cost") - row.most}
-            if of("call") == call and of("state") in (OPEN, TAKEN):
+                new |= {"lost": was.lost - 1, "cost": was.cost - row.most}
+            if was.call == call and was.state in (OPEN, TAKEN):
                 self._change(row.cell, state=OPEN, call=_NO_CALL, **new)
             else:  # others had it since
                 self._change_of_others(row.cell, **new)

@@ -14,8 +14,6 @@ from sqlalchemy import Connection
 
 from evalbudget.book._adopted import Adopted
 from evalbudget.book._copy import Copy
-from evalbudget.book._known import Known
-from evalbudget.book._sql import Asked
 from evalbudget.book._statements import IS_TOLD
 from evalbudget.book._turn import Claim, Turn
 from evalbudget.book._workers import Workers
@@ -25,7 +23,7 @@ from evalbudget.errors import SamplerError, StoreDownError
 from evalbudget.sampler import Sampler
 from evalbudget.shown import shown_logger
 from evalbudget.store import Address, Database
-from evalbudget.store._driver import is_file
+from evalbudget.store._sql import Asked
 
 T = TypeVar("T")
 
@@ -65,6 +63,9 @@ class Turns:
         parts: what takes part in its turns.
         mine: calls that this worker has.
         lost: that an earlier one of its name had, and that count as lost.
+        copy: of the book.
+        known: its cells and rounds.
+        about: what of it would have to be summed.
         adopted: cells that the sampler did not plan yet.
         untold: what came back and is not in the book.
         spent: as of the last turn that was written.
@@ -85,26 +86,21 @@ class Turns:
         self.untold: list[Reading] = []
         self.spent = 0.0
         self.is_sure, self.is_stale, self.is_away = True, False, False
-        self.copy = Copy(sampler, where)
+        self._use(Copy(sampler, where))
         self.guard = threading.RLock()
         """One turn at a time."""
         self.state = threading.RLock()
         """Held while what is known changes, and for no longer."""
+        self._is_on_server = where.url is not None
         self._thread: int | None = None  # that takes a turn
         self._now: Turn
         self._asked: Asked
         self._later: deque[tuple[int, Callable[[Turn], object]]] = deque()
         self._numbers = count(workers.told + 1)
 
-    @property
-    def known(self) -> Known:
-        """Cells and rounds."""
-        return self.copy.known
-
-    @property
-    def about(self) -> dict[str, Any]:
-        """What would have to be summed."""
-        return self.copy.about
+    def _use(self, copy: Copy) -> None:
+        """This is what is known from now on."""
+        self.copy, self.known, self.about = copy, copy.known, copy.about
 
     # what waits for a turn
 
@@ -200,7 +196,7 @@ class Turns:
                 try:
                     if anew:
                         self.look_anew()
-                    with self.db.write(first=self._ask) as connection:
+                    with self.db.write(first=self._ask if self._is_on_server else None) as connection:
                         entered, self.is_stale = True, True  # until all of it is written
                         with self.state:
                             found, told = self._whole(connection, act, anew=anew)
@@ -218,24 +214,29 @@ class Turns:
             return act(self._now)
 
     def _ask(self, connection: Connection) -> None:
-        """What is known to be asked in any turn."""
-        ahead = () if is_file(connection) else (*self.copy.asks(), *self.workers.asks())
-        self._asked = Asked(connection, ahead)
+        """What is known to be asked in any turn; a server is sent it at once."""
+        self._asked = Asked(connection, (*self.copy.asks(), *self.workers.asks()))
+
+    def _queries(self, connection: Connection) -> Asked:
+        return self._asked if self._is_on_server else Asked(connection)
 
     def _whole(
         self, connection: Connection, act: Callable[[Turn], T], *, anew: bool
     ) -> tuple[T, tuple[int, int]]:
         """What came of it; and how much was told in it."""
         self._thread = get_ident()
+        is_news = anew or not self.workers.is_alone
         try:
-            self.copy.look(self._asked)
+            if is_news:
+                self.copy.look(self._queries(connection))
             self._now = turn = Turn(self.copy, connection, self.workers.me, self.db.storable)
             try:
                 for part in self.parts:
                     part.take_in(turn, anew=anew)
             except _OF_DAMAGE as ex:
                 raise self.copy.damaged(ex) from ex
-            self._bury(turn)
+            if is_news:
+                self._bury(turn)
             told = len(self._later), len(self.untold)
             self._hand_over(turn)
             found = act(turn)
@@ -259,11 +260,11 @@ class Turns:
                 if not entered:  # one that goes in the middle may be back soon
                     raise
         with self.state:
-            self.copy = fresh
+            self._use(fresh)
 
     def _bury(self, turn: Turn) -> None:
         """Workers that are gone."""
-        for worker in self.workers.gone(turn.connection, self._asked):
+        for worker in self.workers.gone(turn.connection, self._queries(turn.connection)):
             for part in self.parts:
                 part.bury(turn, worker)
             lost = turn.bury(worker)
@@ -273,7 +274,7 @@ class Turns:
 
     def _hand_over(self, turn: Turn) -> None:
         """What was told or left since the last turn."""
-        done = self.workers.told_in(self._asked) if self._later else 0
+        done = self.workers.told_in(self._queries(turn.connection)) if self._later else 0
         for number, act in self._later:
             if number > done:
                 act(turn)

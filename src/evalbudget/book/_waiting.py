@@ -44,6 +44,8 @@ class OneByOne:
     def __init__(self, sampler: Sampler, of: Of, cell: Callable[[int], Cell]) -> None:
         self._of, self._cell, self._closes_as = of, cell, sampler.closes_as
         self._failures = GivenUp(sampler.design, sampler.closes_as)
+        self._has_failed = False
+        self._uncounted: list[int] = []  # cells that were read, for what is given up, if anything fails
         self._parked: dict[Cell, list[int]] = {}  # what waits for something closed to open again
         self._back: list[int] = []  # a heap of those that came back without a score, or opened again
         self._next = self._n = 0  # those from here on had no turn yet
@@ -66,13 +68,13 @@ class OneByOne:
 
     def changed(self, number: int, state: int, *, failed: int, read: bool) -> None:
         """Something became of a cell."""
-        cell = self._cell(number) if failed or read else None
-        for _ in range(failed):
-            assert cell is not None
-            self._failures.failed(cell)
+        if failed > 0:
+            self._has_failed = True
+            self._count()
+            for _ in range(failed):
+                self._failures.failed(self._cell(number))
         if read:
-            assert cell is not None
-            self._failures.read(cell)
+            self._uncounted.append(number)
         if state == OPEN:
             heapq.heappush(self._back, number)
 
@@ -84,8 +86,8 @@ class OneByOne:
             # what was tried before comes back by the heap alone
             is_due = self._of("state", number) == OPEN and (self._back or not self._of("tries", number))
             if is_due:
-                key = self._closes_as(self._cell(number))
-                if key not in self.given_up:
+                key = self._closes_as(self._cell(number)) if self.given_up else None
+                if key is None or key not in self.given_up:
                     return number
                 self._parked.setdefault(key, []).append(number)
             self.drop(number)
@@ -98,7 +100,16 @@ class OneByOne:
         else:
             self._next = number + 1
 
+    def _count(self) -> None:
+        """What was read."""
+        for number in self._uncounted:
+            self._failures.read(self._cell(number))
+        self._uncounted.clear()
+
     def _reopen(self) -> None:
+        if not self._has_failed:
+            return
+        self._count()
         now = self._failures.now()
         for key in self.given_up - now:
             for number in self._parked.pop(key, []):

@@ -13,12 +13,12 @@ from typing import Any
 
 from sqlalchemy import Connection, Float, bindparam, cast, exists, extract, func, insert, or_, select, update
 
-from evalbudget.book._sql import Asked, Query, change
 from evalbudget.book._tables import CELLS, LAYOUT, WORKERS
 from evalbudget.cells import TAKEN
 from evalbudget.errors import StoreError
 from evalbudget.shown import shown_logger
 from evalbudget.store import Address, Database
+from evalbudget.store._sql import Asked, Query, change
 
 log = shown_logger(__name__)
 
@@ -56,6 +56,7 @@ class Workers:
         clock: seconds since 1970; of use for files only, a server has its own.
 
     Attributes:
+        is_alone: there are no others, and nobody looks for signs.
         me: number of this worker, from 0.
         goes_on: there was one of its name before.
         told: how much it had told under this name before.
@@ -71,6 +72,7 @@ class Workers:
         clock: Callable[[], float],
     ) -> None:
         self._db, self._where, self._lease, self._clock = db, where, lease, clock
+        self.is_alone = not lease
         self._look_again = 0.0
         self._watched = 0, 0.0  # this connection, since when
         self._name, self._known_as = name, known_as = _name(), known_as
@@ -102,6 +104,8 @@ class Workers:
     def gone(self, connection: Connection, asked: Asked) -> list[int]:
         """Workers that are gone and have not signed off; looked up now and then, none in between.
 
+        Whoever is alone is asked once: whoever was there before is gone.
+
         Raises:
             StoreError: another process has this one's name.
         """
@@ -122,7 +126,7 @@ class Workers:
             connection.execute(_SIGN, {"me": self.me, "then": now + self._lease})
         if self._watched[0] != self._db.connections:  # while the server was away nobody could give a sign
             self._watched = self._db.connections, now
-        limit = now if now - self._watched[1] > self._lease else 0.0
+        limit = now if self.is_alone or now - self._watched[1] > self._lease else 0.0
         # whoever has a name may go on, and know of answers that are not told yet
         others = [row for row in asked.rows(_LIVING) if row.worker != self.me]
         return [

@@ -11,11 +11,11 @@ from sqlalchemy import Table, bindparam, delete, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from evalbudget.book import Book, Turn
-from evalbudget.book._sql import change, rows
 from evalbudget.book._tables import ARMS, SO_FAR
 from evalbudget.errors import InvalidInputError, StoreError
 from evalbudget.races._lanes import SILENT, Entry, Key, KnownCell, Lane
 from evalbudget.shown import shown_logger
+from evalbudget.store._sql import change, rows
 from evalbudget.untrusted import parsed_json
 
 log = shown_logger(__name__)

@@ -10,12 +10,12 @@ from typing import Any
 from sqlalchemy import bindparam, insert, select, update
 
 from evalbudget.book import Book, Turn
-from evalbudget.book._sql import change, rows
 from evalbudget.book._tables import MONEY, PAID_CALLS
 from evalbudget.budget import Budget
 from evalbudget.prices import Tariff
 from evalbudget.run import Bill, Hold
 from evalbudget.run._bill import LOST, Follows, as_amount, as_end, as_entry
+from evalbudget.store._sql import change, rows
 
 _LOOK = 0.25  # seconds between two looks at what others did, of a call that does not fit
 

@@ -32,8 +32,8 @@ from evalbudget.errors import InvalidInputError, StoreDownError, reason
 from evalbudget.secrets import mode_in, without_known
 from evalbudget.shown import shown_logger
 from evalbudget.store._address import Address
-from evalbudget.store._driver import execute, in_one_go
 from evalbudget.store._layout import Layout
+from evalbudget.store._sql import execute, in_one_go
 
 _MEMORY = Path(":memory:")
 _PATIENCE = 30.0

@@ -1,17 +1,17 @@
-"""A book's statements on their way to the driver: past SQLAlchemy, in a fraction of the time."""
+"""Past SQLAlchemy to the driver of a database, in a fraction of the time; errors are SQLAlchemy's."""
 
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, NamedTuple
 
 from sqlalchemy import ARRAY, URL, Connection, Table, bindparam, func
 from sqlalchemy.dialects import sqlite
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql import ClauseElement
-
-from evalbudget.store._driver import execute, execute_each, in_one_go, is_file
 
 _DIALECTS = {
     "sqlite": sqlite.dialect(paramstyle="named"),
@@ -61,7 +61,7 @@ class Asked:
     Args:
         connection: that has it.
         ahead: what will be asked, of a server. What it answers is there after the block of
-            :func:`~evalbudget.store._driver.in_one_go` that this is within.
+            :func:`in_one_go` that this is within.
     """
 
     def __init__(self, connection: Connection, ahead: Sequence[Query] = ()) -> None:
@@ -79,6 +79,70 @@ class Asked:
         if statement not in self._found:
             self._found[statement] = _rows(self._connection, statement, cursor)
         return self._found[statement]
+
+
+def is_file(connection: Connection) -> bool:
+    """Whether it is SQLite's, in memory or not."""
+    return connection.dialect.name == "sqlite"
+
+
+def execute(connection: Connection, text: str, given: Mapping[str, Any] | None = None) -> Any:
+    """A cursor that has carried out a statement.
+
+    Raises:
+        DBAPIError: as SQLAlchemy does.
+    """
+    driver = _driver(connection)
+    try:
+        return driver.execute(text, given or {})
+    except _errors(connection) as ex:
+        raise _ours(connection, text, ex) from ex
+
+
+def execute_each(connection: Connection, text: str, given: Sequence[Mapping[str, Any]]) -> None:
+    """Have SQLite carry out a statement for each of these.
+
+    Raises:
+        DBAPIError: as SQLAlchemy does.
+    """
+    driver = _driver(connection)
+    try:
+        driver.executemany(text, given)
+    except _errors(connection) as ex:
+        raise _ours(connection, text, ex) from ex
+
+
+@contextmanager
+def in_one_go(connection: Connection) -> Iterator[None]:
+    """What a server is asked within the block is sent at once, and answered at once.
+
+    Raises:
+        DBAPIError: as SQLAlchemy does.
+    """
+    driver = _driver(connection)
+    try:
+        with driver.pipeline():
+            yield
+    except _errors(connection) as ex:
+        raise _ours(connection, "", ex) from ex
+
+
+def _driver(connection: Connection) -> Any:
+    return connection.connection.driver_connection
+
+
+def _errors(connection: Connection) -> Any:
+    return connection.dialect.loaded_dbapi.Error
+
+
+def _ours(connection: Connection, text: str, ex: Exception) -> Exception:
+    dialect = connection.dialect
+    is_lost = dialect.is_disconnect(ex, connection.connection, None)  # type: ignore[arg-type]
+    if is_lost:
+        connection.invalidate(ex)
+    return DBAPIError.instance(
+        text, None, ex, dialect.loaded_dbapi.Error, connection_invalidated=is_lost, dialect=dialect
+    )
 
 
 def rows(connection: Connection, statement: Any, given: Mapping[str, Any] | None = None) -> list[Any]:
