@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import sqlite3
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -463,3 +464,18 @@ def test_a_file_that_is_kept_locked_is_waited_for_once_and_that_is_said(
         other.execute("ROLLBACK")
         other.close()
         assert len(book.trade((), 1)) == 1
+
+
+def test_calls_without_a_score_are_counted_by_the_reason(where: Address | None) -> None:
+    book = Book(Uniform(Design.of_items(8)), Budget(40), where)
+    requests = book.trade((), 8)
+    book.trade([Reading(requests[0], 0.5), Reading(requests[1], None, 1.0, "timeout")], 0)
+    book.give_back(requests[2:3])
+    book.lose(requests[3:5])
+    book.trade([Reading(requests[5], None, 0.0, "timeout"), Reading(requests[6], None)], 0)
+    book.trade([Reading(again, 0.5) for again in book.trade((), 3)], 0)
+    listed = [called for called in book.calls() if called.reading.value is None]
+    kinds = Counter((c.reading.error, c.is_lost, c.reading.cost > 0.0) for c in listed)
+    assert len(kinds) == 4
+    assert [((u.error, u.is_lost, u.was_paid), u.calls) for u in book.unread()] == list(kinds.items())
+    book.close()

@@ -10,11 +10,12 @@ import pytest
 from tests.claims import variant
 
 from evalbudget import Allocation
+from evalbudget.book import Book
 from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.repeats.phases._plan import FEWEST_ITEMS
 from evalbudget.repeats.samplers import Readings
 from evalbudget_inspect.repeats.config import Config
-from evalbudget_inspect.repeats.diagnostics import why_unfinished
+from evalbudget_inspect.repeats.diagnostics import outcome, why_unfinished
 from evalbudget_inspect.repeats.purchase import RepeatPurchase
 from evalbudget_inspect.repeats.resume import Key, PriorCell, promises
 
@@ -325,3 +326,15 @@ def test_plans_know_who_scored_also_where_a_cell_was_asked_again() -> None:
             zip(table.value[table.is_read].tolist(), table.rater[table.is_read].tolist(), strict=True)
         )
         assert told.items() <= scored_by.items()
+
+
+def test_what_is_told_of_a_run_is_counted_by_its_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    book = RepeatPurchase(Config.of(budget=30, sampler="uniform"), ["a", "b"], epochs=1)
+    book.begin()
+    book.completed(("a", 1), 1.0)
+    book.completed(("b", 1), None, attempts=2, error="timeout")
+    book.retried("timeout")
+    monkeypatch.setattr(Book, "calls", lambda _: pytest.fail("every call is read"))
+    told = outcome(book)
+    assert (told["items"], told["readings"], told["spent"]) == (1, 1, 3)
+    assert told["failures"] == {"timeout": 2}

@@ -1,7 +1,7 @@
 """The book: a table of cells and one of calls under what buys, and the way in without a host."""
 
 from evalbudget.book._book import Book
-from evalbudget.book._calls import Called
+from evalbudget.book._calls import Called, Unread
 from evalbudget.book._drive import Answer, Bought, drive
 from evalbudget.book._opening import Told, spent_in, told_in
 from evalbudget.book._statements import LOST
@@ -17,6 +17,7 @@ __all__ = [
     "Called",
     "Told",
     "Turn",
+    "Unread",
     "drive",
     "spent_in",
     "told_in",

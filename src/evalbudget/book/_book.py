@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 from sqlalchemy import Connection
 
-from evalbudget.book._calls import Called, beside_in, calls_in, known_calls
+from evalbudget.book._calls import Called, Unread, beside_in, calls_in, known_calls, unread_in
 from evalbudget.book._opening import opened, terms_of
 from evalbudget.book._planner import Planner
 from evalbudget.book._statements import BESIDE, CUT_OFF, LOST
@@ -406,9 +406,12 @@ class Book:
     def calls(self) -> tuple[Called, ...]:
         """The same, with who made them; what was never sent is left out. Others may write meanwhile."""
         with self._reading() as connection:
-            self._turns.copy.look(Asked(connection))
-            self._turns.spent = float(self._turns.about["spent"])
             return calls_in(self._turns.copy, connection)
+
+    def unread(self) -> tuple[Unread, ...]:
+        """How many of these brought no score, by the reason; counted by the store."""
+        with self._reading() as connection:
+            return unread_in(connection)
 
     def known_calls(self) -> tuple[Called, ...]:
         """Those with a score, as of the last look, by whomever: where the book cannot be reached."""
@@ -428,6 +431,8 @@ class Book:
                 if self._turns.is_stale:
                     self._turns.look_anew()
                 with self._turns.db.read() as connection:
+                    self._turns.copy.look(Asked(connection))
+                    self._turns.spent = float(self._turns.about["spent"])
                     yield connection
             finally:
                 if self._has_left:

@@ -10,7 +10,7 @@ import numpy as np
 from sqlalchemy import Connection
 
 from evalbudget.book._copy import Copy
-from evalbudget.book._statements import ALL_BESIDE, CUT_OFF, LOST, NAMES, SETTLED
+from evalbudget.book._statements import ALL_BESIDE, CUT_OFF, LOST, NAMES, SETTLED, WITHOUT_SCORE
 from evalbudget.cells import CAME
 from evalbudget.design import Reading
 
@@ -29,6 +29,22 @@ class Called(NamedTuple):
     attempt: int
     worker: str
     is_lost: bool
+
+
+class Unread(NamedTuple):
+    """Calls that brought no score, of one kind.
+
+    Attributes:
+        error: why; None where nobody said so.
+        calls: how many.
+        is_lost: nobody knows whether they were answered.
+        was_paid: they cost something.
+    """
+
+    error: str | None
+    calls: int
+    is_lost: bool
+    was_paid: bool
 
 
 def calls_in(copy: Copy, connection: Connection) -> tuple[Called, ...]:
@@ -51,6 +67,14 @@ def known_calls(copy: Copy) -> tuple[Called, ...]:
         reading = Reading(copy.known.request(of("call"), cell), of("value"), of("cost"))
         found.append(Called(reading, of("attempt"), "", is_lost=False))
     return tuple(sorted(found, key=lambda called: called.reading.request.id))
+
+
+def unread_in(connection: Connection) -> tuple[Unread, ...]:
+    """Those without a score, in the order in which each kind came first; what was never sent is left out."""
+    return tuple(
+        Unread(row.error, row.calls, row.error in (LOST, CUT_OFF), bool(row.was_paid))
+        for row in connection.execute(WITHOUT_SCORE)
+    )
 
 
 def beside_in(connection: Connection) -> Mapping[str, float]:

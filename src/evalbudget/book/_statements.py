@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Table, bindparam, func, insert, null, select, update
+from sqlalchemy import Table, bindparam, exists, func, insert, literal_column, null, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from evalbudget.book._known import KEPT
 from evalbudget.book._tables import ABOUT, CALLS, CELLS, NO_CELL, PASSES, ROUNDS, WITHDRAWN, WORKERS
-from evalbudget.cells import TAKEN
+from evalbudget.cells import CAME, TAKEN
 from evalbudget.store._sql import Each, given_rows
 
 LOST = "cut off: its process ended"
@@ -50,6 +50,19 @@ SETTLED = (
     select(CALLS)
     .where(CALLS.c.cost.is_not(None), CALLS.c.cell != NO_CELL, CALLS.c.error.is_distinct_from(NEVER_SENT))
     .order_by(CALLS.c.call)
+)
+_HAS_SCORE = exists().where(CELLS.c.cell == CALLS.c.cell, CELLS.c.call == CALLS.c.call, CELLS.c.state == CAME)
+WITHOUT_SCORE = (
+    select(
+        CALLS.c.error,
+        (CALLS.c.cost > 0.0).label("was_paid"),
+        func.count().label("calls"),
+        func.min(CALLS.c.call).label("first"),
+    )
+    .where(CALLS.c.cost.is_not(None), CALLS.c.cell != NO_CELL, CALLS.c.error.is_distinct_from(NEVER_SENT))
+    .where(~_HAS_SCORE)
+    .group_by(CALLS.c.error, literal_column("was_paid"))
+    .order_by("first")
 )
 NAMES = select(WORKERS.c.worker, WORKERS.c.shown_as)
 ALL_BESIDE = (

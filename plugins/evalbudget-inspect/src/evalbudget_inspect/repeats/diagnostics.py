@@ -58,15 +58,15 @@ def asked_for(config: Config, score: str) -> dict[str, Any]:
 def outcome(book: RepeatPurchase) -> dict[str, Any]:
     """Where the budget went."""
     items = book.sampler.design.items
-    account = book.account
+    failures = book.account.failures
     return {
         **_budget_of(book),
         "sampler": book.sampler.name,
         "spent": book.spent,
-        "items": len({r.request.cell.item for r in account.readings if r.value is not None}),
+        "items": book.n_items_read,
         "readings": book.n_read,
-        "failed": sum(account.failures.values()),
-        "failures": dict(list(account.failures.items())[:5]),
+        "failed": sum(failures.values()),
+        "failures": dict(list(failures.items())[:5]),
         "closed_items": [items[item] for item in book.closed],
         "stop_reason": book.stop_reason,
         "allocation": book.sampler.allocation.value,

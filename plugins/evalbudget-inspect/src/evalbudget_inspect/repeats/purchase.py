@@ -10,11 +10,9 @@ import numpy as np
 
 from evalbudget import Budget, Cell, Design, Reading, Request
 from evalbudget.cells import CAME, Planned
-from evalbudget.errors import StoreError
 from evalbudget.repeats.estimates import Strata
 from evalbudget.repeats.samplers import JudgeOf, RepeatSampler
 from evalbudget.run import ABANDONED, LOST, RUN_AGAIN, UNANSWERED, Bill
-from evalbudget.shown import shown_logger
 from evalbudget_inspect.host.readings import ALL_ITEMS, PHASE, STRATUM, STRATUM_ITEMS
 from evalbudget_inspect.repeats.account import Account
 from evalbudget_inspect.repeats.config import Config
@@ -22,15 +20,12 @@ from evalbudget_inspect.repeats.least_budget import check_budget, least_of
 from evalbudget_inspect.repeats.resume import Key, PriorCell, phases_of, promises
 
 if TYPE_CHECKING:
-    from evalbudget.book import Book, Called
-
-logger = shown_logger(__name__)
+    from evalbudget.book import Book
 
 _UNLIMITED = 10**12  # where no budget was given: what the host runs by itself is all there is
 _UNKNOWN = 1e-6  # of the budget: what a reading costs, as long as none is known
 _NOTHING = 1e-9  # of a budget in money: what the book holds for a cell, whose cost is on the bill
 _SLACK = 1e-9
-_UNREACHED = "no score, of reasons that the store did not tell"
 _ALL = 10**9
 _AT_ONCE = 20  # cells to start with, where the host says no number and has none of its own to start
 _FREE = 20  # times as many readings in a row as there are items, and none cost anything
@@ -133,8 +128,8 @@ class RepeatPurchase:
         """Those that were under way when an error ended the run, which are spent; None if none did."""
         self._most = float(attempts) if bill is None else _NOTHING * self.budget.amount
         self._unread: Counter[str] = Counter()  # calls that brought nothing and are paid elsewhere, by reason
-        self._account = Account((), {}, in_scores=bill is None)  # as of the last look
-        self._is_stale, self._is_closed = True, False
+        self._account: Account | None = None  # as of the last look
+        self._is_closed = False
         self._came: list[Reading] = []  # that the book was not told yet
         self._book = self._opened(about, worker)
         if config.budget is None:
@@ -236,7 +231,7 @@ class RepeatPurchase:
     def retried(self, reason: str) -> None:
         """An attempt failed for this reason and was made again; it is paid with the last one."""
         self._unread[reason] += 1
-        self._is_stale = True
+        self._account = None
 
     def completed(
         self,
@@ -283,14 +278,14 @@ class RepeatPurchase:
         return self._requests.pop(key, None)
 
     def _tell(self, reading: Reading) -> None:
-        self._is_stale = True
+        self._account = None
         self._came.append(reading)
         if self.is_shared:  # others wait for it
             self._trade(0)
 
     def _pay(self, samples: float, why: str) -> None:
         """For calls beside those of the readings."""
-        self._is_stale = True
+        self._account = None
         if self.bill is None:
             self.book.pay(samples, why)
         else:  # which has what they cost
@@ -298,7 +293,7 @@ class RepeatPurchase:
 
     def pays(self, samples: float) -> bool:
         """Pay for what brought nothing, in samples; False, and nothing paid, if it exceeds what is left."""
-        self._is_stale = True
+        self._account = None
         return self.book.pays(samples, UNANSWERED)
 
     def _stop_if_free(self) -> None:
@@ -313,11 +308,11 @@ class RepeatPurchase:
         """All is bought, or the task ends: let other processes go on; what was under way here is lost."""
         if self._is_closed or not self.is_shared:
             return
-        self._is_closed = self._is_stale = True
+        self._is_closed, self._account = True, None
         self.book.close()
-        account = self.account
+        self.account.look()
         if self.finished:
-            self.processes = account.processes
+            self.processes = self.account.processes
 
     def wanted(self) -> list[Key]:
         """Cells to run next: as many as the host has hands for and the budget pays for."""
@@ -335,7 +330,8 @@ class RepeatPurchase:
             if self._most < self._attempts and self._counts_alone:
                 self._short[key] = int(self._most)
             keys.append(key)
-        self._is_stale |= self.is_shared  # others may have told something
+        if self.is_shared:  # others may have told something
+            self._account = None
         return keys
 
     # what is known
@@ -364,28 +360,21 @@ class RepeatPurchase:
 
     @property
     def account(self) -> Account:
-        """What was bought by all processes, as of now; once this one has left, as of then.
-
-        Where the store is away: the scores that this one knows of, and how many calls brought none.
-        """
-        if self._is_stale:
-            self._is_stale = False
-            calls: Sequence[Called]
-            try:
-                calls, beside = self.book.calls(), Counter(self.book.beside()) + self._unread
-            except StoreError as ex:
-                logger.warning(
-                    "%s. This run is told of as it was last known, without reasons of failures", ex
-                )
-                calls, cells = self._book.known_calls(), self._book.cells()
-                beside = Counter({_UNREACHED: int((cells.failures + cells.lost).sum())}) + self._unread
-            self._account = Account(calls, beside, in_scores=self.bill is None)
+        """What was bought by all processes, as of now; once this one has left, as of then."""
+        if self._account is None:
+            self._account = Account(self.book, self._unread, in_scores=self.bill is None)
         return self._account
 
     @property
     def n_read(self) -> int:
         """How many scores there are."""
         return int(np.count_nonzero(self.book.cells().state == CAME))
+
+    @property
+    def n_items_read(self) -> int:
+        """Items with a score."""
+        cells = self.book.cells()
+        return int(np.unique(cells.item[cells.state == CAME]).size)
 
     @property
     def closed(self) -> list[int]:
