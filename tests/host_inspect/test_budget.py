@@ -244,7 +244,7 @@ def test_draining_a_task_ends_it(make_task: Any, run: Any, diagnostics: Any) -> 
     def drain(state: TaskState) -> None:
         nonlocal solved
         solved += 1
-        here = current_run()
+        here = current_run.get()
         if solved == 20 and here is not None:
             running = get_eval_state(here.spec.eval_id)
             assert running is not None

@@ -74,6 +74,7 @@ class Run:
         is_ours: a run, a race or an audit of ours, whose samples are waited for after Ctrl-C.
         refusal: why it cannot go on from its earlier attempts; None if it can.
         attempt_failed: of the task's source, called with the id and epoch of a sample; None if it has none.
+        attempt: which attempt at its task it is.
     """
 
     spec: EvalSpec
@@ -86,25 +87,21 @@ class Run:
     refusal: EvalbudgetError | None = None
     attempt_failed: Callable[[str, int], None] | None = None
 
-    @property
-    def attempt(self) -> Attempt:
-        """Which attempt at its task it is."""
+    attempt: Attempt = field(init=False)
+
+    def __post_init__(self) -> None:
         folder = folder_of(self.log_location) if self.log_location else ""
-        return Attempt(folder, self.spec.task_id, self.spec.eval_id)
+        attempt = Attempt(folder, self.spec.task_id, self.spec.eval_id)
+        object.__setattr__(self, "attempt", attempt)
 
 
 _OURS = "evalbudget_inspect."
 
-_run: ContextVar[Run | None] = ContextVar("evalbudget_run", default=None)
-
+current_run: ContextVar[Run | None] = ContextVar("evalbudget_run", default=None)
+"""The run of this context; None outside ``eval`` (for example under ``inspect score``)."""
 
 scored_state: ContextVar[TaskState | None] = ContextVar("evalbudget_scored_state", default=None)
 """What one of our scorers is scoring: where a log is scored, the host itself does not say."""
-
-
-def current_run() -> Run | None:
-    """The run of this context; None outside ``eval`` (for example under ``inspect score``)."""
-    return _run.get()
 
 
 def asks_itself(task: Task | None) -> bool:
@@ -214,7 +211,7 @@ class RunHooks(Hooks):
             refusal=refusal,
             attempt_failed=failed,
         )
-        _run.set(run)
+        current_run.set(run)
         show_without_traceback()
         if task is not None and is_ours and task.epochs_reducer:
             task.epochs_reducer = [spare(reducer) for reducer in task.epochs_reducer]
@@ -224,14 +221,14 @@ class RunHooks(Hooks):
     async def on_sample_attempt_start(self, data: SampleAttemptStart) -> None:
         """Begin nothing after Ctrl-C."""
         await sent_again.settle(data.sample_id)
-        run = current_run()
+        run = current_run.get()
         if run is not None and run.is_ours:
             interrupts.watch()
             await interrupts.begins(data.sample_id, run.attempt)
 
     async def on_sample_attempt_end(self, data: SampleAttemptEnd) -> None:
         """It is in the log, unless it failed and is to be tried again: then no log knows of it yet."""
-        run = current_run()
+        run = current_run.get()
         try:
             bill.sample_ended(data.sample_id)
             await sent_again.settle(data.sample_id)

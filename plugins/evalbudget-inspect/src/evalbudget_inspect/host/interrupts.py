@@ -29,15 +29,11 @@ class Interrupts:
         self._under_way: dict[str, str] = {}  # sample, and whose: the id of its evaluation
         self._given_up: Counter[str] = Counter()
         self._held: set[str] = set()
-        self._came = False
+        self.came = False
+        """Whether nothing more is to be begun."""
         self._passing = anyio.Event()
         self.ended_a_run = False
         """Whether the last run that was watched had a signal."""
-
-    @property
-    def came(self) -> bool:
-        """Whether nothing more is to be begun."""
-        return self._came
 
     def watch(self) -> None:
         """From now on until :meth:`release`, in front of the handlers that the host has for its run."""
@@ -54,9 +50,9 @@ class Interrupts:
     def release(self) -> None:
         """Leave signals to whom they belonged, unless these have been left to others already."""
         self._step_aside()
-        self.ended_a_run = self._came
+        self.ended_a_run = self.came
         self._before, self._under_way, self._held = {}, {}, set()
-        self._came = False
+        self.came = False
         self._passing = anyio.Event()
 
     def given_up(self, eval_id: str) -> int:
@@ -71,7 +67,7 @@ class Interrupts:
         """A sample is about to ask its first question; after a signal it never does."""
         if not self._before:
             return
-        if not self._came:
+        if not self.came:
             self._under_way[sample] = "" if attempt is None else attempt.eval_id
             return
         self._held.add(sample)
@@ -88,11 +84,11 @@ class Interrupts:
     def ends(self, sample: str) -> None:
         """An attempt at a sample has ended, and is in the log."""
         self._under_way.pop(sample, None)
-        if self._came and not self._under_way and not self._passing.is_set():
+        if self.came and not self._under_way and not self._passing.is_set():
             self._pass_on()
 
     def _signal(self, number: int, frame: object) -> None:
-        again, self._came = self._came, True
+        again, self.came = self.came, True
         if again or not self._under_way:
             self._given_up.update(self._under_way.values())
             self._under_way = {}

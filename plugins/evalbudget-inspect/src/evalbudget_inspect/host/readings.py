@@ -58,7 +58,7 @@ def estimates_of(
     except InvalidInputError:
         return {}
     strata = strata_of(scores, bounds)
-    counted = (sample for sample in scores if _counts(sample, _entry(sample), bounds))
+    counted = (sample for sample in scores if _counts(sample, bounds))
     found = describe_mean(
         readings,
         allocation=allocation if strata is None else Allocation.FIXED,
@@ -87,11 +87,13 @@ def strata_of(scores: Sequence[SampleScore], bounds: tuple[float, float] | None)
     whole = 0
     for sample in scores:
         ours = _entry(sample)
-        if _counts(sample, ours, bounds) and STRATUM in ours:
+        if not _counts(sample, bounds):
+            continue
+        if STRATUM in ours:
             items.setdefault(str(sample.sample_id), int(ours[STRATUM]))
             sizes[int(ours[STRATUM])] = int(ours[STRATUM_ITEMS])
             whole = int(ours[ALL_ITEMS])
-        elif _counts(sample, ours, bounds):
+        else:
             return None
     return Strata.of_read(list(items.values()), sizes, whole) if items else None
 
@@ -115,7 +117,7 @@ def _entry(sample: SampleScore) -> Mapping[str, Any]:
     return (sample.score.metadata or {}).get(METADATA) or {}
 
 
-def _counts(sample: SampleScore, ours: Mapping[str, Any], bounds: tuple[float, float] | None) -> bool:
+def _counts(sample: SampleScore, bounds: tuple[float, float] | None) -> bool:
     value = score_to_float(sample.score, sample.scorer or "scorer")
     return in_range(value, bounds)
 
@@ -140,9 +142,9 @@ def item_readings(scores: Sequence[SampleScore], bounds: tuple[float, float] | N
         value = score_to_float(sample.score, sample.scorer or "scorer")
         name = str(sample.sample_id)
         epochs[name] = epochs.get(name, 0) + 1
-        ours = _entry(sample)
-        if not _counts(sample, ours, bounds):
+        if not in_range(value, bounds):
             continue
+        ours = _entry(sample)
         columns[0].append(items.setdefault(name, len(items)))
         columns[1].append(int(ours.get("epoch", epochs[name])) - 1)
         columns[2].append(value)

@@ -41,7 +41,8 @@ RACE_METRIC = "race"
 """Name of the metric that a race adds."""
 
 MetricList = list[Metric | dict[str, list[Metric]]]
-BeforeScoring = Callable[[TaskState], Awaitable[bool]]
+BeforeScoring = Callable[[TaskState], Awaitable[Mapping[str, int] | None]]
+"""Finds how the reading about to be scored was bought; None if it is not to be scored at all."""
 
 
 _ROTATES = "__evalbudget_rotates__"
@@ -211,7 +212,6 @@ class JudgeSeat(AbstractContextManager[Any], Protocol):
         ...
 
 
-FindShare = Callable[[TaskState], Awaitable[dict[str, int]]]
 FindSeat = Callable[[TaskState], Awaitable[JudgeSeat | None]]
 
 
@@ -229,7 +229,6 @@ def with_metrics(
     *,
     metadata: dict[str, Any] | None,
     before: BeforeScoring,
-    share: FindShare | None = None,
     seat: FindSeat | None = None,
     alone: bool = False,
     by_key: Callable[[str], Sequence[Metric]] | None = None,
@@ -240,8 +239,7 @@ def with_metrics(
         base: the task's scorer; it is not changed.
         metric: put before its metrics; None for no more.
         metadata: what the host is to log about the scorer under our key; None for what it logs anyway.
-        before: awaited with the state about to be scored; False if it is not to be scored at all.
-        share: finds how the reading about to be scored was bought, for the score's metadata; None for none.
+        before: awaited with the state about to be scored; what it finds is for the score's metadata.
         seat: finds the judge of the state about to be scored; None where judges do not take turns.
         alone: the metric takes the place of the scorer's own.
         by_key: what stands for the metric at a key, where the scorer's are by key of a dict score; None for
@@ -249,7 +247,8 @@ def with_metrics(
     """
 
     async def score(state: TaskState, target: Target) -> Score | None:
-        if not await before(state):
+        bought = await before(state)
+        if bought is None:
             return None
         judge = None if seat is None else await seat(state)
         with nullcontext() if judge is None else judge:
@@ -263,9 +262,9 @@ def with_metrics(
             return None
         own = (result.metadata or {}).get(METADATA) or {}  # of a scorer that rotates
         entry = ({} if judge is None else judge.entry()) | own | {"epoch": state.epoch}
-        if share is not None and (bought := await share(state)):
+        if bought:
             entry |= bought
-            state.metadata[SHARE] = bought
+            state.metadata[SHARE] = dict(bought)
         ours = {**(result.metadata or {}), METADATA: entry}
         return without_repeated(result, ours)
 

@@ -226,7 +226,7 @@ async def _one(ask: Ask, judge: str, state: TaskState, current: Pass | None) -> 
     except (LimitExceededError, TerminateSampleError):
         raise
     except Exception as ex:
-        if current_run() is not None:
+        if current_run.get() is not None:
             raise  # the host retries samples, and knows which errors to bear
         # where a log is scored, it would throw away what all other judges said
         if current is not None:
@@ -260,7 +260,7 @@ async def _several(
                 group.start_soon(run, judge, call)
     except ExceptionGroup as ex:
         raise ex.exceptions[0] from None
-    if len(errors) == len(judges) and current_run() is not None:
+    if len(errors) == len(judges) and current_run.get() is not None:
         raise next(iter(errors.values()))
     readings = {
         judge: None if result is None else score_to_float(result, judge, strict=True)

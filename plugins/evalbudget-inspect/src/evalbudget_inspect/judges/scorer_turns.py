@@ -206,7 +206,7 @@ class Turns:
         given = Turn.of(self)
         if given is not None:
             return None, (given,)
-        run, log = current_run(), held_by_caller(EvalLog)
+        run, log = current_run.get(), held_by_caller(EvalLog)
         key = _key(run, log)
         async with self._locks.setdefault(key, anyio.Lock()):
             if key not in self._passes:
@@ -220,7 +220,7 @@ class Turns:
     @property
     def current(self) -> Pass | None:
         """The pass in whose context this is called; None if nothing was scored yet."""
-        run = current_run()
+        run = current_run.get()
         return self._passes.get(_key(run, None if run is not None else held_by_caller(EvalLog)))
 
     def told(self) -> dict[str, Any]:

@@ -53,7 +53,7 @@ def race_estimates(score: str = "", key: str | None = None) -> Metric:
     """
 
     def compute(scores: list[SampleScore]) -> Value:
-        run = current_run()
+        run = current_run.get()
         standing = None if run is None else standing_of(run)
         if standing is None:
             return dict(_mean(scores, score, key))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -34,7 +34,6 @@ from evalbudget_inspect.races.resume import known_cells
 from evalbudget_inspect.repeats.earlier_log import (
     paid_attempts,
     refuse_other_task,
-    retries,
     what_is_left,
 )
 
@@ -112,9 +111,9 @@ class RaceSource(SampleSource):
             if coordinator.refusal is not None and race.config.store is not None:
                 return None  # the store is away, and the log has it
             if money is None or money.ended(race, arm.index, name, scored=value is not None):
-                attempts = paid_attempts(sample)
+                attempts, again = paid_attempts(sample)
                 race.completed(arm.index, key, value, attempts=attempts, error=error, sample=name)
-                for reason in retries(sample):
+                for reason in again:
                     race.lanes[arm.index].tally.lose(0.0, reason, calls=1.0)
             else:
                 race.unaffordable(arm.index, key)
@@ -160,21 +159,22 @@ class RaceSource(SampleSource):
             if race is not None:
                 race.attempt_failed(seat.arm.index, (id_, epoch))
 
-    async def before_scoring(self, state: TaskState) -> bool:
-        """Whether to score this state."""
+    async def before_scoring(self, state: TaskState) -> Mapping[str, int] | None:
+        """Nothing is said of how this was bought; None if it is not to be scored."""
         seat = self._current()
         if seat is not None:
             seat.scored = True
-        return not (is_refused(state.metadata) or gave_up() or interrupts.holds(state.uuid))
+        is_left = is_refused(state.metadata) or gave_up() or interrupts.holds(state.uuid)
+        return None if is_left else {}
 
     # bookkeeping
 
     def _current(self) -> _Seat | None:
-        run = current_run()
+        run = current_run.get()
         return self._seats.get(run.spec.eval_id) if run is not None else None
 
     async def _seated(self) -> tuple[Coordinator, Arm]:
-        run = current_run()
+        run = current_run.get()
         if run is None:
             raise InvalidInputError(
                 "evalbudget does not know which run this is: inspect's task-start hook did not reach it. "

@@ -32,15 +32,14 @@ _NAMED = 3
 """Samples that a message names."""
 
 
-def paid_attempts(sample: EvalSample) -> int:
-    """How often the cell was run, in this and earlier attempts."""
-    return len(sample.error_retries or []) + (not is_refused(sample.metadata))
+def paid_attempts(sample: EvalSample) -> tuple[int, list[str]]:
+    """How often the cell was run, in this and earlier attempts; and why attempts failed that were made again.
 
-
-def retries(sample: EvalSample) -> list[str]:
-    """Why attempts failed that were made again, which are paid with the last one that was made."""
-    again = (sample.error_retries or [])[: max(0, paid_attempts(sample) - 1)]
-    return [kind_of(failed.message) for failed in again]
+    These are paid with the last one that was made.
+    """
+    failed = sample.error_retries or []
+    paid = len(failed) + (not is_refused(sample.metadata))
+    return paid, [kind_of(each.message) for each in failed[: max(0, paid - 1)]]
 
 
 @dataclass(frozen=True, slots=True)

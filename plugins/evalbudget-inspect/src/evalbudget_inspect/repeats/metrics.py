@@ -55,7 +55,7 @@ def budget_estimates(
     bounds = (low, high) if low is not None and high is not None else None
 
     def compute(scores: list[SampleScore]) -> Value:
-        run = current_run()
+        run = current_run.get()
         if run is not None and run.spec.eval_id in _of_all:
             return without_counts(_of_all[run.spec.eval_id]())
         known = bounds or known_range([s.score.value for s in scores], accuracy=accuracy)

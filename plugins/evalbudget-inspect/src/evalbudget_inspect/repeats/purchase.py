@@ -320,7 +320,7 @@ class RepeatPurchase:
         n = max(0, self.width - len(self._requests))
         if self.bill is not None:
             n = min(n, self._affordable)
-        if self._counts_alone and not self._requests:
+        if self._attempts > 1 and self._counts_alone and not self._requests:
             left = int(self.book.free + _SLACK)
             if 0 < left < self._attempts:
                 self._most = left  # one by one, each tried again as long as that is paid

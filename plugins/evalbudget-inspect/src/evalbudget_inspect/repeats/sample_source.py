@@ -60,7 +60,6 @@ from evalbudget_inspect.repeats.diagnostics import Diagnosis, outcome
 from evalbudget_inspect.repeats.earlier_log import (
     paid_attempts,
     refuse_other_task,
-    retries,
     what_is_left,
 )
 from evalbudget_inspect.repeats.identical_repeats import identical_repeats, repeats_were_identical
@@ -165,7 +164,7 @@ class BudgetedSource(SampleSource):
 
     def told(self) -> dict[str, Any]:
         """Of the run in whose context this is called: what was bought, and once all is read what it shows."""
-        run, serving = current_run(), self._current()
+        run, serving = current_run.get(), self._current()
         if run is None or serving is None or serving.book is None:
             return {}
         serving.book.cut_off = interrupts.given_up(run.spec.eval_id)
@@ -243,9 +242,9 @@ class BudgetedSource(SampleSource):
                 value, error = None, account.too_dear.get(name, account.reason)
                 if name not in account.too_dear:
                     book.stop(USED_UP)
-        attempts = paid_attempts(sample)
+        attempts, again = paid_attempts(sample)
         book.completed((str(sample.id), sample.epoch), value, attempts=attempts, error=error, sample=name)
-        for reason in retries(sample):
+        for reason in again:
             book.retried(reason)
         book.cached += value is not None and is_from_cache(sample)
 
@@ -337,7 +336,7 @@ class BudgetedSource(SampleSource):
         if interrupts.came:  # the host is about to end the run as cancelled, not as done
             await anyio.sleep_forever()
         while not self._ask(serving):
-            run = current_run()
+            run = current_run.get()
             if not _allocation(serving).waits or run is None or is_cancelled(run):
                 try:
                     _allocation(serving).ends()
@@ -369,8 +368,8 @@ class BudgetedSource(SampleSource):
         await self._in_turn(serving, key)
         begin(state.metadata)
         _allocation(serving).started(key)
-        await with_media(state)
         if self._has_media(key[0]):
+            await with_media(state)
             serving.inputs.setdefault(key[0], deepcopy(state.input))
         if self.config.repeat is Repeat.JUDGE:
             await serving.kept.enter(state)
@@ -383,7 +382,7 @@ class BudgetedSource(SampleSource):
         A sample's time would run while it waits, if it is limited. Where samples take long the others do not
         wait for a first score: what cannot be scored costs as many as run at once then.
         """
-        run = current_run()
+        run = current_run.get()
         limits = None if run is None else run.spec.config
         if limits is None or limits.time_limit is not None or limits.working_limit is not None:
             return
@@ -416,24 +415,21 @@ class BudgetedSource(SampleSource):
             serving.passed_on.set()
             serving.passed_on = anyio.Event()
 
-    async def before_scoring(self, state: TaskState) -> bool:
-        """Whether to score this state; keeps the generation, where judges are repeated."""
+    async def before_scoring(self, state: TaskState) -> Mapping[str, int] | None:
+        """How the reading to be scored was bought; None if it is not to be scored.
+
+        Where judges are repeated the generation is kept.
+        """
         serving = await self._serving()
         serving.scoring = True
         if is_refused(state.metadata) or gave_up() or interrupts.holds(state.uuid):
-            return False
-        return self.config.repeat is not Repeat.JUDGE or serving.kept.keep(state)
-
-    async def share(self, state: TaskState) -> dict[str, int]:
-        """How the reading to be scored was bought; nothing where a log is scored again outside a run."""
-        if current_run() is None:
-            return {}
-        return _allocation(await self._serving()).share((str(state.sample_id), state.epoch))
+            return None
+        if self.config.repeat is Repeat.JUDGE and not serving.kept.keep(state):
+            return None
+        return _allocation(serving).share((str(state.sample_id), state.epoch))
 
     async def seat(self, state: TaskState) -> Seat | Turn | None:
-        """The judge whose turn it is; None where a log is scored again outside a run."""
-        if current_run() is None:
-            return None
+        """The judge whose turn it is."""
         rotation = (await self._serving()).rotation
         return None if rotation is None else rotation.seat(str(state.sample_id), state.epoch)
 
@@ -445,11 +441,11 @@ class BudgetedSource(SampleSource):
     # bookkeeping
 
     def _current(self) -> _Serving | None:
-        run = current_run()
+        run = current_run.get()
         return self._servings.get(run.spec.eval_id) if run is not None else None
 
     async def _serving(self) -> _Serving:
-        run = current_run()
+        run = current_run.get()
         if run is None:
             raise InvalidInputError(
                 "evalbudget does not know which run this is: inspect's task-start hook did not reach it. "
@@ -634,7 +630,7 @@ class BudgetedSource(SampleSource):
 
     def _ask(self, serving: _Serving) -> bool:
         """Give the host what the sampler wants next; False if that is nothing."""
-        book, run = _allocation(serving), current_run()
+        book, run = _allocation(serving), current_run.get()
         if interrupts.came:
             return False
         if run is not None and is_cancelled(run):

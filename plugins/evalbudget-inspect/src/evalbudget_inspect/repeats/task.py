@@ -231,7 +231,7 @@ def _scorer(
     scorer: Scorer, config: Config, source: BudgetedSource, *, drives: bool, key: str | None
 ) -> Scorer:
     if rotates(scorer) is not None and not drives:  # it deals its own judges and reports on them
-        return with_metrics(scorer, None, metadata=None, before=source.before_scoring, share=source.share)
+        return with_metrics(scorer, None, metadata=None, before=source.before_scoring)
 
     def metric(own: str | None, *, bounded: bool) -> Metric:
         return _metric(
@@ -247,7 +247,6 @@ def _scorer(
         metric(None, bounded=drives),
         metadata=LiveMetadata(asked_for(config, source.scores_as), source.told if drives else dict),
         before=source.before_scoring,
-        share=source.share,
         seat=source.seat if config.panel is not None else None,
         alone=_alone(scorer, config),
         by_key=lambda own: by_row(metric(own, bounded=drives and decides(scorer, own, key))),
