@@ -48,7 +48,7 @@ class Book:
             worker has it at the same time; the caller sees to that.
         most: the highest cost of one call, or of a call for a given cell, whose ``epoch`` counts the calls of
             its model and item here; 0 for one whose answer is there.
-        at_once: how many cells may be under way, of all workers.
+        at_once: how many cells may be under way, of all workers; None: any number.
         about: what else must be the same for all workers, such as the task; JSON values.
         known_as: what this worker is called. Under the name of one that ended, it goes on with what that had
             under way: :attr:`held` and :attr:`lost`. None: as nobody before.
@@ -75,7 +75,7 @@ class Book:
         where: Address | Database | None = None,
         *,
         most: float | Callable[[Cell], float] = 1.0,
-        at_once: Callable[[], float] = lambda: math.inf,
+        at_once: Callable[[], float] | None = None,
         about: Mapping[str, Any] | None = None,
         known_as: str | None = None,
         shown_as: str | None = None,
@@ -125,7 +125,7 @@ class Book:
                 plans nor stops.
         """
         with self._turns.guard:
-            self.tell(came)
+            self._turns.tell(came)
             found: dict[int, Claim] = {}
             try:
                 while True:
@@ -311,7 +311,7 @@ class Book:
     @property
     def is_short(self) -> bool:
         """Whether the cell that comes next cannot be paid, as long as what is under way is not cheaper."""
-        first = self._turns.known.first()
+        first = self._turns.known.waiting.first()
         return first is not None and not self._planner.may(first)
 
     @property

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from evalbudget.book._waiting import Left, OneByOne, Passes
+from evalbudget.book._waiting import OneByOne, Passes
 from evalbudget.cells import CAME, OPEN, TAKEN, Cells, Planned
 from evalbudget.design import Cell, Request
 from evalbudget.sampler import Allocation, Sampler
@@ -73,6 +73,7 @@ class Known:
         n_passes: that rounds were handed out in, where they wait for all.
         settled: how many tries came back, or were lost.
         under_way: how many may still come.
+        waiting: cells that may be asked now.
     """
 
     def __init__(self, sampler: Sampler) -> None:
@@ -81,8 +82,8 @@ class Known:
         self._of: dict[str, Any] = {name: np.full(64, fill, kind) for name, (kind, fill) in _COLUMNS.items()}
         self._epochs: Counter[tuple[int, int]] = Counter()  # of each model and item
         self._attempts: Counter[tuple[int, int]] = Counter()  # of each, how many numbers of calls are taken
-        self._waiting: OneByOne | Passes
-        self._waiting = (
+        self.waiting: OneByOne | Passes
+        self.waiting = (
             Passes(self.of, self._is_withdrawn)
             if sampler.waits_for_all
             else OneByOne(sampler, self.of, self.cell)
@@ -98,7 +99,7 @@ class Known:
     def cells(self) -> Cells:
         """All of them, as they are now; the columns must not be kept."""
         columns = {name: self._of[name][: self._n] for name in _COLUMNS if name not in _OURS}
-        given_up = self._waiting.given_up
+        given_up = self.waiting.given_up
         return Cells(**columns, withdrawn=self.withdrawn, given_up=given_up, n_rounds=self.n_rounds)
 
     def cell(self, number: int) -> Cell:
@@ -152,7 +153,7 @@ class Known:
             self._of["epoch"][self._n + number] = epoch
             if takes_turns:
                 self._of["rater"][self._n + number] = self._sampler.rater_of(where[1], epoch)
-        self._waiting.add(rows.start, n)
+        self.waiting.add(rows.start, n)
         self._n = n
         self.n_rounds += 1
         if not is_adopted(planned):
@@ -177,7 +178,7 @@ class Known:
         if model not in self.why_withdrawn:
             self.withdrawn, self.why_withdrawn[model] = self.withdrawn.copy(), why
             self.withdrawn[model] = asked
-            self._waiting.withdraw()
+            self.waiting.withdraw()
 
     def _is_withdrawn(self, number: int) -> bool:
         return self.of("model", number) in self.why_withdrawn
@@ -195,7 +196,7 @@ class Known:
         ):
             raise ValueError(f"pass {self.n_passes} has cells that are not there")
         self.n_passes += 1
-        self._waiting.begin(ask.tolist(), self.n_passes)
+        self.waiting.begin(ask.tolist(), self.n_passes)
 
     def change(self, number: int, new: Mapping[str, Any]) -> dict[str, Any]:
         """What is new of a cell; all that is kept of it now."""
@@ -227,7 +228,7 @@ class Known:
         self.settled += (now.tries - flies) - (was.tries - flew)
         self.under_way += int(flies) - int(flew)
         failed = _failed(now) - _failed(was)
-        self._waiting.changed(number, now.state, failed=failed, read=now.state == CAME != was.state)
+        self.waiting.changed(number, now.state, failed=failed, read=now.state == CAME != was.state)
 
     def next_attempt(self, number: int) -> int:
         """Number of the next call of a cell's model and item, from 0; lost and failed ones had theirs."""
@@ -235,26 +236,6 @@ class Known:
         if of["call"].item(number) < 0 <= (given_back := of["attempt"].item(number)):
             return int(given_back)
         return self._attempts[of["model"].item(number), of["item"].item(number)]
-
-    def take_by_model(
-        self, room: Callable[[int], int], cost: Callable[[int], float], left: Left
-    ) -> Sequence[int]:
-        """So many cells of each model, where rounds wait for all; as :meth:`Passes.by_model`."""
-        assert isinstance(self._waiting, Passes)
-        return self._waiting.by_model(room, cost, left)
-
-    def first(self) -> int | None:
-        """The cell that comes next; None if there is none."""
-        return self._waiting.first()
-
-    def drop(self, number: int) -> None:
-        """The cell that came next had its turn."""
-        self._waiting.drop(number)
-
-    @property
-    def waits(self) -> bool:
-        """Whether there is a cell that may be asked."""
-        return self.first() is not None
 
 
 def _failed(tried: Tried) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from evalbudget.book._known import ADOPTED
 from evalbudget.book._turn import Claim, Turn
 from evalbudget.book._turns import Turns
-from evalbudget.book._waiting import Left
+from evalbudget.book._waiting import Left, Passes
 from evalbudget.book._workers import MEMORY
 from evalbudget.budget import Budget
 from evalbudget.cells import CLOSED, Planned, Stop, Wait
@@ -26,7 +26,7 @@ class Planner:
         turns: at the book.
         budget: what may be spent in all.
         most: the highest cost of one call, or of a call for a given cell.
-        at_once: how many cells may be under way, of all workers.
+        at_once: how many cells may be under way, of all workers; None: any number.
 
     Attributes:
         budget: what may be spent in all.
@@ -39,7 +39,7 @@ class Planner:
         turns: Turns,
         budget: Budget,
         most: float | Callable[[Cell], float],
-        at_once: Callable[[], float],
+        at_once: Callable[[], float] | None,
     ) -> None:
         self._turns, self._sampler = turns, turns.sampler
         self.budget, self._most, self._at_once = budget, most, at_once
@@ -82,7 +82,12 @@ class Planner:
         return self._may(self._cost(cell))
 
     def _may(self, most: float) -> bool:
-        return not most or (self.fits(most) and self._turns.known.under_way + 1 <= self._at_once())
+        return not most or (self.fits(most) and self._room >= 1)
+
+    @property
+    def _room(self) -> float:
+        """How many more cells may be under way."""
+        return math.inf if self._at_once is None else self._at_once() - self._turns.known.under_way
 
     # calls
 
@@ -99,14 +104,15 @@ class Planner:
         if callable(n):
             wanted = n
             had = Counter(c.request.cell.model for each in (found, new) for c in each.values() if c.most)
-            left = Left(self.free + _SLACK, self._at_once() - known.under_way)
-            for cell in known.take_by_model(lambda m: wanted(m) - had[m], self._cost, left):
+            left = Left(self.free + _SLACK, self._room)
+            assert isinstance(known.waiting, Passes)
+            for cell in known.waiting.by_model(lambda m: wanted(m) - had[m], self._cost, left):
                 call(cell, self._cost(cell))
             return
-        while len(new) + len(found) < n and (first := known.first()) is not None:
+        while len(new) + len(found) < n and (first := known.waiting.first()) is not None:
             if not self._may(most := self._cost(first)):  # it stays the first
                 return
-            known.drop(first)
+            known.waiting.drop(first)
             call(first, most)
 
     def adopt(self, planned: Planned, most: Sequence[float], attempts: Sequence[int]) -> list[Claim]:
@@ -150,7 +156,11 @@ class Planner:
         turns, sampler, can_go_on = self._turns, self._sampler, self.affords_any
         known = turns.known
         at = *(turns.about[name] for name in ("rounds", "passes", "withdrawn")), can_go_on
-        if known.waits or turns.about["stopped"] is not None or not (can_go_on or sampler.waits_for_all):
+        if (
+            known.waiting.first() is not None
+            or turns.about["stopped"] is not None
+            or not (can_go_on or sampler.waits_for_all)
+        ):
             return False
         if self._planned_at == at and known.settled < self._until:
             return False

@@ -117,8 +117,9 @@ class Turn:
             was = was._replace(lost=was.lost - 1, cost=was.cost - most)
         self.about["spent"] += reading.cost
         self._copy.settle(call, reading.cost, reading.error and self.storable(reading.error))
-        self._change(
+        self._copy.change(
             claim.cell,
+            self.me,
             state=OPEN if reading.value is None else CAME,
             value=reading.value,
             lost=was.lost,
@@ -136,7 +137,9 @@ class Turn:
             if was.call != call or was.state not in (OPEN, CAME):  # asked again meanwhile
                 continue
             self._copy.settle(call, row.cost, reading.error and self.storable(reading.error))
-            self._change(row.cell, state=OPEN if reading.value is None else CAME, value=reading.value)
+            self._copy.change(
+                row.cell, self.me, state=OPEN if reading.value is None else CAME, value=reading.value
+            )
 
     def bury(self, worker: int) -> int:
         """A worker is gone: what it has under way counts at the most, and is asked again; how many calls."""
@@ -159,7 +162,7 @@ class Turn:
         self.about["spent"] += row.most
         self._copy.settle(row.call, row.most, why)
         was = self._known.tried(row.cell)
-        self._change(row.cell, state=OPEN, lost=was.lost + 1, cost=was.cost + row.most)
+        self._copy.change(row.cell, self.me, state=OPEN, lost=was.lost + 1, cost=was.cost + row.most)
 
     def give_back(self, calls: Sequence[int]) -> None:
         """They were never sent: it is as if they had not been handed out, also where they count as lost."""
@@ -175,15 +178,12 @@ class Turn:
             if was_lost:
                 new |= {"lost": was.lost - 1, "cost": was.cost - row.most}
             if was.call == call and was.state in (OPEN, TAKEN):
-                self._change(row.cell, state=OPEN, call=_NO_CALL, **new)
+                self._copy.change(row.cell, self.me, state=OPEN, call=_NO_CALL, **new)
             else:  # others had it since
                 self._change_of_others(row.cell, **new)
 
     def _row(self, call: int) -> Any:
         return self.connection.execute(A_CALL, {"which": call}).one()
-
-    def _change(self, cell: int, **new: Any) -> None:
-        self._copy.change(cell, self.me, **new)
 
     def _change_of_others(self, cell: int, **new: Any) -> None:
         """Change what is counted of a cell, and leave it with whoever has it."""

@@ -232,7 +232,7 @@ class RunHooks(Hooks):
         try:
             bill.sample_ended(data.sample_id)
             await sent_again.settle(data.sample_id)
-            if run is not None and run.is_ours:
+            if run is not None and run.is_ours and (data.will_retry or data.error or data.attempt > 1):
                 await _note_failure(run, data)
         finally:
             if run is not None and run.is_ours:

@@ -28,7 +28,8 @@ class Interrupts:
         self._before: dict[int, Any] = {}
         self._under_way: dict[str, str] = {}  # sample, and whose: the id of its evaluation
         self._given_up: Counter[str] = Counter()
-        self._held: set[str] = set()
+        self.held: set[str] = set()
+        """Samples that wait for the end of the run, and have asked nothing."""
         self.came = False
         """Whether nothing more is to be begun."""
         self._passing = anyio.Event()
@@ -51,17 +52,13 @@ class Interrupts:
         """Leave signals to whom they belonged, unless these have been left to others already."""
         self._step_aside()
         self.ended_a_run = self.came
-        self._before, self._under_way, self._held = {}, {}, set()
+        self._before, self._under_way, self.held = {}, {}, set()
         self.came = False
         self._passing = anyio.Event()
 
     def given_up(self, eval_id: str) -> int:
         """How many samples of an evaluation were under way at the second signal, and not waited for."""
         return self._given_up[eval_id]
-
-    def holds(self, sample: str) -> bool:
-        """Whether a sample waits for the end of the run, and has asked nothing."""
-        return sample in self._held
 
     async def begins(self, sample: str, attempt: Attempt | None = None) -> None:
         """A sample is about to ask its first question; after a signal it never does."""
@@ -70,7 +67,7 @@ class Interrupts:
         if not self.came:
             self._under_way[sample] = "" if attempt is None else attempt.eval_id
             return
-        self._held.add(sample)
+        self.held.add(sample)
         with anyio.CancelScope(shield=True):  # no time limit has it go on
             if attempt is not None:
                 try:

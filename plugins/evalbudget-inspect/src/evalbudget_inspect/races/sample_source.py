@@ -164,7 +164,7 @@ class RaceSource(SampleSource):
         seat = self._current()
         if seat is not None:
             seat.scored = True
-        is_left = is_refused(state.metadata) or gave_up() or interrupts.holds(state.uuid)
+        is_left = is_refused(state.metadata) or gave_up() or state.uuid in interrupts.held
         return None if is_left else {}
 
     # bookkeeping
@@ -181,7 +181,9 @@ class RaceSource(SampleSource):
                 "Is the inspect-ai version supported? (evalbudget plugins)"
             )
         seat = self._seats.setdefault(run.spec.eval_id, _Seat())
-        async with seat.lock:
+        if seat.arm is not None and seat.coordinator is not None:
+            return seat.coordinator, seat.arm
+        async with seat.lock:  # whose first comer arrives
             if seat.arm is None or seat.coordinator is None:
                 try:
                     seat.coordinator, seat.arm = await self._arrive(run)

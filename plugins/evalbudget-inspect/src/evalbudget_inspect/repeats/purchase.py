@@ -217,11 +217,12 @@ class RepeatPurchase:
         """Whether the host runs this cell again since it errored."""
         return key in self._failed_before or key in self._short
 
-    def started(self, key: Key) -> None:
-        """The host works on this cell now."""
+    def started(self, key: Key) -> dict[str, int]:
+        """The host works on this cell now; how it was bought, as :meth:`share`."""
         if key in self._requests:
             self._started.add(key)
             self._peak = max(self._peak, len(self._started))
+        return self.share(key)
 
     def attempt_failed(self, key: Key) -> None:
         """The host tries this cell again, if it may run."""

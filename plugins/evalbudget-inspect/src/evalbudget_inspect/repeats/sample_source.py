@@ -361,19 +361,20 @@ class BudgetedSource(SampleSource):
         refuse(state.metadata, NOT_BEGUN)  # what is cut off until it is its turn
         serving = await self._serving()
         key = (str(state.sample_id), state.epoch)
-        if not _allocation(serving).may_run(key):
-            refuse(state.metadata, _why_not_run(_allocation(serving), key))
+        book = _allocation(serving)
+        if not book.may_run(key):
+            refuse(state.metadata, _why_not_run(book, key))
             state.completed = True
             return
         await self._in_turn(serving, key)
         begin(state.metadata)
-        _allocation(serving).started(key)
+        share = book.started(key)
         if self._has_media(key[0]):
             await with_media(state)
             serving.inputs.setdefault(key[0], deepcopy(state.input))
         if self.config.repeat is Repeat.JUDGE:
             await serving.kept.enter(state)
-        if share := _allocation(serving).share(key):  # the log has it even if there will be no score
+        if share:  # the log has it even if there will be no score
             state.metadata[SHARE] = share
 
     async def _in_turn(self, serving: _Serving, key: Key) -> None:
@@ -422,7 +423,7 @@ class BudgetedSource(SampleSource):
         """
         serving = await self._serving()
         serving.scoring = True
-        if is_refused(state.metadata) or gave_up() or interrupts.holds(state.uuid):
+        if is_refused(state.metadata) or gave_up() or state.uuid in interrupts.held:
             return None
         if self.config.repeat is Repeat.JUDGE and not serving.kept.keep(state):
             return None
@@ -434,9 +435,8 @@ class BudgetedSource(SampleSource):
         return None if rotation is None else rotation.seat(str(state.sample_id), state.epoch)
 
     async def after_scoring(self, state: TaskState) -> None:
-        """Let nobody wait for this cell any longer, whatever became of it."""
-        if self.config.repeat is Repeat.JUDGE:
-            (await self._serving()).kept.leave(state)
+        """Where judges are repeated: nobody waits for this cell any longer, whatever became of it."""
+        (await self._serving()).kept.leave(state)
 
     # bookkeeping
 
@@ -454,7 +454,9 @@ class BudgetedSource(SampleSource):
         if run.spec.eval_id not in self._servings:
             self._servings[run.spec.eval_id] = _Serving()
         serving = self._servings[run.spec.eval_id]
-        async with serving.lock:
+        if serving.book is not None and serving.refusal is None:
+            return serving
+        async with serving.lock:  # whose first comer begins
             if serving.refusal is not None:
                 raise serving.refusal.with_traceback(None)  # it would grow with every sample refused
             if serving.book is None:

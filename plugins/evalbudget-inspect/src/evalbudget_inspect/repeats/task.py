@@ -198,7 +198,7 @@ def budgeted(
             setup_of(BUDGET, source.before_solving, **_how_bought(config, held_back)),
             *solvers_of(task.setup),
         ],
-        cleanup=_cleanup(source, task.cleanup),
+        cleanup=_cleanup(source, task.cleanup) if config.repeat is Repeat.JUDGE else task.cleanup,
         scorer=[
             _scorer(scorer, config, source, drives=own == name, key=key)
             for scorer, own in zip(scorers, names, strict=True)
