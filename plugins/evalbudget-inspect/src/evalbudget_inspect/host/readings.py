@@ -122,10 +122,6 @@ def _counts(sample: SampleScore, bounds: tuple[float, float] | None) -> bool:
     return in_range(value, bounds)
 
 
-def _is_number(sample: SampleScore) -> bool:
-    return not math.isnan(score_to_float(sample.score, sample.scorer or "scorer"))
-
-
 def item_readings(scores: Sequence[SampleScore], bounds: tuple[float, float] | None) -> ItemReadings | None:
     """The scores as readings; None if there are none.
 
@@ -138,8 +134,11 @@ def item_readings(scores: Sequence[SampleScore], bounds: tuple[float, float] | N
     epochs: dict[str, int] = {}
     columns: tuple[list[int], list[int], list[float]] = ([], [], [])
     phases: list[float] = []
+    words: list[SampleScore] = []
     for sample in scores:
         value = score_to_float(sample.score, sample.scorer or "scorer")
+        if math.isnan(value) and isinstance(sample.score.value, str):
+            words.append(sample)
         name = str(sample.sample_id)
         epochs[name] = epochs.get(name, 0) + 1
         if not in_range(value, bounds):
@@ -149,7 +148,6 @@ def item_readings(scores: Sequence[SampleScore], bounds: tuple[float, float] | N
         columns[1].append(int(ours.get("epoch", epochs[name])) - 1)
         columns[2].append(value)
         phases.append(phase_of(ours))
-    words = [sample for sample in scores if isinstance(sample.score.value, str) and not _is_number(sample)]
     if mostly_words(len(words), len(scores) - len(words)):
         score_to_float(words[0].score, words[0].scorer or "scorer", strict=True)
     if not items:

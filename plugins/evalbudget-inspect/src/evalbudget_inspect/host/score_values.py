@@ -124,12 +124,12 @@ class Seen:
 
     def add(self, value: object) -> None:
         """Note a score's value; unscored ones and words say nothing."""
+        if is_graded(value):
+            self.any = True
+            return
         if isinstance(value, str | float) and math.isnan(value_to_number(value, "scorer")):
             return
-        self.any = True
-        if is_graded(value):
-            return
-        self.graded = False
+        self.any, self.graded = True, False
         if len(self.numbers) <= _TWO:
             self.numbers.add(float(value) if isinstance(value, int | float) else math.nan)
 
