@@ -157,9 +157,9 @@ class Copy:
         """Hand a cell out; the number of the call, and which of its model's item it is: the next, if None."""
         if attempt is None:
             attempt = self.known.next_attempt(cell)
+        tries = self.known.tried(cell).tries + 1
         self.about["held"] += most
         number = self._add_call(cell, worker, most, attempt=attempt, cost=None, error=None)
-        tries = self.known.tried(cell).tries + 1
         self.change(cell, worker, state=TAKEN, call=number, attempt=attempt, tries=tries)
         return number, attempt
 

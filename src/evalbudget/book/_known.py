@@ -84,9 +84,9 @@ class Known:
         self._attempts: Counter[tuple[int, int]] = Counter()  # of each, how many numbers of calls are taken
         self.waiting: OneByOne | Passes
         self.waiting = (
-            Passes(self.of, self._is_withdrawn)
+            Passes(self._of, self._is_withdrawn)
             if sampler.waits_for_all
-            else OneByOne(sampler, self.of, self.cell)
+            else OneByOne(sampler, self._of, self.cell)
         )
         self.note: Any = None
         self.withdrawn: IntArray = np.full(sampler.design.n_models, -1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from evalbudget.book._given_up import GivenUp
@@ -11,8 +11,8 @@ from evalbudget.cells import OPEN
 from evalbudget.design import Cell
 from evalbudget.sampler import Sampler
 
-Of = Callable[[str, int], Any]
-"""An entry of a column."""
+Columns = Mapping[str, Any]
+"""Arrays, by the name of the column."""
 
 
 class Left(NamedTuple):
@@ -34,14 +34,14 @@ class OneByOne:
 
     Args:
         sampler: says what closes together.
-        of: of a column's name and a cell's number, the entry.
+        of: the columns of all cells.
         cell: of a number.
 
     Attributes:
         given_up: what is not asked for now.
     """
 
-    def __init__(self, sampler: Sampler, of: Of, cell: Callable[[int], Cell]) -> None:
+    def __init__(self, sampler: Sampler, of: Columns, cell: Callable[[int], Cell]) -> None:
         self._of, self._cell, self._closes_as = of, cell, sampler.closes_as
         self._failures = GivenUp(sampler.design, sampler.closes_as)
         self._has_failed = False
@@ -84,7 +84,9 @@ class OneByOne:
         while self._back or self._next < self._n:
             number = self._back[0] if self._back else self._next
             # what was tried before comes back by the heap alone
-            is_due = self._of("state", number) == OPEN and (self._back or not self._of("tries", number))
+            is_due = self._of["state"].item(number) == OPEN and (
+                self._back or not self._of["tries"].item(number)
+            )
             if is_due:
                 key = self._closes_as(self._cell(number)) if self.given_up else None
                 if key is None or key not in self.given_up:
@@ -121,7 +123,7 @@ class Passes:
     """Cells of the pass that is under way, in its order, until each has come back in it.
 
     Args:
-        of: of a column's name and a cell's number, the entry.
+        of: the columns of all cells.
         is_withdrawn: whether a cell's model is asked nothing more.
 
     Attributes:
@@ -130,7 +132,7 @@ class Passes:
 
     given_up: frozenset[Cell] = frozenset()
 
-    def __init__(self, of: Of, is_withdrawn: Callable[[int], bool]) -> None:
+    def __init__(self, of: Columns, is_withdrawn: Callable[[int], bool]) -> None:
         self._of, self._is_withdrawn = of, is_withdrawn
         self._cells: Sequence[int] = ()
         self._place: dict[int, int] = {}
@@ -235,7 +237,7 @@ class Passes:
         self._aside[place] = most
         self._n_paid += most > 0.0
         self._paid += most
-        heapq.heappush(self._aside_of.setdefault(self._of("model", self._cells[place]), []), place)
+        heapq.heappush(self._aside_of.setdefault(self._of["model"].item(self._cells[place]), []), place)
 
     def _remove(self, place: int) -> None:
         if (most := self._aside.pop(place, None)) is not None:
@@ -244,5 +246,5 @@ class Passes:
 
     def _is_due(self, number: int) -> bool:
         """Whether it has yet to come back in this pass, and nobody has it."""
-        is_due = self._of("state", number) == OPEN and self._of("passed", number) < self._number
+        is_due = self._of["state"].item(number) == OPEN and self._of["passed"].item(number) < self._number
         return is_due and not self._is_withdrawn(number)

@@ -11,10 +11,10 @@ from inspect_ai.log import EvalSample, EvalSampleSummary
 from inspect_ai.model import ChatMessageAssistant
 
 from evalbudget.backtest import few
-from evalbudget_inspect.host.cached_answers import is_from_cache
 from evalbudget_inspect.host.earlier_attempts import is_begun
 from evalbudget_inspect.host.not_run import is_refused
 from evalbudget_inspect.reading.logs import Key, Log, read_samples, several
+from evalbudget_inspect.repeats.earlier_log import is_from_cache
 
 Cell = tuple[str, str, int]
 """Id of the task, which its retries have too, id of the sample, epoch."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from inspect_ai.dataset import Sample
+from inspect_ai.event import ModelEvent
 from inspect_ai.log import EvalSample, EvalSampleSummary
 
 from evalbudget.errors import InvalidInputError
@@ -40,6 +41,12 @@ def paid_attempts(sample: EvalSample) -> tuple[int, list[str]]:
     failed = sample.error_retries or []
     paid = len(failed) + (not is_refused(sample.metadata))
     return paid, [kind_of(each.message) for each in failed[: max(0, paid - 1)]]
+
+
+def is_from_cache(sample: EvalSample) -> bool:
+    """Whether all that the evaluated model said in a sample came out of the host's cache."""
+    calls = [event for event in sample.events if isinstance(event, ModelEvent) and event.role is None]
+    return bool(calls) and all(call.cache == "read" for call in calls)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from time import monotonic
 from typing import Any
 
@@ -15,7 +16,18 @@ from evalbudget_inspect.host.host_frames import held_by_caller
 from evalbudget_inspect.host.private import TaskDisplay, TaskProfile, TaskResult, TaskSuccess
 
 
-def expect(cells: int, finished: Callable[[], bool]) -> None:
+@dataclass(slots=True)
+class Expected:
+    """Of a run.
+
+    Attributes:
+        over: nothing more will run; from then on the host's own count is right.
+    """
+
+    over: bool = False
+
+
+def expect(cells: int, expected: Expected) -> None:
     """Have the display of the task that is about to start count up to so many samples.
 
     The host takes the first epochs for all there is, and a budgeted run would be shown at 2000% of them. What
@@ -23,14 +35,14 @@ def expect(cells: int, finished: Callable[[], bool]) -> None:
 
     Args:
         cells: samples times epochs that the budget pays for.
-        finished: whether nothing more will run; from then on the host's own count is right.
+        expected: told when nothing more will run.
     """
     profile, display = held_by_caller(TaskProfile), held_by_caller(TaskDisplay)  # type: ignore[type-abstract]
     if profile is None or display is None or cells <= profile.steps:
         return
     profile.steps = cells  # the plain display and the log read it when the first sample starts
     _draw(display, cells)  # the others have read it already
-    _count_up_to(display, profile, cells, finished)
+    _count_up_to(display, profile, cells, expected)
 
 
 def follow(bill: Callable[[], Bill | None]) -> None:
@@ -67,14 +79,14 @@ def _draw(display: Any, total: int) -> None:
         drawn.update(total=total)
 
 
-def _count_up_to(display: Any, profile: TaskProfile, cells: int, finished: Callable[[], bool]) -> None:
+def _count_up_to(display: Any, profile: TaskProfile, cells: int, expected: Expected) -> None:
     count, complete = display.sample_complete, display.complete
     last = profile.samples
 
     def counted(complete: int, total: int) -> None:
         nonlocal last
         last = total
-        count(complete, total if finished() else max(total, cells))
+        count(complete, total if expected.over else max(total, cells))
 
     def completed(result: TaskResult) -> None:
         if not isinstance(result, TaskSuccess):

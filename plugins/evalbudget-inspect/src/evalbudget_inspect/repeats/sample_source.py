@@ -27,7 +27,6 @@ from evalbudget.run import UNANSWERED
 from evalbudget.shown import shown_logger
 from evalbudget_inspect.host.bill import Account, gave_up, host_price, open_account
 from evalbudget_inspect.host.bill_file import open_bill
-from evalbudget_inspect.host.cached_answers import is_from_cache
 from evalbudget_inspect.host.call_bounds import check_roles
 from evalbudget_inspect.host.chosen_samples import chosen_samples, clusters_of_samples, strata_of_items
 from evalbudget_inspect.host.current_run import Run, at_the_end, current_run, is_cancelled
@@ -58,6 +57,7 @@ from evalbudget_inspect.judges.dealing import Rotation, Seat, Turn
 from evalbudget_inspect.repeats.config import Config
 from evalbudget_inspect.repeats.diagnostics import Diagnosis, outcome
 from evalbudget_inspect.repeats.earlier_log import (
+    is_from_cache,
     paid_attempts,
     refuse_other_task,
     what_is_left,
@@ -65,7 +65,7 @@ from evalbudget_inspect.repeats.earlier_log import (
 from evalbudget_inspect.repeats.identical_repeats import identical_repeats, repeats_were_identical
 from evalbudget_inspect.repeats.kept_generation import KeptGenerations
 from evalbudget_inspect.repeats.metrics import share_rows
-from evalbudget_inspect.repeats.progress import expect, follow, show_spending
+from evalbudget_inspect.repeats.progress import Expected, expect, follow, show_spending
 from evalbudget_inspect.repeats.purchase import RepeatPurchase
 from evalbudget_inspect.repeats.resume import Key
 
@@ -98,6 +98,7 @@ class _Serving:
     inputs: dict[str, str | list[ChatMessage]] = field(default_factory=dict)
     seen: Seen = field(default_factory=Seen)
     clusters: NDArray[np.int64] | None = None
+    expected: Expected = field(default_factory=Expected)
     warned: bool = False
     scoring: bool = False
     changes: list[str] = field(default_factory=list)
@@ -243,10 +244,10 @@ class BudgetedSource(SampleSource):
                 if name not in account.too_dear:
                     book.stop(USED_UP)
         attempts, again = paid_attempts(sample)
+        book.cached += value is not None and is_from_cache(sample)
         book.completed((str(sample.id), sample.epoch), value, attempts=attempts, error=error, sample=name)
         for reason in again:
             book.retried(reason)
-        book.cached += value is not None and is_from_cache(sample)
 
     def _diagnosis(self, serving: _Serving, book: RepeatPurchase) -> Diagnosis:
         return Diagnosis(book, serving.rotation, self._bounds(serving), serving.clusters)
@@ -282,7 +283,7 @@ class BudgetedSource(SampleSource):
         cells = int(budget.amount)
         label(run.spec, n_items, f"{cells:,} samples")
         serving = self._servings.setdefault(run.spec.eval_id, _Serving())
-        expect(cells, lambda: serving.book is not None and serving.book.finished)
+        expect(cells, serving.expected)
 
     # inspect's SampleSource
 
@@ -643,6 +644,7 @@ class BudgetedSource(SampleSource):
             keys = book.wanted()
         except StoreError as ex:
             raise self._end(serving, ex) from None
+        serving.expected.over = not keys and book.finished
         self._enqueue(serving, keys)
         return bool(keys)
 
