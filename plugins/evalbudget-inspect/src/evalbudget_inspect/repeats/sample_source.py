@@ -368,6 +368,7 @@ class BudgetedSource(SampleSource):
             state.completed = True
             return
         await self._in_turn(serving, key)
+        await anyio.sleep(0)  # where the run is over, it is not asked
         begin(state.metadata)
         share = book.started(key)
         if self._has_media(key[0]):
