@@ -355,8 +355,8 @@ def _without(value: Any, known: list[str]) -> Any:
     if isinstance(value, Mapping):
         return {name: _without(inner, known) for name, inner in value.items()}
     if isinstance(value, list | tuple):
-        inside = (_without(inner, known) for inner in value)
-        return tuple(inside) if isinstance(value, tuple) else list(inside)
+        inside = [_without(inner, known) for inner in value]
+        return tuple(inside) if isinstance(value, tuple) else inside
     if is_dataclass(value) and not isinstance(value, type):
         named = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
         return replace(value, **_without(named, known))

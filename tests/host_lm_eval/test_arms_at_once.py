@@ -32,8 +32,7 @@ from evalbudget.cli.main import cli
 from evalbudget.errors import InvalidInputError
 from evalbudget.races._verdict import Status
 from evalbudget.run import spent_on
-from evalbudget_lm_eval.host.halt import Halt, halt_of_all
-from evalbudget_lm_eval.host.wire import Wire, wired
+from evalbudget_lm_eval.host.wire import Halt, Wire, halt_of_all, wired
 from evalbudget_lm_eval.races.api import gate, race
 from evalbudget_lm_eval.races.output import RaceResult
 from loopback import Asked, Fault, Server, rating

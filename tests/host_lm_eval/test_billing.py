@@ -24,9 +24,8 @@ from tests.host_lm_eval.worlds import CoinModel, bought_in, rounds_of, write_tas
 from evalbudget.run import UNANSWERED
 from evalbudget_lm_eval import budgeted
 from evalbudget_lm_eval.host.billing import at_a_kill, may_be_billed
-from evalbudget_lm_eval.host.halt import Halt, halt_of_all
 from evalbudget_lm_eval.host.used_up import UsedUpError
-from evalbudget_lm_eval.host.wire import Final, Wire, wired
+from evalbudget_lm_eval.host.wire import Final, Halt, Wire, halt_of_all, wired
 from evalbudget_lm_eval.races.api import race
 from loopback import GARBLED, Server
 

@@ -18,7 +18,7 @@ from evalbudget.budget import Budget
 from evalbudget.prices import Price, Tariff, Usage
 from evalbudget.run import Bill
 from evalbudget_lm_eval import budgeted
-from evalbudget_lm_eval.host.progress_bars import WORTH_A_BAR, bars_of_a_round
+from evalbudget_lm_eval.host.patched import WORTH_A_BAR, bars_of_a_round
 from evalbudget_lm_eval.repeats import money_progress
 from evalbudget_lm_eval.repeats.money_progress import MoneyProgress
 from evalbudget_lm_eval.repeats.progress import Progress

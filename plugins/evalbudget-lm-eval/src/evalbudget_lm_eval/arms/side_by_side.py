@@ -20,9 +20,8 @@ from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
 from evalbudget.shown import shown_logger
-from evalbudget_lm_eval.host.halt import Halt, halt_of_all
-from evalbudget_lm_eval.host.home import at_home
-from evalbudget_lm_eval.host.wire import signals
+from evalbudget_lm_eval.host.task_requests import at_home
+from evalbudget_lm_eval.host.wire import Halt, halt_of_all, signals
 
 log = shown_logger(__name__)
 

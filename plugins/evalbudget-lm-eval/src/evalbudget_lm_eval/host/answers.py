@@ -112,6 +112,7 @@ class Answered:
         metrics: every metric that is a number, by the host's key ``metric,filter``.
         requests: how many calls of the model it took.
         records: the host's sample records, one per filter, with the ``epoch``.
+        asked: what was asked.
     """
 
     task: str
@@ -120,16 +121,15 @@ class Answered:
     metrics: Mapping[str, float]
     requests: int
     records: tuple[Sample, ...]
+    asked: Asked = field(init=False, repr=False, compare=False)
 
-    @property
-    def asked(self) -> Asked:
-        """What was asked."""
-        return Asked(self.task, self.doc_id, self.epoch)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "asked", Asked(self.task, self.doc_id, self.epoch))
 
     @classmethod
     def of(cls, asked: Asked, records: Iterable[Sample], requests: int) -> Answered:
         """From the host's records."""
-        own = tuple({**record, "epoch": asked.epoch} for record in records)
+        own = tuple([{**record, "epoch": asked.epoch} for record in records])
         return cls(*asked, metrics=numbers_of(own), requests=requests, records=own)
 
 

@@ -9,11 +9,9 @@ round serves copies of those that were asked, through attributes set on the task
 from __future__ import annotations
 
 import json
-import logging
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import cache
 from types import MappingProxyType, TracebackType
 from typing import Any, Self
 
@@ -39,15 +37,13 @@ from evalbudget_lm_eval.host.answers import (
 from evalbudget_lm_eval.host.driving_metric import is_mean, scores_per_answer
 from evalbudget_lm_eval.host.feed import Feed
 from evalbudget_lm_eval.host.owners import Owners
-from evalbudget_lm_eval.host.patched import WhileAnyone, patched
+from evalbudget_lm_eval.host.patched import bars_of_a_round, compiled_once, said_once
 from evalbudget_lm_eval.host.private import (
     _handle_back_comp,
     _process_results,
-    env,
     get_sample_size,
     print_writeout,
 )
-from evalbudget_lm_eval.host.progress_bars import bars_of_a_round
 from evalbudget_lm_eval.host.responses import Hook, Memory, Received, Responses, listening, said_to
 from evalbudget_lm_eval.host.seeds import OwnSeeds
 from evalbudget_lm_eval.host.task_requests import Sent, ServedTask
@@ -55,9 +51,6 @@ from evalbudget_lm_eval.host.task_requests import Sent, ServedTask
 __all__ = ["Answered", "Asked", "PrimedTasks", "asked_now"]
 
 log = shown_logger(__name__)
-
-_HOST_LOGS = tuple(logging.getLogger(f"lm_eval.{name}") for name in ("evaluator", "models"))
-
 
 _NOTHING: Responses = MappingProxyType({})
 
@@ -378,10 +371,16 @@ class PrimedTasks:
     @contextmanager
     def _asking(self, received: Received, seeds: OwnSeeds, *, seeded: bool) -> Iterator[Hook]:
         """Within this block the model is asked for what the hook expects."""
-        owners = self.owners or Owners()
+        owners = self.owners or (Owners() if seeded else None)
+        if owners is None:  # what they do takes its time
+            with listening(self.lm, received) as hook:
+                yield hook
+            return
         owners.begin(self.lm)
-        also = owners.expect if seeded or self.owners is not None else None  # which takes its time
-        with listening(self.lm, received, also) as hook, seeds.sending(owners) if seeded else nullcontext():
+        with (
+            listening(self.lm, received, owners.expect) as hook,
+            seeds.sending(owners) if seeded else nullcontext(),
+        ):
             yield hook
 
     @contextmanager
@@ -400,14 +399,14 @@ class PrimedTasks:
 
         with (
             bars_of_a_round(1),
-            _said_once,
+            said_once,
             self._asking(received, seeds, seeded=True) as hook,
             Feed(self.lm, requests, hook, stop) as feed,
         ):
             yield feed
 
     def _ask_host(self, lm: Any, rounds: Mapping[str, Sequence[Asked]]) -> Mapping[str, Any]:
-        with _compiled_once, _said_once if self._ran else nullcontext():
+        with compiled_once, said_once if self._ran else nullcontext():
             return dict(
                 _evaluate(
                     lm=lm,
@@ -524,22 +523,3 @@ def _check_samples(samples: Mapping[str, Sequence[int]], tasks: Mapping[str, Any
             raise InvalidInputError(
                 f"--samples of task {name!r} names document {ids[-1]}, but it has {n} (0..{n - 1})"
             )
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    before = [log.level for log in _HOST_LOGS]
-    for log in _HOST_LOGS:
-        log.setLevel(logging.WARNING)
-    try:
-        yield
-    finally:
-        for log, level in zip(_HOST_LOGS, before, strict=True):
-            log.setLevel(level)
-
-
-_said_once = WhileAnyone(_quiet)
-"""The host says what it runs: once is enough."""
-
-_compiled_once = WhileAnyone(lambda: patched(iter([(env, {"from_string": cache(env.from_string)})])))
-"""The host compiles the template of a target for every score; a run has many scores of a document."""

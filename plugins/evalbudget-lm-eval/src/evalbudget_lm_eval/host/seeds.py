@@ -21,7 +21,6 @@ import numpy as np
 from lm_eval.api.instance import Instance
 
 from evalbudget_lm_eval.host.answers import Asked
-from evalbudget_lm_eval.host.identity import is_api
 from evalbudget_lm_eval.host.owners import NOBODY, Owners
 from evalbudget_lm_eval.host.patched import patched
 from evalbudget_lm_eval.host.responses import answering
@@ -41,16 +40,8 @@ def seeds_of_host() -> str:
     return hashlib.sha256(repr(state).encode()).hexdigest()[:16]
 
 
-def seed_round(lm: Any, seed: str, cells: Sequence[Asked]) -> None:
-    """Seed what local models sample with, by the run's seed and the cells that are about to be asked.
-
-    Args:
-        lm: the host's model object; nothing is done for one that asks a server.
-        seed: of the run.
-        cells: of the round.
-    """
-    if is_api(lm):
-        return
+def seed_round(seed: str, cells: Sequence[Asked]) -> None:
+    """Seed what local models sample with, by the run's seed and the cells that are about to be asked."""
     about = json.dumps([seed, sorted(cells)]).encode()
     number = int.from_bytes(hashlib.sha256(about).digest()[:4], "big")
     random.seed(number)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -12,9 +13,17 @@ from lm_eval.api.instance import Instance
 from lm_eval.api.task import Task
 
 from evalbudget_lm_eval.host.answers import Answered, Asked, RunningTask, asked_now, task_now
-from evalbudget_lm_eval.host.home import call_at_home
 
 Besides = Callable[[Instance], Mapping[str, object]]
+
+
+at_home: ContextVar[Callable[[Callable[[], Any]], Any] | None] = ContextVar("at_home", default=None)
+"""In a thread that waits for a model: has something done in the thread that began; None in that one.
+
+There a task's own code runs. Tasks of the host time answers out by SIGALRM, which only the main thread may
+set; elsewhere some of them take the refusal for a wrong answer (minerva_math). Others keep something between
+two calls.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,8 +122,8 @@ class ServedTask:
             "build_all_requests": build_all_requests,
             "doc_iterator": doc_iterator,
             "aggregation": _NoAggregation,
-            "apply_filters": partial(call_at_home, filtered),
-            "process_results": partial(call_at_home, process_results),
+            "apply_filters": partial(_at_home, filtered),
+            "process_results": partial(_at_home, process_results),
             "dump_config": dict,
             # the host asks for the number of documents each time, which may process the data set anew
             "has_test_docs": lambda: True,
@@ -171,3 +180,13 @@ def _fresh(original: Instance, position: int, more: Mapping[str, object]) -> Ins
         arguments[1] = {**arguments[1], **more}
     instance.arguments = tuple(arguments)
     return instance
+
+
+def _at_home(function: Callable[..., Any], *given: Any, **named: Any) -> Any:
+    """What a function returns that is called in the thread that began, and sees what this one sees."""
+    do = at_home.get()
+    if do is None:
+        return function(*given, **named)
+    here = copy_context()
+    here.run(at_home.set, None)
+    return do(partial(here.run, function, *given, **named))

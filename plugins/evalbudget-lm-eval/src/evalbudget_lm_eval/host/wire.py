@@ -11,13 +11,13 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Protocol
 
 from evalbudget.errors import EvalbudgetError
 from evalbudget.outage import is_down
 from evalbudget.shown import shown_logger
 from evalbudget_lm_eval.host.billing import may_be_billed
-from evalbudget_lm_eval.host.halt import Halt, halt_of_all
 from evalbudget_lm_eval.host.identity import is_api
 from evalbudget_lm_eval.host.sessions import NoticingSession
 from evalbudget_lm_eval.host.used_up import UsedUpError
@@ -37,6 +37,26 @@ class Payer(Protocol):
         """So many are billed whether or not they can be paid."""
 
 
+class Halt:
+    """A stop sign.
+
+    Attributes:
+        error: raised wherever something would be sent; None as long as things go on.
+    """
+
+    def __init__(self) -> None:
+        self.error: BaseException | None = None
+
+    def check(self) -> None:
+        """Raise it, if it is up."""
+        if self.error is not None:
+            raise self.error
+
+
+halt_of_all: ContextVar[Halt | None] = ContextVar("halt_of_all", default=None)
+"""In a thread that asks one of several arms: the sign that stops all of them."""
+
+
 @contextmanager
 def wired(lm: Any, payer: Payer, *, alone: bool = False) -> Iterator[Wire]:
     """Keep account of what is sent and answered during one round.
@@ -52,7 +72,7 @@ def wired(lm: Any, payer: Payer, *, alone: bool = False) -> Iterator[Wire]:
     lm = getattr(lm, "lm", lm)  # behind the host's cache
     wire = Wire(lm, payer, alone=alone)
     wire.check()
-    if not is_api(lm):
+    if not wire.is_api:
         yield wire
         return
     instead = {"model_call": wire.call, "amodel_call": wire.acall, "parse_generations": wire.parse}
@@ -86,6 +106,7 @@ class Wire:
 
     Attributes:
         limit: of calls at once, where several lists of requests are under way; None for the list's own.
+        is_api: whether the host asks a server.
         billed: calls of the cell that was alone, which failed, that may be billed.
         unpaid: requests that are not sent again because the budget does not pay for it.
     """
@@ -97,7 +118,7 @@ class Wire:
         self._lm = lm
         self._payer = payer
         self._alone = alone
-        self._is_api = is_api(lm)
+        self.is_api = is_api(lm)
         self._send = getattr(lm, "model_call", None)
         self._asend = getattr(lm, "amodel_call", None)
         self._parse = getattr(lm, "parse_generations", None)
@@ -125,7 +146,7 @@ class Wire:
         """
         if self._unread:
             self._unread -= 1
-        elif self._is_api:
+        elif self.is_api:
             return  # it was one of several requests, which wait for one another
         if not self._unread:
             self.check()

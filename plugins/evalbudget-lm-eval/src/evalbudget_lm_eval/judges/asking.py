@@ -20,12 +20,11 @@ from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.judges.schedules import Dealer
 from evalbudget.secrets import said_by
 from evalbudget.shown import shown_logger
-from evalbudget_lm_eval.host.halt import halt_of_all
 from evalbudget_lm_eval.host.identity import is_api
 from evalbudget_lm_eval.host.judge_calls import counted
 from evalbudget_lm_eval.host.seeds import seed_of, seed_sent
 from evalbudget_lm_eval.host.used_up import UsedUpError
-from evalbudget_lm_eval.host.wire import Final, signals
+from evalbudget_lm_eval.host.wire import Final, halt_of_all, signals
 from evalbudget_lm_eval.judges.judge_models import JudgeSpec
 from evalbudget_lm_eval.judges.panel import JudgePanel
 from evalbudget_lm_eval.judges.readings import Reading

@@ -231,11 +231,11 @@ class RepeatPurchase:
 
     def tell(self, answers: Iterable[Answered]) -> None:
         """Documents were scored."""
-        readings = []
-        for answer in answers:
+        readings = [self._reading(answer) for answer in answers]
+        if readings:
             self.record.count_by(counted_by(self.config))
             self.record.score_by(self.scoring)
-            readings.append(reading := self._reading(answer))
+        for reading in readings:
             self._free = 0 if reading.cost else self._free + 1
         self.book.trade(readings, 0)
         if self._free >= max(100, _FREE * len(self.documents)):

@@ -50,7 +50,8 @@ def known_range(task: Any, metric: str, seen: Iterable[float]) -> tuple[float, f
         found = SHARE
     else:
         return None
-    return found if all(found[0] <= score <= found[1] for score in scores) else None
+    outside = [score for score in scores if not found[0] <= score <= found[1]]
+    return None if outside else found
 
 
 def _is_the_hosts(task: Any, metric: str) -> bool:

@@ -426,7 +426,7 @@ class _Run:
         if book.is_shared or not self.rounds.count:
             return self._size
         # a document that may be given up should not be asked for all of its repeats before
-        if self.rounds.doubtful.difference(book.closed):
+        if (doubtful := self.rounds.doubtful) and doubtful.difference(book.closed):
             return self._size
         most = self._size * LARGER
         if sampler.allocation is not Allocation.ADAPTIVE:  # phases hand out what is decided

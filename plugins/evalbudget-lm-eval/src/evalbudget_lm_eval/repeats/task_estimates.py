@@ -127,7 +127,7 @@ def _totals(
     primed, sampler, key = book.primed, book.sampler, book.scores[name]
     task, documents = primed.task(name), primed.documents(name)
     metric = key.partition(",")[0]
-    bounds = book.config.score_range or known_range(task, metric, (one.value for one in scored))
+    bounds = book.config.score_range or known_range(task, metric, [one.value for one in scored])
     sizes = account.phase_sizes
     table, fixed = readings_of(scored, documents, sizes), sampler.fixed_repeats
     values = primed.values(name, key)
@@ -156,7 +156,7 @@ def _totals(
         outside = _outside(task, other, scored, complete)
         if outside is None:
             continue
-        range_ = known_range(task, other.partition(",")[0], (one.value for one in complete))
+        range_ = known_range(task, other.partition(",")[0], [one.value for one in complete])
         if not outside:
             others[other] = describe_mean(
                 readings_of(complete, documents, sizes), bounds=range_, clusters=clusters, **drawn, **how

@@ -21,7 +21,7 @@ from evalbudget.shown import shown_logger
 from evalbudget_lm_eval.host.answers import Answered, Asked, key_of
 from evalbudget_lm_eval.host.billing import at_a_kill
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
-from evalbudget_lm_eval.host.identity import short_name
+from evalbudget_lm_eval.host.identity import is_api, short_name
 from evalbudget_lm_eval.host.paid_calls import PaidCalls, judging
 from evalbudget_lm_eval.host.seeds import seed_round, seeds_of_host
 from evalbudget_lm_eval.host.used_up import UsedUpError
@@ -100,6 +100,9 @@ class Rounds:
         if paid is not None:
             primed.owners = paid.owners
         self._primed = primed
+        self._at_random = {name for name in primed.names if judged_at_random(primed.task(name))}
+        """Tasks of which judges may say something else of the same answer."""
+        self._is_api, self._at_a_kill = is_api(primed.lm), at_a_kill(primed.lm)
         self._kept = kept
         self._buyer = buyer
         self._heard = heard
@@ -132,7 +135,7 @@ class Rounds:
         """
         left = self.finish(cells)
         # by themselves first: what others say after them tells whether the server is gone
-        left.sort(key=lambda asked: asked.document not in self._doubtful)
+        left.sort(key=lambda asked: asked[:2] not in self._doubtful)
         broke_off = False
         while left:
             together = len(left) > 1 and not broke_off and not self._failed
@@ -169,7 +172,8 @@ class Rounds:
             The others, which it has yet to be asked.
         """
         said = self._said_to(cells)
-        self._score(said)
+        if said:
+            self._score(said)
         self._fail_unscored(gives_up=gives_up)
         return [asked for asked in cells if asked not in said or asked in self._kept.said]
 
@@ -262,7 +266,7 @@ class Rounds:
             self._doubtful.add(asked.document)
             self._fail(asked, ex, paid=self._billed > 0)
             return ex
-        self._doubtful.discard(asked.document)
+        self._doubtful.discard(asked[:2])
         self._refuse_copies(answers)
         self._take_in(answers)
         return None
@@ -270,7 +274,8 @@ class Rounds:
     def _run(self, cells: list[Asked], more: More | None = None) -> list[Answered]:
         """Have them answered; with more, they are scored meanwhile, and what was not stays in the list."""
         self._begin(cells, cells)
-        seed_round(self._primed.lm, self._seed, cells)
+        if not self._is_api:
+            seed_round(self._seed, cells)
         try:
             return self._send(cells, more)
         except Exception:
@@ -289,7 +294,7 @@ class Rounds:
     def _begin(self, cells: Sequence[Asked], new: Sequence[Asked]) -> None:
         """On record: these are under way, of which some have begun."""
         self.count += 1
-        self._kept.ask({asked: self._calls(asked) for asked in cells}, at_a_kill(self._primed.lm))
+        self._kept.ask({asked: self._calls(asked) for asked in cells}, self._at_a_kill)
         if self._paid is not None:
             self._paid.expect(judgings_at_most(self._paid, self._primed, new))
 
@@ -376,9 +381,8 @@ class Rounds:
         Raises:
             InvalidInputError: all of a round are copies, though the model varied before.
         """
-        judged = {name for name in self._primed.names if judged_at_random(self._primed.task(name))}
-        asked = [answer for answer in answers if answer.task not in judged]
-        places, chance = self._copies.among([(answer.asked.document, _text(answer)) for answer in asked])
+        asked = [answer for answer in answers if answer.task not in self._at_random]
+        places, chance = self._copies.among([(one.asked[:2], _text(one)) for one in asked])
         copies = [asked[place] for place in places]
         self._remember(asked)
         if not copies:
@@ -406,8 +410,8 @@ class Rounds:
     def _remember(self, answers: Sequence[Answered]) -> None:
         for answer in answers:
             # what has no score is asked again because of that, and may rightly be the same once more
-            if any(math.isfinite(value) for value in answer.metrics.values()):
-                self._copies.remember(answer.asked.document, _text(answer))
+            if any(map(math.isfinite, answer.metrics.values())):
+                self._copies.remember(answer.asked[:2], _text(answer))
 
     def _received(self, asked: Asked, number: int, response: Any) -> None:
         self._kept.hear(asked, number, response)
@@ -435,7 +439,7 @@ class Rounds:
         self._kept.settle(asked)
 
     def _calls(self, asked: Asked) -> int:
-        return sum(one.repeats or 1 for one in self._primed.instances(asked.task, asked.doc_id))
+        return sum([one.repeats or 1 for one in self._primed.instances(asked.task, asked.doc_id)])
 
 
 def _text(answer: Answered) -> str:
