@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from evalbudget import Reading
@@ -31,17 +31,18 @@ class Account:
         in_scores: bool,
     ) -> None:
         self._calls, self._beside, self._documents = calls, beside, documents
+        of = [(documents[called.reading.request.cell.item], called) for called in calls]
+        self._asked = [(Asked(*document, called.attempt), called) for document, called in of]
         self._in_scores = in_scores
 
     @cached_property
     def scored(self) -> Mapping[Asked, Reading]:
         """Readings with a score, in the order of asking."""
-        return dict(self._where(lambda called: called.reading.value is not None))
+        return {asked: c.reading for asked, c in self._asked if c.reading.value is not None}
 
     def scored_by(self, worker: str) -> set[Asked]:
         """Those of one process."""
-        found = self._where(lambda called: called.worker == worker and called.reading.value is not None)
-        return {asked for asked, _ in found}
+        return {asked for asked, c in self._asked if c.worker == worker and c.reading.value is not None}
 
     @cached_property
     def returned(self) -> Sequence[Reading]:
@@ -75,10 +76,8 @@ class Account:
     @cached_property
     def phases(self) -> Mapping[Asked, float]:
         """In which each reading was bought; nan if there were none."""
-        return {
-            asked: math.nan if reading.request.phase is None else reading.request.phase
-            for asked, reading in self._where(lambda called: True)
-        }
+        found = [(asked, called.reading.request.phase) for asked, called in self._asked]
+        return {asked: math.nan if phase is None else phase for asked, phase in found}
 
     @cached_property
     def phase_sizes(self) -> tuple[float, ...]:
@@ -92,9 +91,3 @@ class Account:
     def processes(self) -> tuple[str, ...]:
         """That made calls, in the order in which they came."""
         return tuple(dict.fromkeys(called.worker for called in self._calls))
-
-    def _where(self, holds: Callable[[Called], bool]) -> Iterator[tuple[Asked, Reading]]:
-        for called in self._calls:
-            if holds(called):
-                document = self._documents[called.reading.request.cell.item]
-                yield Asked(*document, called.attempt), called.reading
