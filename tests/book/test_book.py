@@ -288,7 +288,7 @@ def test_what_came_late_is_read_if_nobody_has_the_cell(tmp_path: Path, monkeypat
         kept = {r.request.id: (r.value, r.cost, r.error) for r in book.readings()}
         assert kept == {had[0].id: (0.75, 0.5, None), had[1].id: (None, 1.0, LOST)}
         for each in (late, book):  # to give items up by: no call of the model failed
-            counted: Any = each._turns.copy.known._waiting
+            counted: Any = each._turns.copy.known.waiting
             assert not any(failed.all_fails for failed in counted._failures._failures.values())
     late.close()
 

@@ -16,6 +16,7 @@ from evalbudget_lm_eval.repeats.config import Config
 from evalbudget_lm_eval.repeats.purchase import counted_by
 from evalbudget_lm_eval.run.record import END, FOLDER, as_recorded, digest_of, is_held, look, path_named
 
+_DECIDE = ("sampler", "seed", "options", "strata", "until", "variances")
 _NAMES = {"prompts": "prompts or settings of the task", "score": "the metric or filter that decides"}
 
 
@@ -29,7 +30,7 @@ def record_path(config: Config, primed: PrimedTasks, run: Mapping[str, Any], fol
         return path_named(config.journal, config.store)
     documents = ((name, doc) for name in primed.names for doc in primed.documents(name))
     budget = config.resolve_budget(sum(primed.cost(*document) for document in documents))
-    arguments = {name: getattr(config, name) for name in ("sampler", "seed", "options", "strata")}
+    arguments = {name: getattr(config, name) for name in _DECIDE}
     stem = re.sub(r"[^\w.-]+", "-", "+".join(primed.names))[:60].strip("-.") or "run"
     digest = digest_of({**arguments, "unit": budget.unit, "run": run})
     paths = (folder / FOLDER / f"{stem}-{digest}-{number}{END}" for number in itertools.count(1))
