@@ -130,7 +130,9 @@ def test_a_larger_budget_goes_on_with_what_a_smaller_one_paid_for(
     assert _records() == ["1.db", "2.db"]
 
 
-def test_a_run_beside_one_with_another_budget_has_a_record_of_its_own(folder: Path) -> None:
+def test_a_run_beside_one_with_another_budget_has_a_record_of_its_own(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     with broken_off(CoinModel, "_answer", at=31), pytest.raises(KeyboardInterrupt):
         _run(folder, CoinModel())
     (path,) = Path("evalbudget-journals").glob("*.db")
@@ -141,7 +143,27 @@ def test_a_run_beside_one_with_another_budget_has_a_record_of_its_own(folder: Pa
             _run(folder, CoinModel(fail_at=1))
         with budgeted(budget=BUDGET + 12):
             assert simple_evaluate(folder, CoinModel(seed=1))["evalbudget"]["spent"] == BUDGET + 12
+    assert "or of one that runs now" in caplog.text
     assert _records() == ["1.db", "2.db"]
+
+
+def test_the_same_command_twice_at_once_buys_once_also_before_the_first_has_asked(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("evalbudget_lm_eval.repeats.purchase.book_of", killed)
+        with pytest.raises(KeyboardInterrupt):
+            _run(folder, CoinModel())
+    (path,) = Path("evalbudget-journals").glob("*.db")
+    lock = held(path.resolve())  # as a process has it that has just begun
+    assert lock is not None
+    with lock, pytest.raises(HeldError):
+        _run(folder, CoinModel(fail_at=1))
+    _run(folder, CoinModel())
+    assert _records() == ["1.db"]
 
 
 def test_another_range_is_another_run(folder: Path) -> None:

@@ -44,7 +44,8 @@ def _goes_on(path: Path, config: Config, budget: Budget) -> bool:
     found, told = look(path)
     if found.counted not in (None, counted_by(config)) or told.spent > budget.amount:
         return False
-    return told.cap == budget.amount or not is_held(path)  # one that runs beside this with another budget
+    # not with one that runs beside this with another budget; one that has just begun says none yet
+    return told.cap in (0.0, budget.amount) or not is_held(path)
 
 
 def left_alone(path: Path, run: Mapping[str, Any], counted: Mapping[str, Any]) -> list[str]:
@@ -76,7 +77,8 @@ def left_alone(path: Path, run: Mapping[str, Any], counted: Mapping[str, Any]) -
         if not differ:
             return [
                 f"{other} has {readings:,} answers of such a run with another sampler, seed or kind of "
-                "budget, or a larger one, and this run buys its own. To go on from them, give what it had"
+                "budget, or a larger one, or of one that runs now, and this run buys its own. To go on from "
+                "them, give what it had, once it has ended"
             ]
         return [
             f"{other} has {readings:,} answers to {tasks}, and this run buys all anew, since what differs "
