@@ -304,6 +304,8 @@ def test_a_cancellation_leaking_from_the_host_fails_one_reading_only(backend: st
 def test_what_cannot_be_driven_is_refused() -> None:
     with pytest.raises(InvalidInputError, match="concurrency is 0"):
         anyio.run(lambda: drive(Uniform(DESIGN), Host(), budget=10, concurrency=0))
+    with pytest.raises(InvalidInputError, match="lease is 0"):  # nobody would look what others bought
+        anyio.run(lambda: drive(Uniform(DESIGN), Host(), budget=10, lease=0))
     used = Race(Design(DESIGN.items, ("a", "b")))
     used.next_cells(3)
     with pytest.raises(InvalidInputError, match="fresh sampler"):

@@ -97,7 +97,7 @@ async def drive(
         until: says, whenever something came back, why nothing more is to be asked; None to go on.
 
     Raises:
-        InvalidInputError: the sampler was asked before, concurrency below 1, an unusable answer.
+        InvalidInputError: the sampler was asked before, concurrency below 1, no lease, an unusable answer.
         BudgetError: the budget cannot be parsed or is below the sampler's minimum, or a reading cost more
             than was held for it.
         SamplerError: the sampler neither planned nor stopped.
@@ -107,6 +107,8 @@ async def drive(
     """
     if concurrency < 1:
         raise InvalidInputError(f"concurrency is {concurrency}; it must be 1 or more")
+    if not lease > 0.0:
+        raise InvalidInputError(f"lease is {lease:g}; give the seconds after which a silent worker is dead")
     if sampler.asked:
         raise InvalidInputError(
             "drive() takes a fresh sampler, and this one was asked before; make another one"
