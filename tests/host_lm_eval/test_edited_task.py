@@ -156,7 +156,7 @@ def test_processes_that_share_a_budget_score_alike(tmp_path: Path) -> None:
         ),
         ({"metric": "wrong"}, "since what differs is: the metric or filter that decides"),
         ({"score_range": "0..1"}, "by what settings answers count (--score_range)"),
-        ({"seed": 2}, "with another sampler, seed or kind of budget, or a larger one, and this run"),
+        ({"seed": 2}, "with another sampler, seed or kind of budget, or a larger one, or of one"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
