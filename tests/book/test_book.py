@@ -293,6 +293,28 @@ def test_what_came_late_is_read_if_nobody_has_the_cell(tmp_path: Path, monkeypat
     late.close()
 
 
+def test_ctrl_c_between_a_turn_and_its_end_counts_nothing_twice(store: str, monkeypatch: Any) -> None:
+    with opened(Uniform(DESIGN), Budget(20), Address.parse(store)) as book:
+        had = book.trade((), 2)
+        book.tell([Reading(had[0], 0.75, 0.25)])
+        with monkeypatch.context() as patch:
+            patch.setattr(book._turns, "_has_told", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                book.refresh()
+        book.trade([Reading(had[1], 0.5, 0.25)], 0)
+        assert book.spent == 0.5
+        assert not book.unread()
+        assert {r.request.id: r.value for r in book.readings()} == {had[0].id: 0.75, had[1].id: 0.5}
+        assert [(called.reading.value, called.reading.cost) for called in book.calls()] == [
+            (0.75, 0.25),
+            (0.5, 0.25),
+        ]
+
+
+def interrupted(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
 @pytest.mark.parametrize("committed", [False, True])
 def test_a_turn_whose_end_is_not_known_is_made_again(
     store: str, monkeypatch: pytest.MonkeyPatch, committed: bool

@@ -211,6 +211,7 @@ def test_what_is_in_a_file_is_told_without_its_sampler(tmp_path: Path) -> None:
     assert told_in(Address(path=path)) == (0, 0.0, set(), 0.0, 0.0)
     with opened(Uniform(DESIGN), Budget(20), Address(path=path)) as book:
         had = book.trade((), 5)
+        assert told_in(Address(path=path)).spent == 5  # nobody knows what is under way
         book.trade([Reading(had[0], None, 0.5, "down"), *(Reading(r, 0.5, 0.75) for r in had[1:3])], 0)
     told = told_in(Address(path=path))
     assert told[:2] == (2, 0.5 + 2 * 0.75 + 2)  # two were left under way

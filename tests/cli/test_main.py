@@ -2,6 +2,7 @@ import json
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 from tests.cli.commands import typed
@@ -34,6 +35,7 @@ def test_unknown_command_suggests_the_nearest() -> None:
 def test_a_command_without_its_package_names_the_install(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cli_main.cli, "_extended", True)  # by plugins among which that one is not
     monkeypatch.delitem(cli_main.cli.commands, name, raising=False)
+    monkeypatch.setattr("evalbudget.cli._groups.plugins", lambda: SimpleNamespace(found=()))
     result = run(name, "run")
     assert result.exit_code == 2
     said = f"The command {name!r} comes with its plugin: pip install 'evalbudget[{name}]'."

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from tests.cli.commands import typed
 
+from evalbudget.cli import _groups
 from evalbudget.errors import InvalidInputError
 from evalbudget.hooks import plugins
 
@@ -34,6 +36,9 @@ def test_hosts_without_it_say_what_brings_it(host: str, monkeypatch: pytest.Monk
     monkeypatch.delitem(group.commands, "pairwise")
     said = run(host, "pairwise", "a.eval", "b.eval")
     assert said.exit_code == 2
+    assert "'pairwise' is installed and left out; evalbudget plugins says why." in said.output
+    monkeypatch.setattr(_groups, "plugins", lambda: SimpleNamespace(found=()))
+    said = run(host, "pairwise", "a.eval", "b.eval")
     assert "The command 'pairwise' comes with its plugin: pip install 'evalbudget[pairwise]'." in said.output
 
 

@@ -217,8 +217,9 @@ class Book:
         """
         for reading in readings:
             self.sampler.check(reading)
-        self._turns.take(lambda turn: turn.score_again(readings))
-        self._turns.is_stale = True  # counts of what was read and what failed
+        with self._turns.guard:
+            self._turns.take(lambda turn: turn.score_again(readings))
+            self._turns.is_stale = True  # counts of what was read and what failed
 
     def give_back(self, requests: Sequence[Request]) -> None:
         """These were never sent: they cost nothing, and others may be given them."""

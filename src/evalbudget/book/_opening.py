@@ -104,7 +104,7 @@ class Told(NamedTuple):
         readings: how many scores.
         cost: of all calls that came back, in units of the budget.
         workers: what those are known as that ever worked on it.
-        spent: of the budget, calls that were lost included.
+        spent: of the budget, calls that were lost included, and those under way at their most.
         cap: the budget.
     """
 
@@ -131,7 +131,8 @@ def told_in(where: Address | Database) -> Told:
         readings = connection.scalar(select(func.count()).where(CELLS.c.state == CAME)) or 0
         cost = connection.scalar(select(func.sum(CELLS.c.cost))) or 0.0
         workers = connection.scalars(select(WORKERS.c.known_as)).all()
-        about = connection.execute(select(ABOUT.c.spent, ABOUT.c.cap)).one_or_none() or (0.0, 0.0)
+        asked = select(ABOUT.c.spent + ABOUT.c.held, ABOUT.c.cap)
+        about = connection.execute(asked).one_or_none() or (0.0, 0.0)
         return Told(int(readings), float(cost), frozenset(map(str, workers)), *map(float, about))
 
 

@@ -200,17 +200,17 @@ class Turns:
                         entered, self.is_stale = True, True  # until all of it is written
                         with self.state:
                             found, told = self._whole(connection, act, anew=anew)
+                    with self.state:
+                        self.is_away = False
+                        self.spent = float(self.about["spent"])
+                        self._has_told(*told)
+                        self.is_stale = False
+                    return found
                 except BaseException as ex:
                     self.is_sure = self.is_sure and not entered
                     if not entered or not isinstance(ex, StoreDownError):
                         self.is_away = isinstance(ex, StoreDownError)
                         raise
-                else:
-                    with self.state:
-                        self.is_stale, self.is_away = False, False
-                        self.spent = float(self.about["spent"])
-                        self._has_told(*told)
-                    return found
             return act(self._now)
 
     def _ask(self, connection: Connection) -> None:

@@ -66,10 +66,14 @@ class PluginsGroup(SuggestingGroup):
         return command
 
     def hint(self, name: str) -> str:
-        """Which extra brings it, if one does."""
-        if name in self.extras:
-            return f" The command {name!r} comes with its plugin: pip install 'evalbudget[{name}]'."
-        return ""
+        """Which extra brings it, if one does; or that its plugin is there and was left out."""
+        if name not in self.extras:
+            return ""
+        if any(found.name == name for found in plugins().found):
+            return (
+                f" The plugin of the command {name!r} is installed and left out; evalbudget plugins says why."
+            )
+        return f" The command {name!r} comes with its plugin: pip install 'evalbudget[{name}]'."
 
 
 class LazyCommand(click.Command):
