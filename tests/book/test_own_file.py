@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -69,3 +71,15 @@ def test_a_copy_of_a_file_in_use_is_of_one_moment(
         found = {str(key) for (key,) in db.rows(text("SELECT key FROM meta"))}
     assert found == {"version", "more"} | (set() if ends else {"also"})
     own.close()
+
+
+def test_a_file_is_looked_into_while_its_process_keeps_it_locked(tmp_path: Path) -> None:
+    """As one that has just begun does, before anything stands beside the file."""
+    path = tmp_path / "book.db"
+    Database.create(Address(path=path), ALONE, {"version": "1"}).close()
+    with closing(sqlite3.connect(path, isolation_level=None)) as holder:
+        for line in ("PRAGMA locking_mode = EXCLUSIVE", "PRAGMA journal_mode = MEMORY", "BEGIN EXCLUSIVE"):
+            holder.execute(line)
+        assert list(tmp_path.iterdir()) == [path]
+        with looked_into(path, ALONE) as db:
+            assert db.rows(text("SELECT value FROM meta")) == [("1",)]

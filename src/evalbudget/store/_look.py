@@ -20,7 +20,8 @@ _TRIES = 10
 def looked_into(path: Path, layout: Layout) -> Iterator[Database]:
     """A file's store, to be read; nothing of it changes, and nothing comes to stand beside it.
 
-    Of one that is open, or was not closed, the latest changes stand beside it: then a copy is read.
+    A copy is read, with what stands beside it: while its process has it open, the file alone lacks the
+    latest changes, and may be locked.
 
     Raises:
         StoreError: or what the layout names: it cannot be read, or is something else.
@@ -28,36 +29,38 @@ def looked_into(path: Path, layout: Layout) -> Iterator[Database]:
     whole = path.resolve()  # what stands beside it stands beside the file, not beside a link to it
     with TemporaryDirectory(prefix="evalbudget-", ignore_cleanup_errors=True) as folder:
         copy = Path(folder) / whole.name
-        place = whole
         try:
-            place = copy if _copied(whole, copy) else whole
+            place = _copied(whole, copy) if whole.is_file() else whole
             with closing(Database.open(Address(path=place), layout)) as db:
                 yield db
         except OSError as ex:
-            where = f", or not be copied into {folder} (TMPDIR says where)" if _beside(whole) else ""
-            raise layout.error(f"{path} cannot be read{where}: {reason(ex)}") from ex
+            raise layout.error(
+                f"{path} cannot be read, or not be copied into {folder} (TMPDIR says where): {reason(ex)}"
+            ) from ex
         except layout.error as ex:
-            raise layout.error(str(ex).replace(str(place), str(path))) from ex
+            raise layout.error(str(ex).replace(str(copy), str(path))) from ex
 
 
-def _copied(path: Path, copy: Path) -> bool:
-    """Whether something stands beside a file, and a copy of both was made, of one moment."""
+def _copied(path: Path, copy: Path) -> Path:
+    """The copy of a file, and of what stands beside it, of one moment."""
     for _ in range(_TRIES):
         for each in copy.parent.iterdir():
             each.unlink()
-        if not (beside := _beside(path)):
-            return False
-        before = path.stat()
+        before = _moment(path)
         shutil.copyfile(path, copy)
         try:
-            for each in beside:
+            for each in _beside(path):
                 shutil.copyfile(each, copy.with_name(each.name))
         except FileNotFoundError:  # its process has just closed it
             continue
-        after = path.stat()
-        if (before.st_mtime_ns, before.st_size) == (after.st_mtime_ns, after.st_size):
+        if _moment(path) == before:
             break  # nothing of what was beside it was moved into it meanwhile
-    return copy.exists()
+    return copy
+
+
+def _moment(path: Path) -> tuple[int, int, list[Path]]:
+    stat = path.stat()
+    return stat.st_mtime_ns, stat.st_size, _beside(path)
 
 
 def _beside(path: Path) -> list[Path]:
