@@ -325,32 +325,32 @@ def test_commands_of_other_plugins_survive_one_that_fails(install: Install) -> N
     assert error(found, "bad") == "RuntimeError: boom"
 
 
-def test_plugins_add_commands_to_those_of_a_host(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plugins_add_commands_to_those_of_a_group(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
     @hookimpl
-    def adds(host: str, group: click.Group) -> None:
-        asked.append(host)
-        if host == "inspect":
+    def adds(name: str, group: click.Group) -> None:
+        asked.append(name)
+        if name == "audit":
             group.add_command(click.Command("hello"))
 
     @hookimpl
-    def fails(host: str, group: click.Group) -> None:
+    def fails(name: str, group: click.Group) -> None:
         raise RuntimeError("boom")
 
     found = Plugins(
         [
-            install("bad", evalbudget_add_host_commands=fails),
-            install("good", evalbudget_add_host_commands=adds),
+            install("bad", evalbudget_add_commands_to=fails),
+            install("good", evalbudget_add_commands_to=adds),
         ]
     )
     monkeypatch.setattr("evalbudget.cli._groups.plugins", lambda: found)
-    groups = {host: type("Mine", (PluginsGroup,), {"host": host})(host) for host in ("inspect", "lm-eval")}
-    context = click.Context(groups["inspect"])
-    assert groups["inspect"].get_command(context, "hello") is not None
-    assert groups["inspect"].list_commands(context) == ["hello"]
+    groups = {name: type("Mine", (PluginsGroup,), {"known_as": name})(name) for name in ("audit", "lm-eval")}
+    context = click.Context(groups["audit"])
+    assert groups["audit"].get_command(context, "hello") is not None
+    assert groups["audit"].list_commands(context) == ["hello"]
     assert groups["lm-eval"].list_commands(context) == []
-    assert asked == ["inspect", "lm-eval"]
+    assert asked == ["audit", "lm-eval"]
     assert error(found, "bad") == "RuntimeError: boom"
 
 

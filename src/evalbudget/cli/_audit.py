@@ -14,7 +14,7 @@ from rich.markup import escape
 
 from evalbudget.cli._audit_files import export_command, import_command, sync_command
 from evalbudget.cli._audit_serve import serve
-from evalbudget.cli._groups import SuggestingGroup
+from evalbudget.cli._groups import PluginsGroup
 from evalbudget.cli._output import TEXT_OR_JSON, json_option, say, write_json
 from evalbudget.cli._shared_options import STORE
 from evalbudget.exit_codes import codes_for_help
@@ -46,7 +46,13 @@ Status, next and verdict say by their exit code what happens next.
 _SHOWN = 10
 
 
-@click.group(name="audit", cls=SuggestingGroup, epilog=EXAMPLES)
+class _Group(PluginsGroup):
+    """Our commands, and those of plugins: where people label, say."""
+
+    known_as = "audit"
+
+
+@click.group(name="audit", cls=_Group, epilog=EXAMPLES)
 def audit() -> None:
     """Label what an audit wants labelled, and see what the labels prove.
 

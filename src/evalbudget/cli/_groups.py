@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import click
@@ -38,19 +39,19 @@ class PluginsGroup(SuggestingGroup):
     """A group that plugins add commands to, once it is asked for one that it does not have, or for all.
 
     Attributes:
-        host: whose commands it holds; empty for those of ``evalbudget`` itself.
-        extras: of evalbudget, each of which brings a command of its name.
+        known_as: what plugins know it by (``inspect``, say); empty for ``evalbudget`` itself.
+        extras: the extra of evalbudget that brings a command, by the command's name.
     """
 
-    host = ""
-    extras: Collection[str] = ("pairwise",)
+    known_as = ""
+    extras: Mapping[str, str] = MappingProxyType({"pairwise": "pairwise"})
     _extended = False
 
     def extend(self) -> None:
         """Let plugins add their commands, once."""
         if not self._extended:
             self._extended = True
-            plugins().add_commands(self, self.host)
+            plugins().add_commands(self, self.known_as)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """As click's, with those of plugins."""
@@ -67,13 +68,14 @@ class PluginsGroup(SuggestingGroup):
 
     def hint(self, name: str) -> str:
         """Which extra brings it, if one does; or that its plugin is there and was left out."""
-        if name not in self.extras:
+        extra = self.extras.get(name)
+        if extra is None:
             return ""
-        if any(found.name == name for found in plugins().found):
+        if any(found.name == extra for found in plugins().found):
             return (
                 f" The plugin of the command {name!r} is installed and left out; evalbudget plugins says why."
             )
-        return f" The command {name!r} comes with its plugin: pip install 'evalbudget[{name}]'."
+        return f" The command {name!r} comes with its plugin: pip install 'evalbudget[{extra}]'."
 
 
 class LazyCommand(click.Command):

@@ -11,6 +11,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
+from types import MappingProxyType
 from typing import Any, cast
 
 import click
@@ -42,7 +43,7 @@ _STDLIB = sysconfig.get_path("stdlib")
 class _Group(PluginsGroup):
     """Loads plugins' commands when one is asked for; suggests near names; prints our errors plainly."""
 
-    extras = ("inspect", "lm-eval", *PluginsGroup.extras)
+    extras = MappingProxyType({"inspect": "inspect", "lm-eval": "lm-eval", **PluginsGroup.extras})
 
     def extend(self) -> None:
         try:

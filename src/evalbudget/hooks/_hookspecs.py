@@ -101,8 +101,8 @@ def evalbudget_add_commands(cli: click.Group) -> None:
 
 
 @hookspec
-def evalbudget_add_host_commands(host: str, group: click.Group) -> None:
-    """Add commands to those of a host, ``inspect`` or ``lm-eval``: ``evalbudget inspect ...``.
+def evalbudget_add_commands_to(name: str, group: click.Group) -> None:
+    """Add commands to those of a host, ``inspect`` or ``lm-eval``, or of ``audit``: ``evalbudget audit ...``.
 
-    Called for each host whose commands are asked for; a plugin that has none for it adds none.
+    Called for each of these groups whose commands are asked for; a plugin that has none for it adds none.
     """

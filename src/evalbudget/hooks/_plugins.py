@@ -262,19 +262,19 @@ class Plugins(Registry):
                     return price
         return None
 
-    def add_commands(self, group: click.Group, host: str = "") -> None:
+    def add_commands(self, group: click.Group, name: str = "") -> None:
         """Let every plugin add its commands; one that fails is reported, the rest go on.
 
         Args:
             group: to add them to.
-            host: whose group it is; empty for that of ``evalbudget`` itself.
+            name: of the group; empty for that of ``evalbudget`` itself.
         """
-        hook = "evalbudget_add_host_commands" if host else "evalbudget_add_commands"
+        hook = "evalbudget_add_commands_to" if name else "evalbudget_add_commands"
         for plugin_name, plugin in self._manager.list_name_plugin():
             with self._disables(plugin_name):
                 implementation = getattr(plugin, hook, None)
                 if implementation is not None:
-                    implementation(*((host, group) if host else (group,)))
+                    implementation(*((name, group) if name else (group,)))
 
 
 def _require_scores(scores: RecordedScores, path: Path) -> None:

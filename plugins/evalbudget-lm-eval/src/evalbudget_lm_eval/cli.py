@@ -44,7 +44,7 @@ _RACE, _GATE, _AUDIT, _SCORE = "race", "gate", "audit", "score"
 class _HostGroup(PluginsGroup):
     """Our commands first, then those of plugins; every other one is the host's."""
 
-    host = "lm-eval"
+    known_as = "lm-eval"
     unknown = "lm-eval has no command"
 
     def list_commands(self, ctx: click.Context) -> list[str]:

@@ -37,13 +37,13 @@ def _of_a_table() -> click.Command:
 
 
 @hookimpl
-def evalbudget_add_host_commands(host: str, group: click.Group) -> None:
+def evalbudget_add_commands_to(name: str, group: click.Group) -> None:
     """``evalbudget inspect pairwise`` and ``evalbudget lm-eval pairwise``."""
-    if host == "inspect":
+    if name == "inspect":
         from evalbudget_pairwise.inspect.command import pairwise
 
         group.add_command(pairwise)
-    elif host == "lm-eval":
+    elif name == "lm-eval":
         from evalbudget_pairwise.lm_eval.command import pairwise_command
 
         group.add_command(pairwise_command)

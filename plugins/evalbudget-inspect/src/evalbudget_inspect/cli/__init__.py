@@ -31,7 +31,7 @@ Examples:
 class _HostGroup(PluginsGroup):
     """Our commands first; every other subcommand is the host's, unchanged. The host takes long to import."""
 
-    host = "inspect"
+    known_as = "inspect"
     unknown = "inspect has no command"
 
     def list_commands(self, ctx: click.Context) -> list[str]:
