@@ -24,9 +24,8 @@ from tests.claims import replications
 from tests.hostile.damage import FULL, always_the_same, check_damage, refusal
 
 from evalbudget import Budget, Design
-from evalbudget.audits.store import AuditStore
-from evalbudget.audits.store._run import go_on
-from evalbudget.audits.store.exchange import export, import_labels
+from evalbudget.audits.store import AuditStore, go_on, import_labels
+from evalbudget.audits.store.exchange import export
 from evalbudget.backtest import RecordedScores
 from evalbudget.book import Book
 from evalbudget.budget import Unit

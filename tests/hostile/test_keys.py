@@ -197,7 +197,7 @@ def test_a_key_in_what_the_page_and_its_server_say(tmp_path: Path, monkeypatch: 
         return broken
 
     monkeypatch.setattr("webbrowser.open", browse)
-    monkeypatch.setattr("evalbudget.audits.store._run.go_on", breaks(InvalidInputError))
+    monkeypatch.setattr("evalbudget.audits.store.go_on", breaks(InvalidInputError))
     monkeypatch.setattr("evalbudget.audits.store._leases.Leases.next", breaks(InvalidInputError))
     monkeypatch.setattr("evalbudget.audits.store._labels.Labels.add", breaks(RuntimeError))
     said = io.StringIO()

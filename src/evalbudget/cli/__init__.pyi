@@ -2,6 +2,7 @@ from ._gate_output import show_gate as show_gate
 from ._groups import LazyCommand as LazyCommand
 from ._groups import PluginsGroup as PluginsGroup
 from ._groups import SuggestingGroup as SuggestingGroup
+from ._output import TEXT_OR_JSON as TEXT_OR_JSON
 from ._output import check_target as check_target
 from ._output import check_targets as check_targets
 from ._output import json_option as json_option
@@ -10,3 +11,4 @@ from ._output import say as say
 from ._output import write_json as write_json
 from ._output import write_text as write_text
 from ._shared_options import level_option as level_option
+from ._shared_options import store_argument as store_argument

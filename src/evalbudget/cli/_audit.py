@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -12,18 +13,18 @@ import click
 from rich.console import Console
 from rich.markup import escape
 
-from evalbudget.cli._audit_files import export_command, import_command, sync_command
+from evalbudget.cli._audit_files import export_command, sync_command
 from evalbudget.cli._audit_serve import serve
 from evalbudget.cli._groups import PluginsGroup
 from evalbudget.cli._output import TEXT_OR_JSON, json_option, say, write_json
-from evalbudget.cli._shared_options import STORE
+from evalbudget.cli._shared_options import store_argument
+from evalbudget.errors import InvalidInputError, reason
 from evalbudget.exit_codes import codes_for_help
 from evalbudget.shown import shown
 from evalbudget.tables import NotedTable
 
 if TYPE_CHECKING:
-    from evalbudget.audits.store import AuditStore
-    from evalbudget.audits.store._store_verdict import Standing
+    from evalbudget.audits.store import AuditStore, Standing
 
 EXAMPLES = """\b
 Examples:
@@ -43,6 +44,12 @@ Status, next and verdict say by their exit code what happens next.
     undecided="labels are wanted, or another run of the evaluation, which draws the next batch",
     failed="",
 )
+IMPORT_EXAMPLES = """\b
+Examples:
+  evalbudget audit import audit.sqlite labels.csv
+  evalbudget audit import audit.sqlite export.json --format label-studio
+  my_labeller < todo.jsonl | evalbudget audit import audit.sqlite - --format jsonl --by ann
+"""
 _SHOWN = 10
 
 
@@ -62,7 +69,7 @@ def audit() -> None:
 
 
 def _on_a_store(command: Callable[..., Any]) -> Callable[..., Any]:
-    return STORE(json_option(TEXT_OR_JSON, alone=True)(command))
+    return store_argument(json_option(TEXT_OR_JSON, alone=True)(command))
 
 
 @audit.command(
@@ -151,9 +158,57 @@ def verdict(ctx: click.Context, where: str, json_path: Path | None) -> None:
     ctx.exit(found.stage.exit_code)
 
 
+@audit.command(name="import", epilog=IMPORT_EXAMPLES)
+@store_argument
+@click.argument("file", metavar="FILE", type=click.Path(path_type=Path, allow_dash=True))
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(("csv", "jsonl", "label-studio")),
+    help="Of the file.  [default: by its suffix: .csv, .jsonl, .json (Label Studio)]",
+)
+@click.option("--by", metavar="NAME", help="Who labelled, where the file does not say.")
+@json_option(TEXT_OR_JSON, alone=True)
+def import_command(where: str, file: Path, kind: str | None, by: str | None, json_path: Path | None) -> None:
+    """Read labels: all of a file's, or none.
+
+    None if one of its lines cannot be used: an item that was not drawn for labelling, a score that is not on
+    the scale; exit code 2. Importing a file again changes nothing. A score that contradicts an earlier one is
+    kept and reported; the earlier one counts.
+    """
+    from evalbudget.audits.store import import_labels, still_wanted
+    from evalbudget.audits.store._importing import format_of
+
+    kind = format_of("standard input" if file == Path("-") else file.name, kind)
+    try:
+        content = sys.stdin.buffer.read() if file == Path("-") else file.read_bytes()
+        text = content.decode("utf-8-sig")
+    except OSError as ex:
+        raise InvalidInputError(f"{file} cannot be read: {reason(ex)}") from ex
+    except UnicodeDecodeError as ex:
+        line = content.count(b"\n", 0, ex.start) + 1
+        raise InvalidInputError(f"{file}, line {line} is not UTF-8; save the file as UTF-8") from ex
+    with _open(where) as store:
+        address = store.address
+        try:
+            found = import_labels(store, text, kind, by)
+        except InvalidInputError as ex:
+            raise InvalidInputError(f"{file}: {ex}") from ex
+        outstanding = len(still_wanted(store))
+    if json_path is not None:
+        write_json(asdict(found) | {"outstanding": outstanding}, json_path)
+        return
+    parts = [f"{found.new} new label{'s' * (found.new != 1)}"]
+    parts += [f"{found.known} known"] if found.known else []
+    parts += [f"{found.agrees} that agree"] if found.agrees else []
+    parts += [f"{found.empty} rows without a score"] if found.empty else []
+    click.echo(f"{', '.join(parts)}; {outstanding} still wanted")
+    if told := found.warning(address):
+        say(told, err=True)
+
+
 audit.add_command(serve)
 audit.add_command(export_command)
-audit.add_command(import_command)
 audit.add_command(sync_command)
 
 
@@ -164,7 +219,7 @@ def _open(where: str) -> AuditStore:
 
 
 def _weigh(store: AuditStore) -> Standing:
-    from evalbudget.audits.store._run import go_on  # numpy takes its time: not for --help
+    from evalbudget.audits.store import go_on  # numpy takes its time: not for --help
 
     return go_on(store)
 

@@ -1,4 +1,4 @@
-"""``evalbudget audit export``, ``import`` and ``sync``: labelling in files or on a Label Studio server."""
+"""``evalbudget audit export`` and ``sync``: labelling in files or on a Label Studio server."""
 
 from __future__ import annotations
 
@@ -6,17 +6,13 @@ import os
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from evalbudget.cli._output import TEXT_OR_JSON, check_target, json_option, say, write_json, write_text
-from evalbudget.cli._shared_options import STORE
-from evalbudget.errors import InvalidInputError, reason
+from evalbudget.cli._shared_options import store_argument
+from evalbudget.errors import InvalidInputError
 from evalbudget.shown import shown_json
-
-if TYPE_CHECKING:
-    from evalbudget.store import Address
 
 _FORMATS = ("csv", "jsonl", "label-studio", "label-studio-config", "inspect-scores")
 _IN_JSON = ("jsonl", "label-studio", "inspect-scores")
@@ -29,16 +25,10 @@ Examples:
   evalbudget audit export audit.sqlite --format inspect-scores --model openai/gpt-5 -o ratings.json
   evalbudget audit export audit.sqlite --format jsonl --only labelled --with-judge -o - | jq .
 """
-IMPORT_EXAMPLES = """\b
-Examples:
-  evalbudget audit import audit.sqlite labels.csv
-  evalbudget audit import audit.sqlite export.json --format label-studio
-  my_labeller < todo.jsonl | evalbudget audit import audit.sqlite - --format jsonl --by ann
-"""
 
 
 @click.command(name="export", epilog=EXPORT_EXAMPLES)
-@STORE
+@store_argument
 @click.option("--format", "kind", type=click.Choice(_FORMATS), required=True, help="Of the file.")
 @click.option(
     "-o",
@@ -79,8 +69,7 @@ def export_command(
     to_stdout = output == Path("-")
     if not to_stdout:
         check_target(output, "--output")
-    from evalbudget.audits.store import AuditStore
-    from evalbudget.audits.store._run import still_wanted
+    from evalbudget.audits.store import AuditStore, still_wanted
     from evalbudget.audits.store.exchange import export
 
     with AuditStore.open(where) as store:
@@ -103,60 +92,6 @@ def export_command(
     say(told, err=True)
 
 
-@click.command(name="import", epilog=IMPORT_EXAMPLES)
-@STORE
-@click.argument("file", metavar="FILE", type=click.Path(path_type=Path, allow_dash=True))
-@click.option(
-    "--format",
-    "kind",
-    type=click.Choice(_FORMATS[:3]),
-    help="Of the file.  [default: by its suffix: .csv, .jsonl, .json (Label Studio)]",
-)
-@click.option("--by", metavar="NAME", help="Who labelled, where the file does not say.")
-@json_option(TEXT_OR_JSON, alone=True)
-def import_command(where: str, file: Path, kind: str | None, by: str | None, json_path: Path | None) -> None:
-    """Read labels: all of a file's, or none.
-
-    None if one of its lines cannot be used: an item that was not drawn for labelling, a score that is not on
-    the scale; exit code 2. Importing a file again changes nothing. A score that contradicts an earlier one is
-    kept and reported; the earlier one counts.
-    """
-    from evalbudget.audits.store import AuditStore
-    from evalbudget.audits.store._run import still_wanted
-    from evalbudget.audits.store.exchange import format_of, import_labels
-
-    kind = format_of("standard input" if file == Path("-") else file.name, kind)
-    try:
-        content = sys.stdin.buffer.read() if file == Path("-") else file.read_bytes()
-        text = content.decode("utf-8-sig")
-    except OSError as ex:
-        raise InvalidInputError(f"{file} cannot be read: {reason(ex)}") from ex
-    except UnicodeDecodeError as ex:
-        line = content.count(b"\n", 0, ex.start) + 1
-        raise InvalidInputError(f"{file}, line {line} is not UTF-8; save the file as UTF-8") from ex
-    with AuditStore.open(where) as store:
-        address = store.address
-        try:
-            found = import_labels(store, text, kind, by)
-        except InvalidInputError as ex:
-            raise InvalidInputError(f"{file}: {ex}") from ex
-        outstanding = len(still_wanted(store))
-    if json_path is not None:
-        write_json(asdict(found) | {"outstanding": outstanding}, json_path)
-        return
-    parts = [f"{found.new} new label{'s' * (found.new != 1)}"]
-    parts += [f"{found.known} known"] if found.known else []
-    parts += [f"{found.agrees} that agree"] if found.agrees else []
-    parts += [f"{found.empty} rows without a score"] if found.empty else []
-    click.echo(f"{', '.join(parts)}; {outstanding} still wanted")
-    _tell_conflicts(found.conflicts, address)
-
-
-def _tell_conflicts(count: int, store: Address) -> None:
-    if count:
-        say(f"{count} contradict earlier labels, which count: see evalbudget audit status {store}", err=True)
-
-
 SYNC_EXAMPLES = """\b
 Examples:
   export LABEL_STUDIO_API_KEY=...
@@ -166,7 +101,7 @@ Examples:
 
 
 @click.command(name="sync", epilog=SYNC_EXAMPLES)
-@STORE
+@store_argument
 @click.option(
     "--url", metavar="URL", envvar="LABEL_STUDIO_URL", show_envvar=True, required=True, help="Of the server."
 )
@@ -189,8 +124,7 @@ def sync_command(where: str, url: str, project: int | None, json_path: Path | No
             "there is no key of a Label Studio account; set LABEL_STUDIO_API_KEY to a token of one "
             "(Account & Settings)"
         )
-    from evalbudget.audits.store import AuditStore
-    from evalbudget.audits.store._run import still_wanted
+    from evalbudget.audits.store import AuditStore, still_wanted
     from evalbudget.audits.store.exchange import LabelStudio, sync
 
     with AuditStore.open(where) as store:
@@ -205,4 +139,5 @@ def sync_command(where: str, url: str, project: int | None, json_path: Path | No
         f"Project {found.project}: {new} new label{'s' * (new != 1)} in, {found.pushed} "
         f"task{'s' * (found.pushed != 1)} out; {outstanding} still wanted"
     )
-    _tell_conflicts(found.labels.conflicts, address)
+    if told := found.labels.warning(address):
+        say(told, err=True)

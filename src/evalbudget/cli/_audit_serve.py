@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evalbudget.cli._shared_options import STORE
+from evalbudget.cli._shared_options import store_argument
 
 if TYPE_CHECKING:
     from evalbudget.audits.page import PageServer
@@ -31,7 +31,7 @@ _PATIENCE = 5.0
 
 
 @click.command(epilog=EXAMPLES)
-@STORE
+@store_argument
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
@@ -51,9 +51,7 @@ def serve(where: str, port: int, by: str, browse: bool | None) -> None:
     somebody else is reading. Ctrl-C ends it; every label is saved the moment it is given.
     """
     from evalbudget.audits.page import PageApi, PageServer
-    from evalbudget.audits.store import AuditStore
-    from evalbudget.audits.store._labels import labeller
-    from evalbudget.audits.store._run import go_on, still_wanted
+    from evalbudget.audits.store import AuditStore, go_on, labeller, still_wanted
 
     with AuditStore.open(where) as store:
         before = store.progress().labelled

@@ -14,10 +14,14 @@ TASK = click.option(
     "--task", metavar="NAME", help="Of several tasks in a folder of logs or a table, this one."
 )
 PATHS = click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path))
-STORE = click.argument("where", metavar="STORE")
 MODELS = click.option(
     "--model", "models", metavar="NAME", multiple=True, help="Only this model; may be repeated."
 )
+
+
+def store_argument(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The argument ``STORE``, where an audit is kept; the command gets it as ``where``."""
+    return click.argument("where", metavar="STORE")(command)
 
 
 def level_option(what: str) -> _Decorator:

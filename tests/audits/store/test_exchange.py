@@ -10,8 +10,9 @@ from xml.etree import ElementTree
 import pytest
 from tests.audits.store.audits import TEN, Clock, audit, design, drawn
 
-from evalbudget.audits.store import AuditStore, LabelKind, Scale
-from evalbudget.audits.store.exchange import Imported, export, format_of, import_labels
+from evalbudget.audits.store import AuditStore, Imported, LabelKind, Scale, import_labels
+from evalbudget.audits.store._importing import format_of
+from evalbudget.audits.store.exchange import export
 from evalbudget.errors import InvalidInputError, UnknownNameError
 
 NOTHING = Imported(new=0, known=0, agrees=0, conflicts=0, empty=0)

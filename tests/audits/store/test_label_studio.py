@@ -13,9 +13,8 @@ from tests.audits.store.audits import Clock, Told, audit, by_hand
 from tests.audits.store.label_studio import LEGACY, PERSONAL, FakeLabelStudio
 from tests.cli.commands import typed
 
-from evalbudget.audits.store import AuditStore
-from evalbudget.audits.store._run import still_wanted
-from evalbudget.audits.store.exchange import Imported, LabelStudio, sync
+from evalbudget.audits.store import AuditStore, Imported, still_wanted
+from evalbudget.audits.store.exchange import LabelStudio, sync
 from evalbudget.audits.store.exchange._label_studio_server import _content
 from evalbudget.cli.main import cli
 from evalbudget.errors import AuditStoreError, InvalidInputError

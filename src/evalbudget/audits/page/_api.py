@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
-from evalbudget.audits.store import AuditStore, LabelKind
-from evalbudget.audits.store._store_verdict import Standing
+from evalbudget.audits.store import AuditStore, LabelKind, Standing
 from evalbudget.errors import EvalbudgetError, InvalidInputError, StoreDownError
 from evalbudget.secrets import without_secrets
 

@@ -2,6 +2,8 @@
 
 from evalbudget.audits.store._design import AuditDesign, Scale
 from evalbudget.audits.store._forecast import AuditForecast
+from evalbudget.audits.store._importing import Imported, import_labels
+from evalbudget.audits.store._labels import labeller
 from evalbudget.audits.store._money import (
     AuditBudget,
     begin_bill,
@@ -22,9 +24,9 @@ from evalbudget.audits.store._record_types import (
     Progress,
     Reply,
 )
-from evalbudget.audits.store._run import AuditRun, only_run
+from evalbudget.audits.store._run import AuditRun, go_on, only_run, still_wanted
 from evalbudget.audits.store._settings import AuditSettings
-from evalbudget.audits.store._store import AuditStore
+from evalbudget.audits.store._store import AuditStore, alone
 from evalbudget.audits.store._store_verdict import Stage, Standing, weigh
 
 __all__ = [
@@ -36,6 +38,7 @@ __all__ = [
     "AuditRun",
     "AuditSettings",
     "AuditStore",
+    "Imported",
     "Label",
     "LabelKind",
     "LabelTask",
@@ -45,13 +48,18 @@ __all__ = [
     "Scale",
     "Stage",
     "Standing",
+    "alone",
     "begin_bill",
     "bill_beside",
     "check_money",
     "close_bill",
     "database_of",
+    "go_on",
+    "import_labels",
+    "labeller",
     "only_run",
     "open_bill",
+    "still_wanted",
     "used_up",
     "weigh",
 ]

@@ -1,7 +1,6 @@
-"""Labelling elsewhere: draws to label as files, and labels read back."""
+"""Labelling elsewhere: draws to label as files, and on a Label Studio server."""
 
 from evalbudget.audits.store.exchange._exporting import FORMATS, export
-from evalbudget.audits.store.exchange._importing import Imported, format_of, import_labels
 from evalbudget.audits.store.exchange._label_studio_server import LabelStudio, Synced, sync
 
-__all__ = ["FORMATS", "Imported", "LabelStudio", "Synced", "export", "format_of", "import_labels", "sync"]
+__all__ = ["FORMATS", "LabelStudio", "Synced", "export", "sync"]

@@ -10,9 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
-from evalbudget.audits.store._design import Scale
-from evalbudget.audits.store._record_types import Label, LabelTask
-from evalbudget.audits.store._store import AuditStore
+from evalbudget.audits.store import AuditStore, Label, LabelTask, Scale
 from evalbudget.errors import UnknownNameError
 from evalbudget.spreadsheets import as_cell
 

@@ -12,10 +12,8 @@ from dataclasses import asdict, dataclass
 from http.client import HTTPException
 from typing import Any
 
-from evalbudget.audits.store._run import still_wanted
-from evalbudget.audits.store._store import AuditStore, alone
+from evalbudget.audits.store import AuditStore, Imported, alone, import_labels, still_wanted
 from evalbudget.audits.store.exchange._exporting import export
-from evalbudget.audits.store.exchange._importing import Imported, import_labels
 from evalbudget.errors import InvalidInputError
 from evalbudget.secrets import keep_out, without_secrets
 from evalbudget.untrusted import largest, parsed_json

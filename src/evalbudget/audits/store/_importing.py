@@ -16,6 +16,7 @@ from evalbudget.audits.store._record_types import LabelKind
 from evalbudget.audits.store._store import AuditStore
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.spreadsheets import from_cell
+from evalbudget.store import Address
 from evalbudget.untrusted import parsed_json
 
 _LARGEST_CELL = 2**31 - 1  # a C long holds no more everywhere
@@ -198,6 +199,11 @@ class Imported:
     agrees: int
     conflicts: int
     empty: int
+
+    def warning(self, store: Address) -> str:
+        """What to tell people of contradictions, and where to see them; empty if there are none."""
+        told = f"{self.conflicts} contradict earlier labels, which count: see evalbudget audit status {store}"
+        return told if self.conflicts else ""
 
 
 def import_labels(store: AuditStore, text: str, kind: str, by: str | None = None) -> Imported:
