@@ -20,7 +20,7 @@ help:
 	@echo "make house       lines, bookkeepers, formats, and how far a reading goes through our files"
 	@echo "make chaos       real runs killed and disturbed, and the server's bill against what they kept (hours)"
 
-PLUGINS := inspect lm-eval pairwise example
+PLUGINS := inspect lm-eval pairwise labelling example
 PROJECTS := pyproject.toml $(PLUGINS:%=plugins/evalbudget-%/pyproject.toml)
 EDITABLE := $(PLUGINS:%=--editable plugins/evalbudget-%)
 

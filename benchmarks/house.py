@@ -29,6 +29,7 @@ PARTS = {
     "inspect": "plugins/evalbudget-inspect/src",
     "lm-eval": "plugins/evalbudget-lm-eval/src",
     "pairwise": "plugins/evalbudget-pairwise/src",
+    "labelling": "plugins/evalbudget-labelling/src",
     "tests": "tests",
 }
 _PRODUCT = ("core", "inspect", "lm-eval")

@@ -40,6 +40,7 @@ FACES = (
     "evalbudget_pairwise.inspect",
     "evalbudget_pairwise.lm_eval",
     "evalbudget_pairwise.samplers",
+    "evalbudget_labelling",
 )
 """Packages whose names people may build on."""
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 from tests.audits.store.audits import Told
-from tests.audits.store.label_studio import LEGACY, FakeLabelStudio
+from tests.labelling.label_studio import LEGACY, FakeLabelStudio
 
 from evalbudget.backtest import RecordedScores
 from loopback import Asked, Server, number, rating

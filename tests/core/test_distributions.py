@@ -18,7 +18,7 @@ import pytest
 import yaml  # type: ignore[import-untyped]
 
 ROOT = Path(__file__).parents[2]
-PLUGINS = tuple(f"evalbudget-{name}" for name in ("inspect", "lm-eval", "pairwise", "example"))
+PLUGINS = tuple(f"evalbudget-{name}" for name in ("inspect", "lm-eval", "pairwise", "labelling", "example"))
 FOLDERS = {"evalbudget": ROOT, **{name: ROOT / "plugins" / name for name in PLUGINS}}
 WORKFLOWS = ROOT / ".github" / "workflows"
 
@@ -94,7 +94,8 @@ def test_what_is_installed_from_the_wheels_works(wheels: Mapping[str, Path], tmp
     )
     code = (
         "import sys; sys.path.insert(0, sys.argv.pop(1))\n"
-        "import evalbudget, evalbudget_inspect, evalbudget_lm_eval, evalbudget_pairwise, evalbudget_example\n"
+        "import evalbudget, evalbudget_inspect, evalbudget_lm_eval, evalbudget_example\n"
+        "import evalbudget_labelling, evalbudget_pairwise\n"
         "from evalbudget.frames import Scores\n"
         "print(evalbudget.__file__, evalbudget_inspect.__file__)\n"
         "from evalbudget.cli.main import main\n"

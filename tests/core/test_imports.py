@@ -51,7 +51,9 @@ def test_scores_in_a_table_are_read_without_the_hosts(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "scores.csv")], check=True, timeout=300)
 
 
-@pytest.mark.parametrize("plugin", ["evalbudget_inspect", "evalbudget_lm_eval", "evalbudget_pairwise"])
+@pytest.mark.parametrize(
+    "plugin", ["evalbudget_inspect", "evalbudget_lm_eval", "evalbudget_pairwise", "evalbudget_labelling"]
+)
 def test_public_names_of_plugins_exist(plugin: str) -> None:
     module = pytest.importorskip(plugin)
     assert all(getattr(module, name) for name in module.__all__)

@@ -10,7 +10,8 @@ import pytest
 
 
 @pytest.mark.parametrize(
-    "package", ["evalbudget", "evalbudget_inspect", "evalbudget_lm_eval", "evalbudget_pairwise"]
+    "package",
+    ["evalbudget", "evalbudget_inspect", "evalbudget_lm_eval", "evalbudget_pairwise", "evalbudget_labelling"],
 )
 def test_imports_go_in_no_circle(package: str) -> None:
     graph = grimp.build_graph(package, exclude_type_checking_imports=False, cache_dir=None)
@@ -22,7 +23,7 @@ def test_imports_go_in_no_circle(package: str) -> None:
     assert not needs, f"a circle goes through some of these: {sorted(needs)}"
 
 
-@pytest.mark.parametrize("plugin", ["inspect", "lm_eval", "pairwise"])
+@pytest.mark.parametrize("plugin", ["inspect", "lm_eval", "pairwise", "labelling"])
 def test_a_plugins_rooms_import_no_types_from_above(plugin: str) -> None:
     contracts = ConfigParser()
     contracts.read(Path(__file__).parents[2] / ".importlinter")

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from filelock import FileLock
-from tests.audits.page import chromium
+from tests.labelling import chromium
 
 import warm
 

@@ -9,7 +9,7 @@ from inspect_ai import score
 from tests.audits.store.audits import audit
 from tests.host_inspect.race_tasks import model, quiz, run
 
-from evalbudget.audits.store.exchange import export
+from evalbudget_labelling import export
 
 scorers = pytest.importorskip("inspect_ai.scorer")
 

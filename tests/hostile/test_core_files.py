@@ -25,7 +25,6 @@ from tests.hostile.damage import FULL, always_the_same, check_damage, refusal
 
 from evalbudget import Budget, Design
 from evalbudget.audits.store import AuditStore, go_on, import_labels
-from evalbudget.audits.store.exchange import export
 from evalbudget.backtest import RecordedScores
 from evalbudget.book import Book
 from evalbudget.budget import Unit
@@ -41,6 +40,7 @@ from evalbudget.repeats.samplers import EBBernstein
 from evalbudget.run import Bill
 from evalbudget.run._bill import spent_on
 from evalbudget.store import Address
+from evalbudget_labelling import export
 
 CSV = b"model,item,rater,repeat,score\na,x,r,0,1.5\na,y,r,0,2\na,y,r,1,\nb,x,r,0,3\n"
 BOUGHT_CSV = (

@@ -19,10 +19,10 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import pytest
-from tests.audits.page.serving import call, request, serving
 from tests.audits.store.audits import Told, audit
-from tests.audits.store.label_studio import LEGACY, PERSONAL, SHORT, FakeLabelStudio
 from tests.keys import command, found_in, leaks, read_by_every_command
+from tests.labelling.label_studio import LEGACY, PERSONAL, SHORT, FakeLabelStudio
+from tests.labelling.serving import call, request, serving
 
 from evalbudget.audits.store import Answer, AuditRun, weigh
 from evalbudget.errors import InvalidInputError
@@ -202,7 +202,7 @@ def test_a_key_in_what_the_page_and_its_server_say(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr("evalbudget.audits.store._labels.Labels.add", breaks(RuntimeError))
     said = io.StringIO()
     monkeypatch.setattr(
-        logging.getLogger("evalbudget.audits.page._server"), "handlers", [logging.StreamHandler(said)]
+        logging.getLogger("evalbudget_labelling.page._server"), "handlers", [logging.StreamHandler(said)]
     )
     done = command("audit", "serve", tmp_path / "a.sqlite", "--port", 0, "--open")
     assert done.exit_code == 0, done.output

@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from time import thread_time
 
-from tests.audits.page.serving import call, serving
 from tests.audits.store.audits import Told
 from tests.cli.commands import typed
+from tests.labelling.serving import call, serving
 
 from evalbudget.audits.store import Answer, AuditRun
 from evalbudget.recorded._files import open_scores

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.audits.page.serving import serving
 from tests.audits.store.audits import audit
 from tests.hostile.damage import check_damage, refusal
+from tests.labelling.serving import serving
 
 from evalbudget.audits.store import AuditStore
-from evalbudget.audits.store.exchange import LabelStudio, export, sync
+from evalbudget_labelling import LabelStudio, export, sync
 
 HOST = "label-studio.example"
 

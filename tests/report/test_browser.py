@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.audits.page import chromium
-from tests.audits.page.serving import serving
 from tests.audits.store.audits import Told
+from tests.labelling import chromium
+from tests.labelling.serving import serving
 from tests.report.worlds import panel, recorded
 
 from evalbudget.report import page, report, site

@@ -7,14 +7,13 @@ import sys
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
 from rich.markup import escape
 
-from evalbudget.cli._audit_files import export_command, sync_command
-from evalbudget.cli._audit_serve import serve
 from evalbudget.cli._groups import PluginsGroup
 from evalbudget.cli._output import TEXT_OR_JSON, json_option, say, write_json
 from evalbudget.cli._shared_options import store_argument
@@ -54,9 +53,10 @@ _SHOWN = 10
 
 
 class _Group(PluginsGroup):
-    """Our commands, and those of plugins: where people label, say."""
+    """Our commands, and those of plugins: where people label."""
 
     known_as = "audit"
+    extras = MappingProxyType(dict.fromkeys(("serve", "export", "sync"), "labelling"))
 
 
 @click.group(name="audit", cls=_Group, epilog=EXAMPLES)
@@ -205,11 +205,6 @@ def import_command(where: str, file: Path, kind: str | None, by: str | None, jso
     click.echo(f"{', '.join(parts)}; {outstanding} still wanted")
     if told := found.warning(address):
         say(told, err=True)
-
-
-audit.add_command(serve)
-audit.add_command(export_command)
-audit.add_command(sync_command)
 
 
 def _open(where: str) -> AuditStore:

@@ -76,8 +76,8 @@ class _Group(PluginsGroup):
                 raise _failed() from ex
             raise Refusal(
                 f"{ex}: another version is installed than evalbudget works with. See evalbudget plugins; "
-                "pip install --upgrade 'evalbudget[inspect]', 'evalbudget[lm-eval]' or "
-                "'evalbudget[pairwise]' gets one that fits"
+                "pip install --upgrade 'evalbudget[inspect]', 'evalbudget[lm-eval]', 'evalbudget[pairwise]' "
+                "or 'evalbudget[labelling]' gets one that fits"
             ) from ex
         except KeyboardInterrupt:
             click.echo("Interrupted.", err=True)

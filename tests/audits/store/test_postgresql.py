@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 from sqlalchemy import text
-from tests.audits.page.serving import call, serving
 from tests.audits.store.audits import Clock, RefusedError, Told, audit, by_hand, design, drawn
-from tests.audits.store.label_studio import LEGACY, FakeLabelStudio
 from tests.cli.commands import typed
+from tests.labelling.label_studio import LEGACY, FakeLabelStudio
+from tests.labelling.serving import call, serving
 
 from evalbudget.audits.store import AuditStore, LabelKind, weigh
-from evalbudget.audits.store.exchange import LabelStudio, sync
 from evalbudget.errors import AuditStoreError, InvalidInputError, StoreDownError
 from evalbudget.store import Address, Database
+from evalbudget_labelling import LabelStudio, sync
 from postgresql_server import Server
 
 run = typed("audit")

@@ -13,10 +13,10 @@ from http.client import HTTPException
 from typing import Any
 
 from evalbudget.audits.store import AuditStore, Imported, alone, import_labels, still_wanted
-from evalbudget.audits.store.exchange._exporting import export
 from evalbudget.errors import InvalidInputError
 from evalbudget.secrets import keep_out, without_secrets
 from evalbudget.untrusted import largest, parsed_json
+from evalbudget_labelling._exporting import export
 
 _AT_ONCE = 250  # tasks of one request
 _SECONDS = 60.0

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from evalbudget.audits.page import PageApi, PageServer
 from evalbudget.audits.store import AuditStore
 from evalbudget.audits.store._store_verdict import weigh
+from evalbudget_labelling.page import PageApi, PageServer
 
 
 @contextmanager

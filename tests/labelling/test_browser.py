@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.audits.page import chromium
-from tests.audits.page.serving import serving
 from tests.audits.store.audits import Told, audit
+from tests.labelling import chromium
+from tests.labelling.serving import serving
 
 from evalbudget.audits.store import Scale
 from evalbudget.errors import StoreDownError

@@ -8,13 +8,13 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
-from tests.audits.page.serving import call, request, serving
 from tests.audits.store.audits import Told, audit
+from tests.labelling.serving import call, request, serving
 
-from evalbudget.audits.page import PageApi, PageServer
 from evalbudget.audits.store import AuditStore
 from evalbudget.audits.store._store_verdict import weigh
 from evalbudget.errors import InvalidInputError
+from evalbudget_labelling.page import PageApi, PageServer
 
 
 @pytest.fixture(scope="module")
@@ -80,12 +80,12 @@ def test_the_page_needs_nothing_from_elsewhere(server: PageServer) -> None:
 
 
 def test_every_control_has_a_name(server: PageServer) -> None:
-    page = files("evalbudget.audits.page").joinpath("static/index.html").read_text()
+    page = files("evalbudget_labelling.page").joinpath("static/index.html").read_text()
     assert '<html lang="en">' in page
     for label in re.findall(r'aria-labelledby="([^"]+)"', page):
         assert f'id="{label}"' in page
     assert '<label for="name-field">' in page
-    script = files("evalbudget.audits.page").joinpath("static/page.js").read_text()
+    script = files("evalbudget_labelling.page").joinpath("static/page.js").read_text()
     assert "innerHTML" not in script  # what models wrote is text
     assert set(re.findall(r'\$\("([^"]+)"\)', script)) - {"number", "slider"} <= set(
         re.findall(r'id="([^"]+)"', page)

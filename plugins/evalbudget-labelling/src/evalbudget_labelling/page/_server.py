@@ -18,11 +18,11 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from evalbudget.audits.page._api import MalformedCallError, PageApi
-from evalbudget.audits.page._connections import Connections, RequestReader
 from evalbudget.errors import EvalbudgetError, InvalidInputError, StoreDownError
 from evalbudget.secrets import without_secrets
 from evalbudget.shown import shown_logger
+from evalbudget_labelling.page._api import MalformedCallError, PageApi
+from evalbudget_labelling.page._connections import Connections, RequestReader
 
 log = shown_logger(__name__)
 
@@ -290,7 +290,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @cache
 def _static(name: str) -> bytes:
-    return files("evalbudget.audits.page").joinpath("static", name).read_bytes()
+    return files("evalbudget_labelling.page").joinpath("static", name).read_bytes()
 
 
 def _json(status: HTTPStatus, value: dict[str, Any]) -> _Answer:

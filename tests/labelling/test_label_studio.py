@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from tests.audits.store.audits import Clock, Told, audit, by_hand
-from tests.audits.store.label_studio import LEGACY, PERSONAL, FakeLabelStudio
 from tests.cli.commands import typed
+from tests.labelling.label_studio import LEGACY, PERSONAL, FakeLabelStudio
 
 from evalbudget.audits.store import AuditStore, Imported, still_wanted
-from evalbudget.audits.store.exchange import LabelStudio, sync
-from evalbudget.audits.store.exchange._label_studio_server import _content
 from evalbudget.cli.main import cli
 from evalbudget.errors import AuditStoreError, InvalidInputError
+from evalbudget_labelling import LabelStudio, sync
+from evalbudget_labelling._label_studio import _content
 
 run = typed("audit")
 

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from http.client import HTTPResponse
 
 import pytest
-from tests.audits.page.serving import Answered, call, request, serving
 from tests.audits.store.audits import audit
+from tests.labelling.serving import Answered, call, request, serving
 
-from evalbudget.audits.page import PageServer
 from evalbudget.audits.store import AuditStore
+from evalbudget_labelling.page import PageServer
 
 HEADERS = {
     "Cache-Control": "no-store",
