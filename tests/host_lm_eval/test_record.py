@@ -127,7 +127,7 @@ SAID = "update answers set {} where kind = 'said'"
         ),
         ("pragma application_id = 1", "is a database, but no record; move it away to begin anew"),
         ("pragma user_version = 2", "has format 2; .* reads format 1. Install the version that wrote it"),
-        ("drop table answers", "no such table: answers"),
+        ("drop table answers", "no such table: answers; move it away to begin anew"),
         (SAID.format("kind = 'other'"), "row 2 of answers is damaged: .*a row of 'other'"),
         (SAID.format("document = 'x'"), "row 2 of answers is damaged"),
         (SAID.format("what = '{'"), "row 2 of answers is damaged"),
@@ -155,8 +155,9 @@ def test_what_cannot_be_read_is_refused(tmp_path: Path, damage: str, message: st
 def test_what_is_no_record_is_refused_and_stays(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "race.db"
     path.write_bytes(content)
-    with pytest.raises(JournalError, match=r"race\.db is .*no record.*move it away to begin anew"):
-        begun(path)
+    for use in (begun, look):  # look: what stands where a run would go on
+        with pytest.raises(JournalError, match=r"race\.db is .*no record.*move it away to begin anew"):
+            use(path)
     assert path.read_bytes() == content
     for place in (tmp_path, tmp_path / "race.db" / "inside.db"):
         with pytest.raises(JournalError, match=str(tmp_path)):

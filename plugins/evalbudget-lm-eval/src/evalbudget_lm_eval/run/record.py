@@ -27,8 +27,8 @@ import math
 import os
 import secrets
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -37,7 +37,6 @@ from typing import Any
 from filelock import BaseFileLock
 from lm_eval.utils import handle_non_serializable
 from sqlalchemy import Column, Integer, MetaData, Table, Text, func, insert, or_, select
-from sqlalchemy.exc import DBAPIError
 
 from evalbudget import __version__
 from evalbudget.book import ALONE, Told, told_in
@@ -323,7 +322,8 @@ class Record:
             if isinstance(where, Database):
                 with db.write() as connection:
                     ANSWERS.create(connection, checkfirst=True)
-            record.read(kind)
+            with _remedied():
+                record.read(kind)
             if not record.worker:
                 record._append("begun", [kind, here, secrets.token_hex(8)])
             if shown := differences(record.settings, here):
@@ -388,7 +388,7 @@ class Record:
                 self._take(str(row.arm), row.kind, json.loads(row.what), asked)
             except _DAMAGE as ex:
                 where = f"{self.where}, row {row.number} of {ANSWERS.name}"
-                raise JournalError(f"{where} is damaged: {ex!r}; move it away to begin anew") from ex
+                raise JournalError(f"{where} is damaged: {ex!r}") from ex
         if self._kind and self._kind != kind:
             raise JournalError(f"{self.where} is the record of a {self._kind} on lm-eval, not of a {kind}")
         for kept in self._kept.values():
@@ -432,7 +432,7 @@ def look(path: Path) -> tuple[Record, Told]:
     Raises:
         JournalError: it cannot be read, is damaged, or none of a run.
     """
-    with looked_into(path, _FILE) as db:
+    with _remedied(), looked_into(path, _FILE) as db:
         record = Record(db, path)
         record.read(RUN, all_of_it=False)
         return record, told_in(db)
@@ -473,16 +473,19 @@ def _database_at(path: Path | None) -> Database:
         return Database.in_memory(_FILE, meta)
     if not os.path.lexists(path):
         return Database.create(Address(path=path), _FILE, meta)
-    try:
+    with _remedied():
         return Database.open(Address(path=path), _FILE)
+
+
+@contextmanager
+def _remedied() -> Iterator[None]:
+    """What is said of a file that is there and cannot be used ends with what to do about it."""
+    try:
+        yield
     except JournalError as ex:
-        if _is_locked(ex):  # where there are no locks beside files, and it is in use
+        if "locked by another process" in str(ex):  # where there are no locks beside files, and it is in use
             raise
         raise JournalError(f"{ex}; move it away to begin anew") from ex
-
-
-def _is_locked(error: JournalError) -> bool:
-    return isinstance(error.__cause__, DBAPIError) and "locked" in str(error.__cause__.orig)
 
 
 def path_named(journal: str, store: str | None = None) -> Path:
