@@ -111,7 +111,8 @@ def test_a_race(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--budget", "3"], "is below the minimum of"),
+        (["--budget", "3"], "Raise --budget to 8 or more, or race fewer models"),
+        (["--budget", "3", "--sampler", "lucb"], "give a smaller --batch, or race fewer models"),
         (["--budget", "$5"], "no price is known for simulated/a, simulated/b, simulated/j"),
         (["--budget", "$0.0001", "--prices", "p.yaml"], "is below one call of simulated/a"),
         (["--budget", "50", "--score", "nope"], "unknown score 'nope'"),

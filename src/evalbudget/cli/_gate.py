@@ -12,13 +12,13 @@ from evalbudget.cli._gate_output import show_gate
 from evalbudget.cli._output import STDOUT, check_targets, say, write_text
 from evalbudget.cli._sources import ACROSS_TASKS
 from evalbudget.cli.flags import options_of
-from evalbudget.comparisons.flags import BASELINE, BASELINE_MODEL, CANDIDATE, FLAGS, OUTPUT
+from evalbudget.comparisons.flags import BASELINE, BASELINE_MODEL, BATCH, CANDIDATE, FLAGS, OUTPUT
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.exit_codes import codes_for_help
 from evalbudget.flags import PRICES, RISK, SAMPLER_SEED, refuse_misspelled
 from evalbudget.hooks._plugins import plugins
 from evalbudget.missing import as_missing
-from evalbudget.races.flags import BATCH, BUDGET
+from evalbudget.races.flags import BUDGET
 
 EXAMPLES = """\b
 Examples:

@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 from evalbudget.flags import JSON, LOWER_IS_BETTER, MISSING, PRICES, RISK, SAMPLER_SEED, Flag
-from evalbudget.races.flags import BATCH, BUDGET, SCORE, SCORE_RANGE
+from evalbudget.races.flags import BATCH as _BATCH
+from evalbudget.races.flags import BUDGET, SCORE, SCORE_RANGE
 
 BASELINE = Flag(
     "baseline", "What the candidate is compared with: a log, or a table that --save-baseline wrote.", "PATH"
@@ -21,6 +22,7 @@ THESE_ITEMS = Flag(
     switch=True,
 )
 _LOWER = replace(LOWER_IS_BETTER, help="Lower scores are better, where the log does not say so itself.")
+BATCH = replace(_BATCH, help="Items in the first round; later ones go by what a verdict lacks.")
 REPEATS = Flag(
     "repeats",
     "Answers of each item.  [default: 1; more if a baseline with several shows that 1 cannot decide]",

@@ -169,10 +169,14 @@ class RacePurchase(Arms):
         if config.budget is None and self.budget.amount < minimum:  # retries of a small grid
             self.budget = Budget(minimum)
         if self.budget.amount < minimum:
+            of_one = min(sampler.batch, self.design.n_items)
+            smaller = ", give a smaller --batch" * (
+                sampler.minimum_readings >= len(self.lanes) * of_one > len(self.lanes)
+            )
             raise BudgetError(
                 f"budget of {self.budget} is below the minimum of {minimum} here: {config.sampler} reads "
                 f"{sampler.minimum_readings} cells of the {len(self.lanes)} models before it chooses. Raise "
-                f"--budget to {minimum} or more, give a smaller --batch, or race fewer models"
+                f"--budget to {minimum} or more{smaller}, or race fewer models"
             )
         return sampler
 

@@ -33,7 +33,13 @@ SAMPLER = Flag(
 )
 SCORE = Flag("score", "Score that decides.  [default: the task's first]", "NAME")
 SCORE_RANGE = Flag("score_range", "Smallest and largest possible score.  [default: 0..1]", "LOW..HIGH")
-BATCH = Flag("batch", "Items a model is given at a time.", "N", int)
+BATCH = Flag(
+    "batch",
+    "Items a model is given at a time; with --sampler race, evaluations of all models together in a round, "
+    "at least, and nothing with --until-proved.",
+    "N",
+    int,
+)
 MARGIN = Flag("margin", "With --sampler lucb: models this close to the best count as equivalent.", "E", float)
 HISTORY = Flag(
     "history",

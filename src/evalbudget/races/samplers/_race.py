@@ -112,7 +112,7 @@ class Race(ProvingSampler):
             that knows too few of them, is a race without history.
         anchors: items everybody answers first, with a history of at least eight models for each.
         first: random items everybody answers first otherwise.
-        batch: cells in a round.
+        batch: cells of all models in a round, at least; unless it is ``until_proved``.
         until_proved: spend on the proof from the start, which takes fewer readings to its end; who leads is
             known less well before that. Contenders read 12 items at a time, or one in 8 of those read before.
         common: see ProvingSampler.

@@ -103,7 +103,7 @@ def _of_another_kind(name: str, args: Sequence[str], sampler: str | None, ours: 
         if any(arg.partition("=")[0] == flag.option for arg in args):
             raise InvalidInputError(
                 f"{flag.option} would go to inspect {name}, which has a flag of that name; with the meaning "
-                f"it has in {what} it belongs to evalbudget inspect {what[:-1]} (items per decision: "
+                f"it has in {what} it belongs to evalbudget inspect {what[:-1]} (here it is "
                 "--sampler-option batch=N)"
             )
     dry = bool(ours.pop(DRY_RUN.name, False))

@@ -187,7 +187,7 @@ def gate(
         score_range: the smallest and the largest possible score, ``"1..10"``; default 0 to 1.
         lower_is_better: lower scores are better.
         missing: as in :func:`race`.
-        batch: items at a time.
+        batch: items in the first round; later ones go by what a verdict lacks.
 
     Raises:
         EvalbudgetError: the task cannot be raced, or one of the arguments is no good.

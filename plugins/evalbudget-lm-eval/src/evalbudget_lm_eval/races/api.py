@@ -134,7 +134,9 @@ def race(
             said, ``zero`` (a wrong answer) or ``drop`` (only documents that two models both answered).
         settings: options of the host that race each other, by name: ``{"none": {"num_fewshot": 0}, "five":
             {"num_fewshot": 5}}``; every model has each of them.
-        batch: documents a model is given at a time; large for local models, which are loaded anew each time.
+        batch: documents a model is given at a time; with ``race``, evaluations of all models together in a
+            round, at least, and nothing with ``until_proved``. Large for local models, which are loaded anew
+            each time.
         margin: with ``lucb``, models this close count as equivalent.
         sampler_options: further options of the sampler, for example ``{"delta": .01}``.
         store: where processes that run some arms each meet: the path of a file, or
@@ -242,7 +244,7 @@ def gate(
         score_range: the smallest and the largest possible score, ``"1..10"``; default 0 to 1.
         lower_is_better: lower scores are better.
         missing: as in :func:`race`.
-        batch: documents at a time.
+        batch: documents in the first round; later ones go by what a verdict lacks.
         name: of the model.
         devices: as in :func:`race`.
         output_path: as in :func:`race`.
