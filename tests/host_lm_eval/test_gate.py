@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -19,13 +20,13 @@ from click.testing import CliRunner
 from lm_eval.evaluator import simple_evaluate
 from lm_eval.loggers import EvaluationTracker
 from tests.host_lm_eval.race_worlds import KIND, Racer, fresh_racers, is_right, manager, racer
-from tests.host_lm_eval.worlds import write_task
+from tests.host_lm_eval.worlds import choice, write_task
 
 import warm
 from evalbudget.cli.main import cli
 from evalbudget.comparisons import Baseline, Verdict, as_csv, read_baseline
 from evalbudget.comparisons.flags import FLAGS
-from evalbudget.errors import EvalbudgetError
+from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.flags import names_of
 from evalbudget.hooks._plugins import plugins
 from evalbudget.missing import Missing
@@ -335,6 +336,38 @@ def test_documents_are_answered_several_times(old: Path, tmp_path: Path) -> None
     assert result.gate.exit_code == 1
     assert len(Racer.asked) == 3 * result.gate.items
     assert "each answered 3 times" in str(result.gate)
+
+
+@pytest.mark.parametrize(
+    ("task", "message"),
+    [
+        (choice("yes", "no"), "scores log-likelihoods (multiple_choice), which are the same every time"),
+        ({"generation_kwargs": {"until": ["\n"]}}, "decodes greedily (temperature=0.0"),
+    ],
+)
+def test_several_answers_that_cannot_differ_are_refused(
+    task: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    baseline = tmp_path / "old.csv"
+    baseline.write_text("item,model,score\n" + "".join(f"{i},old,{i % 2}\n" for i in range(N)))
+    given = (racer(0.3, 2), "numbers")
+    asked = {"task_manager": manager(tmp_path / "tasks", n=N, **task), "baseline": baseline, "margin": 0.1}
+    with fresh_racers(), pytest.raises(InvalidInputError, match=re.escape(message)) as refused:
+        gate(*given, **asked, repeats=3)
+    assert "ask each document once: --repeats 1" in str(refused.value)
+    assert not Racer.asked
+    with fresh_racers():
+        assert gate(*given, **asked).gate is not None
+
+
+@pytest.mark.usefixtures("own_tasks_only")
+def test_a_dry_run_refuses_several_log_likelihoods_too(old: Path, tmp_path: Path) -> None:
+    tasks = write_task(tmp_path / "tasks", n=N, **choice("yes", "no", metrics=["exact_match"]))
+    args = ["--baseline", str(old), "--model", KIND, "--tasks", "numbers", "--include_path", str(tasks)]
+    args += ["--margin", "0.1", "--score", "exact_match", "--repeats", "3", "--dry_run"]
+    done = CliRunner().invoke(cli, ["lm-eval", "gate", *args])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "ask each document once: --repeats 1" in done.stderr
 
 
 def test_python_takes_what_the_command_takes(tmp_path: Path) -> None:

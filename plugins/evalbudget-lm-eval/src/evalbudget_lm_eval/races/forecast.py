@@ -11,6 +11,7 @@ from evalbudget_lm_eval.arms.arm import Arm
 from evalbudget_lm_eval.arms.compared import Compared
 from evalbudget_lm_eval.arms.paid_arms import check_prices
 from evalbudget_lm_eval.judges.filter import check_judges
+from evalbudget_lm_eval.repeats.refusals import check_answers_vary
 
 
 def foreseen(
@@ -37,6 +38,8 @@ def foreseen(
     names = [*beside, *(arm.name for arm in arms)]
     for task in compared.tasks.values():
         check_judges(task)
+    if repeats > 1:
+        check_answers_vary(compared.tasks)
     if config.in_scores:
         race = RacePurchase(config, names, items, repeats=repeats)
         budget, most = race.budget, min(int(race.budget.amount), len(items) * len(arms) * repeats)

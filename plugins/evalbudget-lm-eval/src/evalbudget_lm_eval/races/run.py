@@ -24,6 +24,7 @@ from evalbudget_lm_eval.host.answers import Answered, Asked
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 from evalbudget_lm_eval.host.seeds import name_of_run
 from evalbudget_lm_eval.races.money import RaceMoney
+from evalbudget_lm_eval.repeats.refusals import ASK_ONCE, same_again
 from evalbudget_lm_eval.run.record import RACE
 from evalbudget_lm_eval.run.resume import CUT_OFF, count_cut_off
 from evalbudget_lm_eval.run.rounds import Rounds
@@ -212,6 +213,8 @@ class RaceRun:
             return
         if arm.rounds is None:
             name = arm.entrant.arm.name
+            if self.race.repeats > 1 and (why := same_again(primed)) is not None:
+                raise InvalidInputError(f"{name}: {why}{ASK_ONCE}")
             seed = f"{self.race.config.seed} {name}"
             primed.seeds_of = f"{name_of_run(self.stable.record.path)} {seed}"
             paid = None if self._money is None else self._money.paid[name]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from lm_eval.api.model import CachingLM
@@ -21,6 +22,9 @@ from evalbudget_lm_eval.judges.filter import judged_at_random, panel_of
 from evalbudget_lm_eval.repeats.config import Config
 
 log = shown_logger(__name__)
+ASK_ONCE = "; or ask each document once: --repeats 1"
+"""The remedy where a race asks it several times."""
+_GENERATES = "generate_until"
 
 
 def drawn(config: Config, primed: PrimedTasks) -> Config:
@@ -49,7 +53,7 @@ def drawn(config: Config, primed: PrimedTasks) -> Config:
             config.strata,
             len(documents),
         )
-    if found.draws and not config.draws and _same_again(primed) is not None:
+    if found.draws and not config.draws and same_again(primed) is not None:
         return replace(found, options={"once": True})
     return found
 
@@ -159,12 +163,12 @@ def check_repeats(config: Config, primed: PrimedTasks) -> None:
     if config.repeat is Repeat.JUDGE:
         _check_judging(config, primed)
         return
-    why = _same_again(primed)
+    why = same_again(primed)
     if why is not None and not (config.draws and config.options.get("once")):
         raise InvalidInputError(f"{why}; or read every document once: --sampler uniform --budget 1x")
 
 
-def _same_again(primed: PrimedTasks) -> str | None:
+def same_again(primed: PrimedTasks) -> str | None:
     """Why a repeat would say the same; None if it would not."""
     for name in primed.names:
         if judged_at_random(primed.task(name)):
@@ -173,6 +177,24 @@ def _same_again(primed: PrimedTasks) -> str | None:
         if why is not None:
             return why
     return None
+
+
+def check_answers_vary(tasks: Mapping[str, Any]) -> None:
+    """Refuse several answers of each document where no model need be loaded to know that all are the same.
+
+    Raises:
+        InvalidInputError: a task does not generate text.
+    """
+    for name, task in tasks.items():
+        if task.OUTPUT_TYPE not in (None, _GENERATES) and not judged_at_random(task):
+            raise InvalidInputError(f"{_log_likelihoods(name, task.OUTPUT_TYPE)}{ASK_ONCE}")
+
+
+def _log_likelihoods(name: str, kind: str | None) -> str:
+    return (
+        f"task {name!r} scores log-likelihoods ({kind}), which are the same every time, so repeats would be "
+        "identical: choose a task that generates text"
+    )
 
 
 def _check_judging(config: Config, primed: PrimedTasks) -> None:
@@ -206,11 +228,8 @@ def _reasons(primed: PrimedTasks, name: str) -> Iterator[str]:
     if isinstance(lm, CachingLM):
         yield "--use_cache repeats the first answer, so repeats would be identical: drop --use_cache"
     first = primed.instances(name, primed.documents(name)[0])[0]
-    if first.request_type != "generate_until":
-        yield (
-            f"task {name!r} scores log-likelihoods ({primed.task(name).OUTPUT_TYPE}), which are the same "
-            "every time, so repeats would be identical: choose a task that generates text"
-        )
+    if first.request_type != _GENERATES:
+        yield _log_likelihoods(name, primed.task(name).OUTPUT_TYPE)
         return
     api = is_api(lm)
     sampling = first.args[1] if len(first.args) > 1 and isinstance(first.args[1], dict) else {}
