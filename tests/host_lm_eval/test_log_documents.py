@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 from tests.cli.commands import typed
 from tests.host_lm_eval.log_worlds import DATE, NAN, averages, declared, mean, notes, read, sample, write_log
 
+from evalbudget.backtest import side_by_side
 from evalbudget.cli.main import cli
 from evalbudget.comparisons import compare
 from evalbudget.errors import InvalidInputError, UnknownNameError
@@ -57,6 +58,21 @@ def test_a_corrected_right_answer_leaves_the_question_as_it_is(tmp_path: Path) -
     assert recorded.counts[0, :, 0].tolist() == [2] * 4
     assert "4 of 4 ids of" in notes(recorded)
     assert "have another right answer than elsewhere; paired" in notes(recorded)
+
+
+def test_a_right_answer_that_was_corrected_between_two_folders_leaves_the_question_too(
+    tmp_path: Path,
+) -> None:
+    first, second = tmp_path / "a", tmp_path / "b"
+    write_log(first, [1.0, 0.0, 0.0, 0.0], model="old")
+    corrected = [
+        sample(i, {"acc": 1.0}, doc_hash=f"other hash {i}", target_hash=f"other right {i}") for i in range(4)
+    ]
+    write_log(second, corrected, model="new")
+    recorded = side_by_side({str(folder): read(folder) for folder in (first, second)})
+    assert (recorded.models, recorded.items) == (("old", "new"), ("0", "1", "2", "3"))
+    assert recorded.counts[:, :, 0].tolist() == [[1] * 4] * 2
+    assert "4 of 4 ids of b have another right answer than elsewhere; paired." in notes(recorded)
 
 
 def test_the_same_question_in_an_older_log_has_the_same_digest(tmp_path: Path) -> None:

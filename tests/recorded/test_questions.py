@@ -55,6 +55,18 @@ def test_one_question_in_other_words_is_known_by_an_answer_that_is_rare() -> Non
         assert (match_questions([("a", asked), ("b", other)]).names[1]["3"] == "3") == paired
 
 
+def test_what_sends_the_same_is_the_same_question_whatever_its_right_answer() -> None:
+    asked, edited = (
+        {i: digest_of(f"{words} {i}", f"{words} answer {i}", f"what is {i}?") for i in ASKED}
+        for words in ("old", "new")
+    )
+    found = match_questions([("a", asked), ("b", edited)])
+    assert found.names[1] == {i: i for i in ASKED}
+    assert found.notes == ("5 of 5 ids of b have another right answer than elsewhere; paired.",)
+    copies = {"0": digest_of("q", "a", "after some examples: q"), "1": digest_of("q", "a", "after others: q")}
+    assert asked_twice(copies)
+
+
 def test_another_right_answer_to_the_same_question_is_said() -> None:
     other = ASKED | {"4": digest_of("question 4", "not that")}
     found = match_questions([("a", ASKED), ("b", other)])

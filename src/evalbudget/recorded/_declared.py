@@ -142,14 +142,17 @@ def _chosen(values: Sequence[T], numbers: Sequence[int]) -> tuple[T, ...]:
     return tuple(values[number] for number in numbers)
 
 
-def digest_of(question: object, target: object = None) -> str:
+def digest_of(question: object, target: object = None, sent: object = None) -> str:
     """A digest of what stands under an item's id, by which two sources show that they ask the same.
 
     Args:
         question: text, or anything that JSON holds.
         target: the right answer, likewise; tells a question in other words from another question.
+        sent: all that was sent to the model, likewise, where the question has more than that, such as the
+            right answer; what sends the same is the same question.
     """
-    return f"{_hashed(question)}-{_hashed(target)}"
+    rest = "" if sent is None else f"-{_hashed(sent)}"
+    return f"{_hashed(question)}-{_hashed(target)}{rest}"
 
 
 def _hashed(value: object) -> str:

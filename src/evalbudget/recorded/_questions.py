@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import lgamma, log
 
@@ -50,7 +50,7 @@ def match_questions(
     holders: dict[str, list[str]] = {}
     names: list[Mapping[str, str]] = []
     notes: list[str] = []
-    for label, own in sources:
+    for label, own in _by_what_was_sent(sources):
         changed = [id_ for id_, told in own.items() if _text(told) not in ("", _text(digest.get(id_, told)))]
         changed = [id_ for id_ in changed if digest.get(id_)]
         found = {id_: id_ for id_ in own}
@@ -107,7 +107,7 @@ def asked_twice(digests: Mapping[str, str], together: Mapping[str, str] | None =
     first: dict[str, str] = {}
     copies = []
     for item, digest in digests.items():
-        other = first.setdefault(digest, item) if digest else item
+        other = first.setdefault(_less_sent(digest), item) if digest else item
         known = together is not None and item in together and together[item] == together.get(other)
         if other != item and not known:
             copies.append((item, other))
@@ -121,6 +121,28 @@ def asked_twice(digests: Mapping[str, str], together: Mapping[str, str] | None =
         "narrow: drop the copies, or give them a field in common and name it: evalbudget compare or gate "
         "--cluster FIELD."
     ]
+
+
+def _less_sent(digest: str) -> str:
+    """A digest without what was sent, which examples before a question are part of."""
+    return "-".join(digest.split("-")[:2])
+
+
+def _by_what_was_sent(
+    sources: Sequence[tuple[str, Mapping[str, str]]],
+) -> Iterator[tuple[str, dict[str, str]]]:
+    """The same, where what is sent under an id as in an earlier source is the question that it is there.
+
+    Its right answer, or what else is not sent, may have been edited since.
+    """
+    first: dict[tuple[str, str], str] = {}
+    for label, own in sources:
+        found = {}
+        for id_, told in own.items():
+            sent = "".join(told.split("-")[2:])
+            text = first.setdefault((id_, sent), _text(told)) if sent else _text(told)
+            found[id_] = f"{text}-{_target(told)}" if told else told
+        yield label, found
 
 
 def _agree(ids: Sequence[str], own: Mapping[str, str], digest: Mapping[str, str]) -> bool:
@@ -137,7 +159,7 @@ def _text(digest: str) -> str:
 
 
 def _target(digest: str) -> str:
-    return digest.partition("-")[2]
+    return "".join(digest.split("-")[1:2])
 
 
 def _of(changed: int, shared: int) -> str:

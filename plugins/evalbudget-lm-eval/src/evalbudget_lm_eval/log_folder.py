@@ -24,7 +24,6 @@ from evalbudget_lm_eval.logs.log import Log, read_logs
 from evalbudget_lm_eval.logs.metrics import Metrics, direction, reducer, score_range
 from evalbudget_lm_eval.logs.missing import missing_from
 from evalbudget_lm_eval.logs.notes import Notes
-from evalbudget_lm_eval.logs.other_questions import by_requests
 from evalbudget_lm_eval.logs.race import last_block_of
 from evalbudget_lm_eval.logs.readings import Readings
 from evalbudget_lm_eval.logs.settings import named_by_settings
@@ -95,7 +94,6 @@ def _recorded(
     logs: Sequence[Log], lost: Sequence[Unreadable], chosen: Chosen, path: Path, category: str | None
 ) -> RecordedScores:
     logs, earlier = newest(logs)
-    logs = by_requests(logs)
     names, settings = named_by_settings(logs)
     kept, copies = without_copies(logs, names)
     logs, names = [logs[number] for number in kept], [names[number] for number in kept]

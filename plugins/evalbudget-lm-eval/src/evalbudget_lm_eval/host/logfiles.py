@@ -107,9 +107,9 @@ class SamplesFile:
     ) -> Iterator[dict[str, Any]]:
         """One entry per document and filter, in the order of the file.
 
-        ``text`` is the end of the prompt, ``question`` the digest of what was asked and of the right answer,
-        and ``said`` tells what the model said from anything else that it could have said, in this process;
-        so does ``sent`` of its requests.
+        ``text`` is the end of the prompt, ``question`` the digest of what was asked, of the right answer and
+        of the requests, and ``said`` tells what the model said from anything else that it could have said,
+        in this process.
 
         Args:
             responses: keep them.
@@ -156,7 +156,6 @@ class SamplesFile:
         doc = record.pop("doc", None)
         record["text"] = _text(record.get("arguments"))
         record["said"] = hash(str(record.get("resps")))
-        record["sent"] = hash(str(record["arguments"])) if record.get("arguments") else None
         record["question"] = _question(record, doc)
         for name in ("target", *long):  # logs may be larger than the memory
             record.pop(name, None)
@@ -179,13 +178,14 @@ def _named(args: object) -> object:
 
 
 def _question(record: Mapping[str, Any], doc: object) -> str:
-    """A digest of the document and its target; empty if neither is known."""
+    """A digest of the document, its target and its requests; empty if neither of the first is known."""
     asked, target = record.get("doc_hash"), record.get("target_hash")
     if asked is None and doc is not None:  # as the host makes it, since April 2024
         asked = hashlib.sha256(json.dumps(doc, indent=2, ensure_ascii=False).encode()).hexdigest()
     if target is None and "target" in record:
         target = hashlib.sha256(str(record["target"]).encode()).hexdigest()
-    return "" if asked is None else digest_of(asked, target)
+    sent = str(record["arguments"]) if record.get("arguments") else None
+    return "" if asked is None else digest_of(asked, target, sent)
 
 
 def _text(arguments: object) -> str:

@@ -30,7 +30,6 @@ _FIELDS = frozenset(
         "question",
         "resps",
         "said",
-        "sent",
         "target",
         "target_hash",
         "text",

@@ -3,34 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from evalbudget.backtest import shows_same
-from evalbudget_lm_eval.logs.log import Log, Record
+from evalbudget_lm_eval.logs.log import Log
 
 _Asked = dict[str, set[str]]
 _SHOWN = 12
 """Characters of a digest."""
-
-
-def by_requests(logs: Sequence[Log]) -> list[Log]:
-    """A document whose requests are the same in two logs asks the same in both.
-
-    Its right answer, or what else no request holds, may have been edited since.
-    """
-    first: dict[tuple[str, object, int], str] = {}
-
-    def told(log: Log, record: Record) -> Record:
-        text = _text(record["question"])
-        if not text or record["sent"] is None:
-            return record
-        as_before = first.setdefault((log.file.task, record["doc_id"], record["sent"]), text)
-        if as_before == text:
-            return record
-        return {**record, "question": f"{as_before}-{_target(record['question'])}"}
-
-    return [replace(log, records=[told(log, record) for record in log.records]) for log in logs]
 
 
 def question_labels(logs: Sequence[Log], names: Sequence[str]) -> list[str]:
@@ -68,7 +48,8 @@ def _labels(
     labels = [""] * len(logs)
     for known in kinds.values():
         for seen, members in known if len(known) > 1 else ():
-            text = "".join(f"{key} {sorted(values)}" for key, values in sorted(seen.items()))
+            less = {key: sorted({_less_sent(value) for value in values}) for key, values in seen.items()}
+            text = "".join(f"{key} {values}" for key, values in sorted(less.items()))
             for number in members:
                 labels[number] = hashlib.sha256(text.encode()).hexdigest()[:_SHOWN]
     return labels
@@ -82,7 +63,9 @@ def _same_questions(known: Mapping[str, set[str]], own: Mapping[str, set[str]]) 
     texts = {_text(digest) for digests in known.values() for digest in digests}
     asked = [(document, digest) for document, digests in own.items() for digest in digests]
     changed = [
-        (document, digest) for document, digest in asked if document in known and _text(digest) not in texts
+        (document, digest)
+        for document, digest in asked
+        if document in known and _text(digest) not in texts and not _sends_same(digest, known[document])
     ]
     return not changed or (
         all(_target(digest) in map(_target, known[document]) for document, digest in changed)
@@ -111,4 +94,14 @@ def _text(digest: str) -> str:
 
 
 def _target(digest: str) -> str:
-    return digest.partition("-")[2]
+    return "".join(digest.split("-")[1:2])
+
+
+def _less_sent(digest: str) -> str:
+    return "-".join(digest.split("-")[:2])
+
+
+def _sends_same(digest: str, known: Iterable[str]) -> bool:
+    """Whether the requests are the same as some; the right answer may have been edited since."""
+    sent = digest.split("-")[2:]
+    return bool(sent) and any(each.split("-")[2:] == sent for each in known)
