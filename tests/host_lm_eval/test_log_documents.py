@@ -274,6 +274,18 @@ def test_unrelated_tasks_are_never_one_mean(tmp_path: Path) -> None:
     assert CliRunner().invoke(cli, ["report", str(tmp_path), "--task", "boolq"]).exit_code == 0
 
 
+def test_what_is_told_of_a_task_that_was_renamed_works(tmp_path: Path) -> None:
+    write_log(tmp_path / "a", [1.0, 0.0, 0.0, 1.0] * 3, model="old", task="toy")
+    write_log(tmp_path / "a", [1.0, 0.0, 1.0, 1.0] * 3, model="new", task="toy_2", date=LATER)
+    refused = CliRunner().invoke(cli, ["compare", str(tmp_path)])
+    assert refused.exit_code == 2
+    assert "give the samples_*.jsonl of each, with --across-tasks" in refused.output
+    files = [str(file) for file in sorted(tmp_path.rglob("samples_*.jsonl"))]
+    done = CliRunner().invoke(cli, ["compare", *files, "--across-tasks"])
+    assert done.exit_code == 0, done.output
+    assert "12 items. First less second, paired by item." in " ".join(done.output.split())
+
+
 def of_group(sizes: dict[str, int], group: str = "both", *, by_size: bool = True) -> dict[str, Any]:
     """What results say of a group of these tasks."""
     means = {task: sum(i % 2 for i in range(n)) / n for task, n in sizes.items()}

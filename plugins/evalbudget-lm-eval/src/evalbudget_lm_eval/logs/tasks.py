@@ -100,7 +100,8 @@ def choose(files: Sequence[SamplesFile], path: Path, task: str | None) -> Chosen
     others = f" or of a group of them ({_listed(groups)})" if groups else ""
     raise InvalidInputError(
         f"{path} holds {len(tasks):,} tasks ({_listed(tasks)}), and their scores are no one mean; choose one "
-        f"with --task (task=){others}, or give the samples_*.jsonl of one"
+        f"with --task (task=){others}, or give the samples_*.jsonl of one; if they are one task under "
+        "several names, give the samples_*.jsonl of each, with --across-tasks"
     )
 
 
