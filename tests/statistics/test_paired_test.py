@@ -129,6 +129,8 @@ def test_the_interval_holds_what_is_not_rejected() -> None:
 def test_nothing_read_says_nothing_and_everything_read_says_all() -> None:
     nothing = PairedDraws(np.zeros(0), np.zeros(0, dtype=np.int64), 0.1)
     assert nothing.interval(0.05) == (-1.0, 1.0)
+    for failed in (2, 5):  # none of the pool could be compared so far, or none at all
+        assert draws([math.nan] * failed, pool=5).interval(0.05) == (-1.0, 1.0)
     assert math.isnan(nothing.mean)
     assert nothing.evidence(0.0) == 0.0
     everything = draws([0.5, math.nan, -1.0], pool=3)

@@ -156,10 +156,10 @@ class PairedDraws:
 
     def interval(self, alpha: float) -> tuple[float, float]:
         """What has not been rejected: each end is wrong with a probability of at most alpha, ever."""
+        if not self.items:  # none has a difference: there is no mean to count from
+            return -1.0, 1.0
         if self.is_exhausted:
             return self.mean, self.mean
-        if not self.total.size:
-            return -1.0, 1.0
         low = self._end(alpha, at_least=False)
         high = -self._end(alpha, at_least=True)
         return min(low, high), max(low, high)
