@@ -25,6 +25,7 @@ from tests.host_inspect.log_worlds import read
 from tests.host_inspect.race_tasks import QUIET
 from tests.host_inspect.worlds import entry_of
 
+from evalbudget.report import report
 from evalbudget.run import LOST, UNANSWERED
 from evalbudget_inspect.host import earlier_attempts
 from evalbudget_inspect.host.not_run import NOT_BEGUN, NOT_PAID, is_refused
@@ -333,6 +334,8 @@ def test_a_corrected_target_is_warned_of(world: World, warnings_of_plugin: list[
     assert "(q0)" in said
     assert "does not score their answers again" in said
     assert f"{said}." in entry_of(done)["summary"]["beside"]
+    shown = " ".join(str(report(read(Path(done.location))).table()).split())
+    assert f"{Path(done.location).name}: {said}." in shown
 
 
 @pytest.mark.parametrize("scorers", [["sc2"], ["sc2", "sc"]], ids=["renamed", "another first"])

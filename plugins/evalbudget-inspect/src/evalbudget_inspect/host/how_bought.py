@@ -23,6 +23,8 @@ JUDGE = "evalbudget_judge"
 LOWER_IS_BETTER = "evalbudget_lower_is_better"
 """Key in a log's metadata: the audit is for the lowest scores of that judge."""
 
+CHANGES = "changes"
+"""What differs in the task since earlier attempts whose answers count, in sentences."""
 ITEMS = "items"
 """Ids of the task's samples, where our source holds them back and the host does not know them."""
 

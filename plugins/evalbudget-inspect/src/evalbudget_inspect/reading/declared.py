@@ -11,7 +11,7 @@ from inspect_ai.log import EvalLog
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.repeats.estimates import Strata
-from evalbudget_inspect.host.how_bought import JUDGE, LOWER_IS_BETTER, RACE, entries_of, step_of
+from evalbudget_inspect.host.how_bought import CHANGES, JUDGE, LOWER_IS_BETTER, RACE, entries_of, step_of
 from evalbudget_inspect.host.readings import ALL_ITEMS, STRATUM, STRATUM_ITEMS
 from evalbudget_inspect.host.reducers import other_than_mean
 from evalbudget_inspect.host.score_values import Seen
@@ -81,6 +81,13 @@ def another_quantity(reducers: Mapping[str, str]) -> Iterator[str]:
                 f"The log's own results of {series} by reducer {' and by '.join(others)} are another "
                 "quantity than what is said here, which is of the mean of an item's epochs."
             )
+
+
+def changed_since(parts: Sequence[Part]) -> Iterator[str]:
+    """Notes on runs that went on after their task had changed, as they said themselves."""
+    for part in parts:
+        for entry in entries_of(part.log.header):
+            yield from (f"{part.log.name}: {change}" for change in entry.get(CHANGES, ()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from evalbudget_inspect.host.questions import is_told, text_of
 from evalbudget_inspect.reading.counted import count_once
 from evalbudget_inspect.reading.declared import (
     another_quantity,
+    changed_since,
     clusters_of,
     is_one_measure,
     labels_without_sample,
@@ -101,8 +102,9 @@ def _read(
     headers, models = [part.log.header for part in parts], [part.model for part in parts]
     race, of_race = record_of(headers, models)
     wrong = few(list(contradicted(parts)), "totals differ from the samples")
+    edited = few(list(changed_since(parts)), "runs went on with a task that had changed")
     texts, labels = _texts(parts), _categories(parts, category)
-    declared = _declared(recorded, parts, series, [*notes, *missing, *wrong, *of_race], labels)
+    declared = _declared(recorded, parts, series, [*notes, *missing, *wrong, *edited, *of_race], labels)
     tasks = {(task_of(h).rpartition("/")[2], str(h.eval.task_version)) for h in headers}
     return replace(
         recorded,

@@ -31,6 +31,7 @@ from evalbudget_inspect.host.call_bounds import check_roles
 from evalbudget_inspect.host.chosen_samples import chosen_samples, clusters_of_samples, strata_of_items
 from evalbudget_inspect.host.current_run import Run, at_the_end, current_run, is_cancelled
 from evalbudget_inspect.host.earlier_attempts import samples_of_error
+from evalbudget_inspect.host.how_bought import CHANGES
 from evalbudget_inspect.host.interrupts import interrupts
 from evalbudget_inspect.host.media import with_media
 from evalbudget_inspect.host.models_asked import models_asked
@@ -170,6 +171,8 @@ class BudgetedSource(SampleSource):
             return {}
         serving.book.cut_off = interrupts.given_up(run.spec.eval_id)
         told = outcome(serving.book)
+        if serving.changes:
+            told[CHANGES] = [f"{change}." for change in serving.changes]
         if not serving.book.finished:
             if self._cluster is not None:  # of items that were not asked no sample says it
                 metadata = {item: self._sample(item).metadata or {} for item in serving.book.items}
