@@ -46,12 +46,7 @@ def next_steps(outcome: Outcome, failures: Mapping[str, int]) -> list[str]:
     unread = {reason: calls for reason, calls in failures.items() if reason != LOST}
     failed, scored = sum(unread.values()), int(table.value.size)
     if failed and failed >= _MANY_FAILURES * (failed + scored):
-        # an error that ends a run cuts off many calls, and is what to look at
-        worst = max(unread, key=lambda reason: (reason != UNANSWERED, unread[reason]))
-        steps.append(
-            f"{failed:,} of {failed + scored:,} calls gave no score; find out why first (above all: "
-            f"{shortened(worst, _REASON)})."
-        )
+        steps.append(f"{failed:,} of {failed + scored:,} calls {_of_failures(unread)}.")
     if not scored:
         return steps
     items = int(np.count_nonzero(table.counts))
@@ -81,6 +76,17 @@ def next_steps(outcome: Outcome, failures: Mapping[str, int]) -> list[str]:
             "items that hold however often you look."
         )
     return steps
+
+
+def _of_failures(unread: Mapping[str, int]) -> str:
+    """What there is to look at: an error that ends a run cuts off many calls, which tell nothing of why."""
+    worst = max(unread, key=lambda reason: (reason != UNANSWERED, unread[reason]))
+    if worst == UNANSWERED:
+        return (
+            "were cut off, or had no reply that the host could read, and count as spent: a run that is left "
+            "to end by itself loses none to being cut off"
+        )
+    return f"gave no score; find out why first (above all: {shortened(worst, _REASON)})"
 
 
 def _where_to_spend(share: float, judges_flag: str, *, clustered: bool) -> str:

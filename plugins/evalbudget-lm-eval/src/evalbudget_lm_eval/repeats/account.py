@@ -9,6 +9,7 @@ from functools import cached_property
 
 from evalbudget import Reading
 from evalbudget.book import Called
+from evalbudget.run import UNANSWERED
 from evalbudget_lm_eval.host.answers import Asked
 
 
@@ -56,7 +57,7 @@ class Account:
         for called in self._calls:
             reading = called.reading
             if reading.value is None and (reading.cost > 0.0 or not self._in_scores):
-                found[reading.error or "no score"] += 1
+                found[UNANSWERED if called.is_lost else reading.error or "no score"] += 1
         for reason, calls in self._beside.items():
             found[reason] += math.ceil(calls - 1e-9)
         return dict(found.most_common())
