@@ -10,6 +10,7 @@ from tests.host_lm_eval.worlds import CoinModel, simple_evaluate, write_task
 
 from evalbudget.errors import InvalidInputError
 from evalbudget_lm_eval import budgeted
+from evalbudget_lm_eval.repeats.forecast import Foreseen
 
 FEWER = """
 from lm_eval.api.filter import Filter
@@ -72,3 +73,22 @@ def test_a_filter_that_returns_nothing_is_refused_after_one_answer(tmp_path: Pat
     ):
         simple_evaluate(_task(tmp_path / "tasks", "False"), lm)
     assert len(lm.calls) == 1
+
+
+@pytest.mark.parametrize(
+    ("steps", "wastes"), [(["take_first"], True), (["majority_vote", "take_first"], False)], ids=str
+)
+def test_what_several_answers_to_a_reading_cost_is_said(
+    tmp_path: Path, steps: list[str], wastes: bool
+) -> None:
+    filters = [{"name": "x", "filter": [{"function": step} for step in steps]}]
+    folder = write_task(tmp_path / "tasks", n=6, repeats=4, filter_list=filters)
+    with budgeted(budget=48):
+        block = simple_evaluate(folder, CoinModel())["evalbudget"]
+    assert (block["spent"], block["readings"]) == (48, 12)
+    (said,) = block["summary"]["beside"]
+    assert said.startswith("A reading of numbers takes 4 calls, by its repeats: 4")
+    assert ("with repeats: 1 the same budget buys 4 times as many readings" in said) == wastes
+    with pytest.raises(Foreseen) as known, budgeted(budget=48, dry_run=True):
+        simple_evaluate(folder, CoinModel())
+    assert said.lower() in f"{known.value.forecast.rows['Beware']}.".lower()

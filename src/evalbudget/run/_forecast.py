@@ -29,6 +29,7 @@ class Forecast:
         risk: the accepted chance that the last calls exceed a budget in money or tokens.
         sample: a random sample of the items is read.
         strata: field of the items that it is drawn in proportion to; None for none.
+        notes: what else to know before it starts, a clause each.
     """
 
     task: str
@@ -44,6 +45,7 @@ class Forecast:
     risk: float = 0.0
     sample: bool = False
     strata: str | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def expected(self) -> int | None:
@@ -89,6 +91,8 @@ class Forecast:
             found["Time"] = f"about {max(self.minutes, 0.1):,.1f} minutes, as fast as earlier runs"
         if self.budget is not None:
             found["At most"] = at_most(self.budget, self.risk)
+        if self.notes:
+            found["Beware"] = "; ".join(self.notes)
         return found
 
     @property

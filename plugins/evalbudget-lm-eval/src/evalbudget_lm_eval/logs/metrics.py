@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeGuard
 
+from evalbudget_lm_eval.host.filters import ONE_OF_EACH
 from evalbudget_lm_eval.judges.rows import NAME
 from evalbudget_lm_eval.logs.log import Log
 from evalbudget_lm_eval.repeats.ranges import SHARE, TWO_VALUED
@@ -45,10 +46,6 @@ HIGHER_IS_BETTER = frozenset(
 _MEANS = ("mean", "nanmean")
 _CODE = 20_000  # characters of a function that are read
 _FUNCTION = re.compile(r"<function (?:\S+\.)?(\w+)(?: at 0x[0-9a-f]+)?>")
-_ONE_OF_EACH = frozenset(
-    {"lowercase", "map", "multi_choice_regex", "regex", "regex_pos", "remove_whitespace", "uppercase"}
-)
-"""Filters that change every answer, and choose none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -276,7 +273,7 @@ def reducer(log: Log, chosen: str) -> str | None:
             repeats = step.get("k", repeats)
         elif name == "take_first":
             return None
-        elif name not in _ONE_OF_EACH:
+        elif name not in ONE_OF_EACH:
             return f"{_function(name) or name} of {repeats}"
     return f"all {repeats} answers" if steps else None
 

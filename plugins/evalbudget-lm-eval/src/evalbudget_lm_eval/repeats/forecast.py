@@ -15,6 +15,7 @@ from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 from evalbudget_lm_eval.host.identity import short_name
 from evalbudget_lm_eval.repeats.config import Config
 from evalbudget_lm_eval.repeats.money import Money
+from evalbudget_lm_eval.repeats.refusals import calls_of_readings
 from evalbudget_lm_eval.run.record import END, FOLDER, as_recorded, bill_path, look, path_named
 
 
@@ -119,4 +120,5 @@ def foreseen(config: Config, primed: PrimedTasks, money: Money | None, earlier: 
         risk=config.risk,
         sample=config.draws,
         strata=config.strata if config.draws else None,
+        notes=tuple(calls_of_readings(primed)),
     )

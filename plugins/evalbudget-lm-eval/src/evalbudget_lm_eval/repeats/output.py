@@ -27,6 +27,7 @@ from evalbudget_lm_eval.judges.rows import judged_block, judged_rows
 from evalbudget_lm_eval.repeats.account import Account
 from evalbudget_lm_eval.repeats.groups import group_means
 from evalbudget_lm_eval.repeats.purchase import RepeatPurchase
+from evalbudget_lm_eval.repeats.refusals import calls_of_readings
 from evalbudget_lm_eval.repeats.task_estimates import TaskTotals, totals_of
 
 log = shown_logger(__name__)
@@ -91,6 +92,8 @@ def results_of(book: RepeatPurchase, *, rounds: int, scored_again: int = 0) -> t
             ", ".join(closed[:5]) + (", ..." if len(closed) > 5 else ""),
         )
     summary = _summary(book, account, totals, groups, processes)
+    calls = [f"{told[0].upper()}{told[1:]}." for told in calls_of_readings(book.primed)]
+    summary = replace(summary, beside=(*summary.beside, *calls))
     if scored_again:
         again = f"The task was edited: its {scored_again:,} kept answers are scored by it as it is now"
         summary = replace(summary, beside=(*summary.beside, again))

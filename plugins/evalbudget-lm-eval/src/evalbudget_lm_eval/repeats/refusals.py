@@ -16,6 +16,7 @@ from evalbudget.repeats import Repeat, require_clusters
 from evalbudget.repeats.estimates import strata_labels
 from evalbudget.repeats.samplers import Sample
 from evalbudget.shown import shown_logger
+from evalbudget_lm_eval.host.filters import keeps_first
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 from evalbudget_lm_eval.host.identity import is_api
 from evalbudget_lm_eval.judges.filter import judged_at_random, panel_of
@@ -151,6 +152,25 @@ def _or_sample(config: Config, primed: PrimedTasks) -> str:
         return ""
     named = ", or no --sampler at all" if config.named else ""
     return f"; or have a random sample of them read once each: --sampler {Sample.name}{named}"
+
+
+def calls_of_readings(primed: PrimedTasks) -> list[str]:
+    """What to say of tasks that ask for several answers at a time, with the remedy where one is scored."""
+    return [told for name in primed.names if (told := _calls_of_reading(primed, name))]
+
+
+def _calls_of_reading(primed: PrimedTasks, name: str) -> str:
+    first, task = primed.documents(name)[0], primed.task(name)
+    repeats = primed.instances(name, first)[0].repeats or 1
+    if repeats < 2 or panel_of(task) is not None:
+        return ""
+    told = f"a reading of {name} takes {primed.cost(name, first):,} calls, by its repeats: {repeats}"
+    if not keeps_first(task):
+        return told
+    return (
+        f"{told}. Its filters keep the first answer alone (take_first): with repeats: 1 the same budget "
+        f"buys {repeats} times as many readings"
+    )
 
 
 def check_repeats(config: Config, primed: PrimedTasks) -> None:
