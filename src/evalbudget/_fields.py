@@ -103,8 +103,17 @@ def decimals(errors: Iterable[float]) -> int:
 
 
 def percent(level: float) -> str:
-    """A level as people write it: 95%, 99.9%."""
-    return f"{100.0 * level:.10g}%"
+    """A level as people write it: 95%, 99.9%; what is below 1 is not 100%."""
+    value = 100.0 * float(level)
+    return f"{value!r}%" if level < 1.0 and f"{value:.10g}" == "100" else f"{value:.10g}%"
+
+
+def share_of_all(share: float) -> str:
+    """In whole percent; some is not 0%, and not all is not 100%."""
+    shown = f"{share:.0%}"
+    if 0.0 < share < 1.0 and shown in ("0%", "100%"):
+        return "under 1%" if shown == "0%" else "over 99%"
+    return shown
 
 
 def names(what: Iterable[str], most: int = 5) -> str:

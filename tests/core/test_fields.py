@@ -8,7 +8,7 @@ from typing import Annotated
 
 import pytest
 
-from evalbudget._fields import Shown, decimals, formatted, percent
+from evalbudget._fields import Shown, decimals, formatted, percent, share_of_all
 from evalbudget.tables import PrintableTable, fill
 
 
@@ -50,11 +50,23 @@ def test_fields_can_be_chosen_and_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("level", "told"), [(0.95, "95%"), (0.9, "90%"), (0.999, "99.9%"), (0.9999, "99.99%"), (0.5, "50%")]
+    ("level", "told"),
+    [
+        *((0.95, "95%"), (0.9, "90%"), (0.999, "99.9%"), (0.9999, "99.99%"), (0.5, "50%")),
+        *((0.99999999999, "99.999999999%"), (0.55, "55%"), (1.0, "100%")),
+    ],
 )
 def test_a_level_is_never_rounded_to_certainty(level: float, told: str) -> None:
     assert percent(level) == told
     assert f"{told} interval" in _cells(level=level)
+
+
+@pytest.mark.parametrize(
+    ("share", "told"),
+    [(0.0, "0%"), (0.004, "under 1%"), (0.5, "50%"), (0.996, "over 99%"), (1.0, "100%"), (1.004, "100%")],
+)
+def test_some_is_not_nothing_and_not_all_is_not_everything(share: float, told: str) -> None:
+    assert share_of_all(share) == told
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from evalbudget._fields import share_of_all
 from evalbudget.budget import USED_UP
 from evalbudget.missing import Missing
 from evalbudget.races._board import Board
@@ -33,7 +34,7 @@ def decimals_of(board: Board) -> int:
 def _spent(board: Board) -> str:
     models = f"{len(board.standings)} model{'s' * (len(board.standings) > 1)}"
     grid = f"{board.grid:,} ({models} x {board.items:,} items)"
-    share = f"{board.spent / board.grid:.0%} of the whole grid of {grid}"
+    share = f"{share_of_all(board.spent / board.grid)} of the whole grid of {grid}"
     if board.budget >= board.grid:
         return f"{board.spent:,} evaluations, {share}."
     return f"{board.spent:,} of the budget of {board.budget:,} evaluations; {share}."

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from evalbudget._fields import share_of_all
 from evalbudget.repeats._mean_rows import FEWEST_ITEMS
 from evalbudget.repeats._outcome import Outcome
 from evalbudget.repeats._sample_in_words import enough_for_half
@@ -93,14 +94,15 @@ def _where_to_spend(share: float, judges_flag: str, *, clustered: bool) -> str:
     more = "items of more clusters" if clustered else "more items"
     if judges_flag:
         more += f" or a second judge ({judges_flag})"
+    of_items, of_repeats = share_of_all(share), share_of_all(1 - share)
     if share < 1 - _CLEAR:
         return (
-            f"{1 - share:.0%} of the estimate's variance comes from repeats: a larger budget will help; "
+            f"{of_repeats} of the estimate's variance comes from repeats: a larger budget will help; "
             "four times as many repeats halve that part of the error."
         )
     come_from = (
-        f"{share:.0%} of the estimate's variance comes from which items were asked and {1 - share:.0%} "
-        "from repeats"
+        f"{of_items} of the estimate's variance comes from which items were asked and {of_repeats} from "
+        "repeats"
     )
     if share < _CLEAR:
         return f"{come_from}: both a larger budget and {more} will help."
