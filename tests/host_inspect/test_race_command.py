@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import pytest
 from click.testing import CliRunner
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
 from tests.host_inspect.race_tasks import attempts, board, run
@@ -34,6 +35,19 @@ def _cells(logs: list[EvalLog]) -> Any:
     return {
         (log.eval.task, log.eval.model): sorted((s.id, s.epoch) for s in log.samples or []) for log in logs
     }
+
+
+@pytest.mark.parametrize(
+    ("flag", "message"),
+    [
+        (["--level", "0.9"], "--level is of gates; what a race may err with is --sampler-option delta=.05"),
+        (["--baseline", "x"], "--baseline is for gates; use evalbudget inspect gate in the place of race"),
+    ],
+)
+def test_flags_of_gates_are_refused_as_such(flag: list[str], message: str) -> None:
+    done = CliRunner().invoke(cli, ["inspect", "race", str(QUIZ), *flag, *MODELS, "--budget", "18"])
+    assert done.exit_code == 2
+    assert message in " ".join(done.output.split())
 
 
 def test_by_flag_and_by_registry(tmp_path: Path) -> None:

@@ -140,6 +140,8 @@ def test_records_of_other_races_are_refused(tasks: Any, tmp_path: Path) -> None:
         ("--budget 50 --tasks numbers --sampler-option x", "'x' is not NAME=VALUE"),
         ("--budget $5 --tasks numbers --prices none.yaml", "price file none.yaml cannot be read"),
         ("--budget 50 --tasks numbers --risk .1", "--risk is for a budget in money or tokens"),
+        ("--level .9 --budget 50 --tasks numbers", "--level is of gates; what a race may err with is"),
+        ("--budget 50 --tasks numbers --baseline x", "--baseline is of evalbudget lm-eval gate"),
         ("--budget 50 --tasks numbers --json nowhere/x.json", "the folder nowhere does not exist"),
         ('--budget 50 --tasks numbers --limit 5 --samples {"numbers":[1]}', "lm-eval refuses its flags"),
     ],

@@ -16,6 +16,11 @@ BASELINE_MODEL = Flag(
 )
 MARGIN = Flag("margin", "What the candidate may be worse by, in the units of the score.", "M", float)
 LEVEL = Flag("level", "Confidence that a verdict is right, at whatever moment.  [default: 0.95]", "P", float)
+NOT_OF_A_RACE = (
+    "is of gates; what a race may err with is --sampler-option delta=.05: the probability of naming a wrong "
+    "model as the best"
+)
+"""Of that confidence."""
 THESE_ITEMS = Flag(
     "these_items",
     "The verdict is about these items as scored once each, not about items and answers like them.",

@@ -12,6 +12,8 @@ import click
 from evalbudget.audits.flags import FLAGS as AUDITS
 from evalbudget.cli import check_target
 from evalbudget.cli.flags import options_of
+from evalbudget.comparisons.flags import FLAGS as GATES
+from evalbudget.comparisons.flags import LEVEL, NOT_OF_A_RACE
 from evalbudget.exit_codes import codes_for_help
 from evalbudget.flags import DRY_RUN, sampler_options
 from evalbudget.races.flags import ARM, FLAGS
@@ -64,6 +66,8 @@ def race(
     refuse_misplaced(
         args,
         FLAGS,
+        ((LEVEL,), NOT_OF_A_RACE),
+        (GATES, "is for gates; use evalbudget inspect gate in the place of race"),
         (REPEATS, "is for repeats of one model's items, not for races; drop it"),
         (AUDITS, "is for audits; use evalbudget inspect audit STORE in the place of race"),
     )

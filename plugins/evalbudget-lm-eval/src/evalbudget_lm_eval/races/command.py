@@ -12,6 +12,8 @@ from rich.console import Console
 
 from evalbudget.cli import check_target, say, write_json
 from evalbudget.cli.flags import options_of
+from evalbudget.comparisons.flags import FLAGS as GATES
+from evalbudget.comparisons.flags import LEVEL, NOT_OF_A_RACE
 from evalbudget.exit_codes import codes_for_help
 from evalbudget.flags import DRY_RUN, LOWER_IS_BETTER, SAMPLER_OPTION, refuse_elsewhere
 from evalbudget.flags import sampler_options as read_options
@@ -100,6 +102,9 @@ def _run(
     if json_path is not None:
         check_target(Path(json_path))
     names = {flag.name for flag in FLAGS}
+    refuse_elsewhere(args, [LEVEL], NOT_OF_A_RACE)
+    of_gates = [flag for flag in GATES if flag.name not in names]
+    refuse_elsewhere(args, of_gates, "is of evalbudget lm-eval gate; drop it, or use that command")
     of_repeats = [flag for flag in OF_REPEATS if flag.name not in names]
     refuse_elsewhere(args, of_repeats, "is of evalbudget lm-eval run; drop it, or use that command")
     refuse_misspelled_flags(args, FLAGS)
