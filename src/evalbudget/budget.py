@@ -124,3 +124,11 @@ def shown_amount(amount: float, unit: Unit, *, counts: str = "scores") -> str:
         places = 2 if amount == 0 or abs(amount) >= 1 else min(8, 1 - math.floor(math.log10(abs(amount))))
         return f"${amount:,.{max(2, places)}f}"
     return f"{amount:,.0f} {'tokens' if unit is Unit.TOKENS else counts}"
+
+
+def cut_off(wasted: float, paid: float | None, unit: str) -> str:
+    """A clause on what was paid for calls that brought nothing; empty where nothing was."""
+    if not wasted or paid is None:
+        return ""
+    shown = [shown_amount(amount, Unit(unit)) for amount in (wasted, paid)]
+    return f"{shown[0]} of the {shown[1]} paid was for evaluations that were cut off, which have no score"

@@ -25,6 +25,7 @@ from tests.host_inspect.worlds import UNWATCHED
 import warm
 from evalbudget.cli.main import cli
 from evalbudget.prices import Price
+from evalbudget.races._summary import closing_lines
 from evalbudget_inspect import race
 from evalbudget_inspect.host import bill as gate
 from evalbudget_inspect.host.refusals import take_refusals
@@ -119,8 +120,9 @@ def test_samples_of_several_calls_end_in_order_where_the_money_does(
     assert till.total <= 0.05
     assert found.paid == pytest.approx(till.total)
     assert not any(standing.failed or standing.left for standing in found.standings)
-    (paid,) = (note for note in found.notes if note.startswith("Paid "))
-    assert "was for evaluations that were cut off, which have no score" in paid
+    assert 0.0 < found.wasted <= found.paid
+    (spent,) = (line for label, line in closing_lines(found) if label == "Spent")
+    assert "paid was for evaluations that were cut off, which have no score." in spent
 
 
 @pytest.mark.parametrize("at_once", [variant(1), 20])

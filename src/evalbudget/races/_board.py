@@ -100,6 +100,7 @@ class Board:
         unit: of what was paid: scores, usd or tokens.
         paid: what all calls cost, also those that brought no evaluation; None where the budget counts
             evaluations.
+        wasted: of that, for evaluations that were cut off and have no score.
         missing: what missing answers count as: worst, zero or drop.
         lower_is_better: the race was for the lowest mean.
     """
@@ -124,6 +125,7 @@ class Board:
     notes: tuple[str, ...]
     unit: str = Unit.SCORES.value
     paid: float | None = None
+    wasted: float = 0.0
     missing: str = Missing.WORST.value
     lower_is_better: bool = False
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from evalbudget._fields import percent
-from evalbudget.budget import Unit, shown_amount
+from evalbudget.budget import Unit
 from evalbudget.errors import InvalidInferenceError
 from evalbudget.estimate import Estimate
 from evalbudget.missing import Missing, as_missing
@@ -137,11 +137,12 @@ def leaderboard_of(race: RacePurchase, *, notes: Sequence[str] = (), bill: Bill 
         interval=f"{lowest[0].method}; {lowest[0].validity.value}, {lowest[0].coverage.value} over "
         f"{race.design.n_models} models",
         target=_target(lowest, race),
-        notes=(*notes, *_of_the_history(race, notes), *_of_the_bill(race, bill)),
+        notes=(*notes, *_of_the_history(race, notes), *([] if bill is None else [bill.text])),
         missing=missing.value,
         lower_is_better=race.config.lower_is_better,
         unit=race.budget.unit.value,
         paid=None if bill is None else bill.spent,
+        wasted=0.0 if bill is None else _wasted(race, bill),
     )
 
 
@@ -220,15 +221,10 @@ def _of_the_history(race: RacePurchase, notes: Sequence[str]) -> tuple[str, ...]
     return (said,) if said and not any(note.startswith(said) for note in notes) else ()
 
 
-def _of_the_bill(race: RacePurchase, bill: Bill | None) -> tuple[str, ...]:
-    """What was paid to whom, and what of it for nothing."""
-    if bill is None:
-        return ()
+def _wasted(race: RacePurchase, bill: Bill) -> float:
+    """What was paid for evaluations that were cut off, which have no score."""
     wasted = bill.spent - sum(lane.tally.spent for lane in race.lanes)
-    if wasted <= 1e-9 * bill.cap.amount:  # sums of floats
-        return (bill.text,)
-    amount = shown_amount(wasted, bill.cap.unit)
-    return (f"{bill.text} {amount} of that was for evaluations that were cut off, which have no score.",)
+    return wasted if wasted > 1e-9 * bill.cap.amount else 0.0  # sums of floats
 
 
 def _leader(race: RacePurchase, found: PossibleWinners, lost: Collection[int], value: FloatArray) -> int:

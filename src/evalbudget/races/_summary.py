@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evalbudget._fields import share_of_all
-from evalbudget.budget import USED_UP
+from evalbudget.budget import USED_UP, cut_off
 from evalbudget.missing import Missing
 from evalbudget.races._board import Board
 from evalbudget.races._missing_answers import count_of_answers, counted_as
@@ -35,9 +35,11 @@ def _spent(board: Board) -> str:
     models = f"{len(board.standings)} model{'s' * (len(board.standings) > 1)}"
     grid = f"{board.grid:,} ({models} x {board.items:,} items)"
     share = f"{share_of_all(board.spent / board.grid)} of the whole grid of {grid}"
+    wasted = cut_off(board.wasted, board.paid, board.unit)
+    wasted = wasted and f"; {wasted}"
     if board.budget >= board.grid:
-        return f"{board.spent:,} evaluations, {share}."
-    return f"{board.spent:,} of the budget of {board.budget:,} evaluations; {share}."
+        return f"{board.spent:,} evaluations, {share}{wasted}."
+    return f"{board.spent:,} of the budget of {board.budget:,} evaluations; {share}{wasted}."
 
 
 def _stopped(board: Board) -> str:

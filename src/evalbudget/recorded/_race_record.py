@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from evalbudget.budget import cut_off
+
 
 @dataclass(frozen=True, slots=True)
 class RaceRow:
@@ -91,6 +93,7 @@ class RaceRecord:
         if gate is not None:
             found = cls._of_gate(gate, str(board["interval"]), str(board["target"]), rows, names)
             return replace(found, lower_is_better=lower)
+        wasted = cut_off(float(board["wasted"]), board["paid"], str(board["unit"]))
         return cls(
             sentence=str(board["sentence"]),
             proof=str(board["proof"]),
@@ -98,7 +101,7 @@ class RaceRecord:
             target=str(board["target"]),
             rows=rows,
             items=int(board["items"]),
-            notes=tuple(map(str, board["notes"])),
+            notes=tuple(filter(None, (*map(str, board["notes"]), wasted))),
             lower_is_better=lower,
         )
 
