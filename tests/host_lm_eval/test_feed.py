@@ -272,6 +272,22 @@ def _feed(lm: Any, hook: Hook, sent: dict[Asked, Sent]) -> Feed:
     return Feed(lm, lambda cells: [sent[cell] for cell in cells], hook, lambda: False)
 
 
+def test_a_model_is_as_it_was_where_no_thread_can_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
+    lm, start = _Slow(), threading.Thread.start
+
+    def refused(thread: threading.Thread) -> None:
+        if thread.name == "evalbudget calls":
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", refused)
+    feed = _feed(lm, Hook(None, lambda *_: None, None), {})
+    with pytest.raises(RuntimeError, match="can't start new thread"), feed:
+        pass
+    assert "get_batched_requests" not in vars(lm)
+    assert not [one for one in threading.enumerate() if one.name.startswith("evalbudget ")]
+
+
 def test_a_list_that_comes_while_calls_are_given_up_is_not_waited_for() -> None:
     lm, made = _Slow(), list[threading.Thread]()
     sent = {Asked("t", n, 0): _sent(lm, [], doc=n)[0] for n in range(2)}

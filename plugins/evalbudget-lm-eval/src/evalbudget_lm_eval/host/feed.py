@@ -96,14 +96,20 @@ class Feed:
                 made = asyncio.run_coroutine_threadsafe(gather(*given, **named), self._loop)
             return await asyncio.wrap_future(made)
 
-        self._stack.enter_context(patched(iter([(self._lm, {"get_batched_requests": gathered})])))
-        self._stack.callback(self._pool.shutdown)
-        thread = Thread(target=self._serve, name="evalbudget calls", daemon=True)
-        self._stack.callback(thread.join)
-        thread.start()
-        if not gc.get_freeze_count():  # all calls stop while Python looks through what the host has loaded
-            self._stack.callback(gc.unfreeze)
-            gc.freeze()
+        with ExitStack() as opened:  # undone where a thread cannot be had
+            opened.callback(self._loop.close)
+            opened.enter_context(patched(iter([(self._lm, {"get_batched_requests": gathered})])))
+            opened.callback(self._pool.shutdown)
+            thread = Thread(target=self._serve, name="evalbudget calls", daemon=True)
+            thread.start()
+            opened.callback(thread.join)
+            opened.callback(self._loop.call_soon_threadsafe, self._over.set)
+            if (
+                not gc.get_freeze_count()
+            ):  # all calls stop while Python looks through what the host has loaded
+                opened.callback(gc.unfreeze)
+                gc.freeze()
+            self._stack = opened.pop_all()
         return self
 
     def __exit__(self, *raised: object) -> None:
@@ -112,7 +118,6 @@ class Feed:
                 while wait(self._lists, _LOOK).not_done:  # on Windows a signal is heard between two waits
                     pass
         finally:
-            self._loop.call_soon_threadsafe(self._over.set)
             self._stack.close()
 
     def _serve(self) -> None:
