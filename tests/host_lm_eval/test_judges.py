@@ -7,6 +7,7 @@ import logging
 import math
 import pickle
 import re
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,21 @@ NAMES = ["a", "b", "c"]
 
 def readings_of(found: dict[str, Any], name: str = "essays") -> list[list[Reading]]:
     return [list(sample["filtered_resps"][0]) for sample in found["samples"][name]]
+
+
+def test_what_other_threads_say_while_judges_are_asked_is_shown(
+    server: Server, judges: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    here, seen, answer = sys.stderr, list[bool](), server.answers["a"]
+
+    def looks(asked: Asked) -> str:
+        seen.append(sys.stderr is here)
+        return answer(asked)
+
+    server.answers["a"] = looks
+    evaluate(write_judged(tmp_path, judges, n=6), server.chat_args("writer"))
+    assert seen == [True] * 2
+    assert capsys.readouterr().err.count("Requesting API:   0%") <= 1  # of the writer, and of no judge
 
 
 def test_stock_run_rotates_judges_and_reports_the_panel(

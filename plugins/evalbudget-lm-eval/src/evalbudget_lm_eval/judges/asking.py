@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import logging
-import os
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack, contextmanager, redirect_stderr
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
@@ -22,6 +21,7 @@ from evalbudget.secrets import said_by
 from evalbudget.shown import shown_logger
 from evalbudget_lm_eval.host.identity import is_api
 from evalbudget_lm_eval.host.judge_calls import counted
+from evalbudget_lm_eval.host.patched import bars_of_a_round, said_once
 from evalbudget_lm_eval.host.seeds import seed_of, seed_sent
 from evalbudget_lm_eval.host.used_up import UsedUpError
 from evalbudget_lm_eval.host.wire import Final, halt_of_all, signals
@@ -32,8 +32,6 @@ from evalbudget_lm_eval.judges.readings import Reading
 log = shown_logger(__name__)
 
 _LOOK = 0.1  # seconds between two looks at whether a signal came
-
-_HOST = logging.getLogger("lm_eval.models")  # says something for every call
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +212,9 @@ class Asking:
             about = self.seeds_of + spec.name, first.prompt, first.item, first.epoch
             options = options_of_call(spec, lm, *about)
             contexts = [context_for(spec, lm, answer.prompt) for answer in answers]
-            return self._keep(job, replies_to(lm, contexts, options))
+            with quiet():
+                replies = replies_to(lm, contexts, options)
+            return self._keep(job, replies)
         except BaseException:
             self._over = True  # the round breaks off, and nothing more is sent until that is heard of
             raise
@@ -395,11 +395,6 @@ def _progress() -> Iterator[Any]:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """The host draws a bar, and logs a line, for every single call."""
-    before = _HOST.level
-    _HOST.setLevel(logging.WARNING)
-    try:
-        with open(os.devnull, "w") as nowhere, redirect_stderr(nowhere):  # noqa: PTH123
-            yield
-    finally:
-        _HOST.setLevel(before)
+    """Of what this thread asks: the host draws a bar, and logs a line, for every single call."""
+    with bars_of_a_round(0), said_once:
+        yield
