@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from lm_eval.api.registry import register_model
 from lm_eval.models.openai_completions import LocalCompletionsAPI
 from tests.claims import variant
 from tests.host_lm_eval.judged_worlds import write_judged
@@ -357,6 +358,43 @@ def test_local_models_are_paid_by_time(folder: Path, tmp_path: Path, monkeypatch
     assert block["spent"] == pytest.approx(3.6 * lm.seconds)
     assert 0.97 < block["spent"] < 1.01  # the last answers may take longer than any before
     assert block["readings"] == len(lm.calls) > N
+
+
+class _Writer(_Counting):
+    """Takes two milliseconds for an answer."""
+
+    seconds, answers = 0.0, 0
+
+    def generate_until(self, requests: list[Any], disable_tqdm: bool = False) -> list[str]:
+        self.seconds += 0.002 * len(requests)
+        self.answers += len(requests)
+        return ["an essay"] * len(requests)
+
+
+@register_model("evalbudget-test-slow-judge")
+class _SlowJudge(_Slow):
+    """Rates all alike, and takes ten times as long as the writer of what it rates."""
+
+    def generate_until(self, requests: list[Any], disable_tqdm: bool = False) -> list[str]:
+        _SlowJudge.seconds += 0.02 * len(requests)
+        return ["4"] * len(requests)
+
+
+def test_what_local_judges_are_paid_by_time_is_kept_for_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prices, lm = tmp_path / "own.yaml", _Writer()
+    prices.write_text("_Writer: {second: 3.6}\n_SlowJudge: {second: 3.6}\n")
+    judges = [{"model": "evalbudget-test-slow-judge"}]
+    folder = write_judged(tmp_path / "tasks", judges, n=40, rotation="single")
+    monkeypatch.setattr(_SlowJudge, "seconds", 0.0)
+    clock = SimpleNamespace(perf_counter=lambda: lm.seconds + _SlowJudge.seconds, sleep=time.sleep)
+    monkeypatch.setattr(paid_calls, "time", clock)
+    with budgeted(budget="$1", sampler="uniform", prices=prices):
+        block = simple_evaluate(folder, lm, "essays")["evalbudget"]
+    assert block["spent"] == pytest.approx(3.6 * (lm.seconds + _SlowJudge.seconds))
+    assert 0.9 < block["spent"] < 1.01
+    assert block["readings"] == lm.answers == pytest.approx(_SlowJudge.seconds / 0.02)  # each was judged
 
 
 @pytest.mark.parametrize("name", ["AnthropicLM", "GGUFLM", "TextSynthLM", "WatsonxLLM"])

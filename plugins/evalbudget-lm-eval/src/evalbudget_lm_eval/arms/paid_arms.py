@@ -17,7 +17,7 @@ from evalbudget_lm_eval.host.identity import is_api, short_name
 from evalbudget_lm_eval.host.local_usage import check_local
 from evalbudget_lm_eval.host.paid_calls import PaidCalls
 from evalbudget_lm_eval.host.used_up import check_pays
-from evalbudget_lm_eval.judges.at_most import dearest_judging
+from evalbudget_lm_eval.judges.at_most import dearest_judging, judgings_of_answer
 from evalbudget_lm_eval.judges.filter import judges_of, panel_of
 from evalbudget_lm_eval.run.rounds import Rounds
 
@@ -131,12 +131,11 @@ class PaidArms:
         return True
 
     def _fits(self, arm: str, primed: PrimedTasks, cells: int) -> int:
-        name, paid = short_name(primed.lm), self.paid[arm]
-        price, seconds = paid.price_of(name), paid.seconds_of(name)
-        timed = price.second if price is not None else 0.0
-        if timed and not seconds:
+        times = [self.paid[arm].time_of(lm) for lm in (primed.lm, *judges_of(primed))]
+        if None in times:
             return int(self.bill.free > 0)  # by which the others are measured
-        most = self._dearest[arm] + timed * seconds
+        own, *of_judges = (time or 0.0 for time in times)
+        most = self._dearest[arm] + own + judgings_of_answer(primed) * max(of_judges, default=0.0)
         return min(cells, int(self.bill.free / most + 1e-9)) if most else cells
 
 

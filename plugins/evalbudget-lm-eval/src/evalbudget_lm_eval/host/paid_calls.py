@@ -93,7 +93,9 @@ class PaidCalls:
             BudgetError: nobody knows the price, or nothing limits the reply.
         """
         lm = getattr(lm, "lm", lm)
-        return self.bill.tariff.most(short_name(lm), *self._within(short_name(lm), size_of(lm, instance)))
+        name = short_name(lm)
+        within = self._within(name, size_of(lm, instance))
+        return self.bill.tariff.most(name, *within, self.seconds_of(name))
 
     def longest_of(self, lm: Any, instance: Any) -> int:
         """Tokens that the reply to one of the host's requests has at most; 0 where nothing limits it."""
@@ -196,6 +198,13 @@ class PaidCalls:
     def seconds_of(self, model: str) -> float:
         """What a request took at most so far, where time is what is paid for; 0 before the first."""
         return self._dearest_second.get(model, 0.0)
+
+    def time_of(self, lm: Any) -> float | None:
+        """What the seconds of a request cost at most so far; None before the first, where they are paid."""
+        price = self.price_of(short_name(lm))
+        if is_api(lm) or price is None or not price.second:
+            return 0.0
+        return self.seconds_of(short_name(lm)) * price.second or None
 
     def took(self, model: str, seconds: float) -> None:
         """A request took so long."""

@@ -56,6 +56,16 @@ def dearest_judging(paid: PaidCalls, primed: PrimedTasks) -> float:
     return max((sum(most for _, most in calls) for calls in judgings), default=0.0)
 
 
+def judgings_of_answer(primed: PrimedTasks) -> int:
+    """How many calls of judges one answer takes at most."""
+    found = [0]
+    for name in primed.names:
+        if (panel := panel_of(primed.task(name))) is not None:
+            requests = primed.instances(name, primed.documents(name)[0])
+            found.append(panel.calls_per_generation * sum(one.repeats or 1 for one in requests))
+    return max(found)
+
+
 def judging_at_most(paid: PaidCalls, primed: PrimedTasks, panel: JudgePanel, task: str, doc_id: int) -> Calls:
     """Of one document's answer, as long as it may be; whose turn it is counts as the dearest judge's.
 

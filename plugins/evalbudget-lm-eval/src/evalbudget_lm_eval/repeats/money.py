@@ -16,7 +16,7 @@ from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 from evalbudget_lm_eval.host.identity import is_api, short_name
 from evalbudget_lm_eval.host.paid_calls import PaidCalls
 from evalbudget_lm_eval.host.used_up import check_pays
-from evalbudget_lm_eval.judges.at_most import dearest_judging
+from evalbudget_lm_eval.judges.at_most import dearest_judging, judgings_of_answer
 from evalbudget_lm_eval.judges.filter import judges_of, panel_of
 from evalbudget_lm_eval.repeats.config import Config
 from evalbudget_lm_eval.run.record import bill_path
@@ -31,7 +31,8 @@ class Money:
         bill: that keeps the cap.
         models: the host's objects, the evaluated model first.
         call: what one call of the model costs at most, over all documents.
-        answer: what one answer and its judging do; None where the model is not asked.
+        answer: what one answer and its judging do, but for their time; None where the model is not asked.
+        judgings: calls of judges that one answer takes.
 
     Attributes:
         bill: that keeps the cap.
@@ -39,12 +40,15 @@ class Money:
         paid: stands before the calls.
     """
 
-    def __init__(self, bill: Bill, models: Sequence[Any], call: float, answer: float | None) -> None:
+    def __init__(
+        self, bill: Bill, models: Sequence[Any], call: float, answer: float | None, judgings: int
+    ) -> None:
         self.bill = bill
         self.call = call
         self.paid = PaidCalls(bill)
         self._models = models
         self._answer = answer
+        self._judgings = judgings
 
     def on_file(self, path: Path | None) -> Money:
         """The same, kept in a file; None for nowhere.
@@ -55,7 +59,7 @@ class Money:
         if path is None:
             return self
         bill = Bill.on_file(path, self.bill.cap, self.bill.tariff, risk=self.bill.risk)
-        return Money(bill, self._models, self.call, self._answer)
+        return Money(bill, self._models, self.call, self._answer, self._judgings)
 
     @classmethod
     def checked(cls, config: Config, primed: PrimedTasks, *, asks_model: bool = True) -> Money:
@@ -87,7 +91,7 @@ class Money:
             check_pays(budget, f"one call of {name}", most)
         if answer is not None and judges:
             check_pays(budget, "one answer and its judging", answer)
-        return cls(bill, models, call, answer)
+        return cls(bill, models, call, answer, judgings_of_answer(primed))
 
     @contextmanager
     def before_calls(self) -> Iterator[None]:
@@ -110,17 +114,16 @@ class Money:
             readings: that there are.
             spent: on them, and on those that failed.
 
-        Of a model on one's own machines, which is given whole rounds, no more than what is left certainly
-        buys.
+        Of a model on one's own machines, which is given whole rounds, and where time is paid, no more than
+        what is left certainly buys.
         """
         free = self.bill.free
-        if self._answer is not None and not is_api(self._models[0]):
-            seconds = self.paid.seconds_of(short_name(self._models[0]))
-            price = self.paid.price_of(short_name(self._models[0]))
-            timed = price is not None and price.second > 0
-            if timed and not seconds:
-                return min(n, 1)  # by which the others are measured
-            most = self._answer + (seconds * price.second if price is not None else 0.0)
+        times = [self.paid.time_of(lm) for lm in self._models]
+        if None in times:
+            return min(n, 1)  # by which the others are measured
+        own, *of_judges = (time or 0.0 for time in times)
+        if self._answer is not None and (any(times) or not is_api(self._models[0])):
+            most = self._answer + own + self._judgings * max(of_judges, default=0.0)
             if most > 0:
                 n = min(n, int(free / most + 1e-9))
         if readings and spent > 0:
