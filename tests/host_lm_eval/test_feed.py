@@ -102,7 +102,19 @@ def test_calls_go_on_while_answers_are_scored_and_never_more_at_once(
 
 
 def test_one_slow_call_holds_up_nothing_else(folder: Path, server: Server) -> None:
-    _once(server, 60, lambda body: Fault("slow", delay=1.0))
+    round_after = threading.Event()
+
+    def slow(body: dict[str, Any]) -> Fault:
+        round_after.wait(100)
+        return Fault("slow")
+
+    def heard(asked: Any) -> str:
+        if server.billed > 60 + 256:
+            round_after.set()
+        return said(asked)
+
+    said, server.answer = server.answer, heard
+    _once(server, 60, slow)
     server.latency = 0.001
     block = _run(folder, server, sampler="uniform")
     assert block["spent"] == block["readings"] == server.billed == BUDGET
