@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from evalbudget.errors import InvalidInputError
@@ -81,6 +82,17 @@ JSON = Flag(
 def names_of(flags: Iterable[Flag]) -> tuple[str, ...]:
     """Names that are arguments of a task as well: all but what is read from several flags, and files."""
     return tuple(flag.name for flag in flags if not flag.repeated and not flag.name.endswith("_path"))
+
+
+def said_in(call: Mapping[str, Any], flags: Iterable[Flag]) -> dict[str, Any]:
+    """What a call in Python says of these flags, as a command would say it.
+
+    Args:
+        call: the arguments of a function, by name; those of which no flag speaks are left out.
+        flags: of the command that does the same.
+    """
+    given = {name: call[name] for name in names_of(flags) if name in call}
+    return {name: str(value) if isinstance(value, Path) else value for name, value in given.items()}
 
 
 def refuse_elsewhere(arguments: Sequence[str], flags: Iterable[Flag], why: str) -> None:

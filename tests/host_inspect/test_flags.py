@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from inspect import signature
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -15,6 +16,7 @@ from evalbudget.flags import names_of, sampler_options
 from evalbudget.races.flags import FLAGS as RACES
 from evalbudget_inspect import budgeted, gate, race
 from evalbudget_inspect.cli import inspect_command
+from evalbudget_inspect.host.entries import whole_paths
 from evalbudget_inspect.races.task import race as race_of_tasks
 from evalbudget_inspect.repeats.flags import FLAGS as REPEATS
 
@@ -56,3 +58,12 @@ def test_options_of_samplers() -> None:
             sampler_options([text], REPEATS)
     with pytest.raises(InvalidInputError, match="given twice"):
         sampler_options(["a=1", "a=2"], ())
+
+
+def test_paths_are_the_same_in_a_tasks_own_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    given = {"store": "s.sqlite", "prices": Path("p.yaml"), "baseline": None, "variances": "", "budget": 5}
+    paths = {"store": str(tmp_path / "s.sqlite"), "prices": str(tmp_path / "p.yaml")}
+    assert whole_paths(given) == given | paths
+    shared = {"store": "postgresql://me@host/db#name"}
+    assert whole_paths(shared) == shared

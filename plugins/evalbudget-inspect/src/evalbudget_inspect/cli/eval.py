@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import click
@@ -118,6 +117,7 @@ def _of_another_kind(name: str, args: Sequence[str], sampler: str | None, ours: 
 
 def _repeat(name: str, args: Sequence[str], ours: dict[str, Any]) -> int:
     from evalbudget.repeats import DEFAULT_SAMPLER_OF_PANELS
+    from evalbudget_inspect.host.entries import whole_paths
     from evalbudget_inspect.host.private import host_cli
     from evalbudget_inspect.host.rewrite import host_arguments, parse, refuse_range, tasks_among
     from evalbudget_inspect.host.run_host import run_ours
@@ -135,8 +135,7 @@ def _repeat(name: str, args: Sequence[str], ours: dict[str, Any]) -> int:
         raise BudgetError(
             f"{said} needs a --budget; write a number of scores (2000) or scores per item (20x)"
         )
-    # inspect runs a task in the task's own folder
-    ours |= {name: str(Path(ours[name]).resolve()) for name in ("prices", "variances") if ours.get(name)}
+    ours = whole_paths(ours)
     dry = ours.pop(DRY_RUN.name, False)
     config = Config.of(**{"budget": None, **ours})  # refuse bad values before inspect starts
     command = host_cli.commands[name]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from time import monotonic
 from typing import Any
 
@@ -14,7 +13,7 @@ from evalbudget.cli import say, write_json
 from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.exit_codes import most_urgent
 from evalbudget.races import Leaderboard, RaceConfig, RaceProgress
-from evalbudget_inspect.host.entries import entry_of_arm
+from evalbudget_inspect.host.entries import entry_of_arm, whole_paths
 from evalbudget_inspect.host.private import host_cli as host
 from evalbudget_inspect.host.rewrite import host_arguments, parse, refuse_range, tasks_among
 from evalbudget_inspect.host.run_host import run_ours
@@ -48,14 +47,8 @@ def run_race(
     Returns:
         The exit code.
     """
-    given = dict(ours)
-    config = RaceConfig.of(**given)  # refuse bad values before inspect starts
-    if config.history is not None:
-        given["history"] = str(Path(config.history).resolve())
-    if config.prices is not None:
-        given["prices"] = str(Path(config.prices).resolve())
-    if config.store is not None and "://" not in config.store:
-        given["store"] = str(Path(config.store).resolve())
+    config = RaceConfig.of(**ours)  # refuse bad values before inspect starts
+    given = whole_paths(ours)
     if dry_run and config.store is not None:
         raise InvalidInputError("--dry-run knows the models of this process only; drop --store, and name all")
     command = host.commands[name]

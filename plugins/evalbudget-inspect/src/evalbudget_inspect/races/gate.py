@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from time import monotonic
 from typing import Any
 
@@ -13,6 +12,7 @@ from evalbudget.cli import say, show_gate
 from evalbudget.comparisons import GateConfig, GateProgress
 from evalbudget.errors import InvalidInputError
 from evalbudget.exit_codes import ExitCode
+from evalbudget_inspect.host.entries import whole_paths
 from evalbudget_inspect.host.private import host_cli as host
 from evalbudget_inspect.host.rewrite import host_arguments, parse, tasks_among
 from evalbudget_inspect.host.run_host import run_ours
@@ -37,11 +37,8 @@ def run_gate(
     Returns:
         0 not worse, 1 worse, 3 undecided, 4 the host could not evaluate it.
     """
-    given = dict(ours)
-    config = GateConfig.of(**given)  # refuse bad values before inspect starts
-    for name in ("baseline", "prices"):
-        if name in given:
-            given[name] = str(Path(given[name]).resolve())
+    config = GateConfig.of(**ours)  # refuse bad values before inspect starts
+    given = whole_paths(ours)
     command = host.commands["eval"]
     parsed = parse(command, args)
     models = models_among(parsed)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from inspect_ai import Task, task
@@ -15,7 +14,7 @@ from evalbudget.errors import InvalidInputError, did_you_mean
 from evalbudget.flags import names_of
 from evalbudget.races import RaceConfig
 from evalbudget.races.flags import FLAGS
-from evalbudget_inspect.host.entries import MOST_ARMS, entry_of_arm
+from evalbudget_inspect.host.entries import MOST_ARMS, entry_of_arm, whole_paths
 from evalbudget_inspect.host.private import parse_cli_args
 from evalbudget_inspect.host.refusals import refusing
 from evalbudget_inspect.host.tasks import arguments_of_task, load_one
@@ -53,11 +52,8 @@ def gate_entry(**args: Any) -> Task:
     with refusing():
         ours, inner = split_arguments(args, ("task", *names_of(GATE_FLAGS)))
         spec = take_spec(ours)
-        for name in ("baseline", "prices"):  # read when the gate begins, in whichever folder that is
-            if ours.get(name):
-                ours[name] = str(Path(ours[name]).resolve())
         arguments = json.dumps([spec, inner], sort_keys=True, default=str)
-        return one_arm(load_one(spec, inner), GateConfig.of(**ours), arguments=arguments)
+        return one_arm(load_one(spec, inner), GateConfig.of(**whole_paths(ours)), arguments=arguments)
 
 
 def _register(number: int) -> None:
@@ -75,9 +71,7 @@ def _arm(number: int | None, args: dict[str, Any]) -> Task:
         ours, inner = split_arguments(args, _OURS)
         spec = take_spec(ours)
         arms = ours.pop("arms", None)
-        if ours.get("prices"):  # read when the race begins, in whichever folder that is
-            ours["prices"] = str(Path(ours["prices"]).resolve())
-        config = RaceConfig.of(budget=ours.pop("budget", None), **ours)
+        config = RaceConfig.of(**whole_paths(ours))
         arguments = json.dumps([spec, inner, arms], sort_keys=True, default=str)
         if number is None:
             return one_arm(load_one(spec, inner), config, arguments=arguments)

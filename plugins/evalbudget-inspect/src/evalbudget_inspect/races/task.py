@@ -13,11 +13,15 @@ from inspect_ai import Task, task_with
 from inspect_ai.scorer import Metric
 
 from evalbudget.comparisons import GateConfig
+from evalbudget.comparisons.flags import FLAGS as GATE_FLAGS
 from evalbudget.errors import InvalidInputError
+from evalbudget.flags import said_in
 from evalbudget.races import RaceConfig
+from evalbudget.races.flags import FLAGS as RACE_FLAGS
 from evalbudget_inspect.host.chosen_samples import emptied, number_samples
 from evalbudget_inspect.host.current_run import before_eval_sets
 from evalbudget_inspect.host.dict_scores import by_row
+from evalbudget_inspect.host.entries import whole_paths
 from evalbudget_inspect.host.how_bought import RACE
 from evalbudget_inspect.host.listening import listen
 from evalbudget_inspect.host.live_metadata import LiveMetadata
@@ -110,23 +114,8 @@ def race(
         eval(race({"short": my_task("short.txt"), "long": my_task("long.txt")}, budget=800), model="openai/a",
              max_tasks=2)
     """
-    config = RaceConfig.of(
-        budget=budget,
-        prices=None if prices is None else str(Path(prices).resolve()),
-        risk=risk,
-        sampler=sampler,
-        score=score,
-        seed=seed,
-        score_range=score_range,
-        history=history,
-        until_proved=until_proved,
-        until=until,
-        lower_is_better=lower_is_better,
-        missing=missing,
-        store=None if store is None else str(store if "://" in str(store) else Path(store).resolve()),
-        all_arms=all_arms,
-        **options,
-    )
+    said = said_in(locals(), RACE_FLAGS)
+    config = RaceConfig.of(**whole_paths(said), **options)
     if not isinstance(task, Mapping):
         return one_arm(_made(task), config)
     if not task:
@@ -196,24 +185,8 @@ def gate(
 
         (log,) = eval(gate(my_task(), baseline="main.eval", margin=0.02), model="openai/new")
     """
-    config = GateConfig.of(
-        baseline="" if baseline is None else str(Path(baseline).resolve()),
-        baseline_model=baseline_model,
-        margin=margin,
-        level=level,
-        these_items=these_items,
-        cluster=cluster,
-        repeats=repeats,
-        budget=budget,
-        prices=None if prices is None else str(Path(prices).resolve()),
-        risk=risk,
-        score=score,
-        seed=seed,
-        score_range=score_range,
-        lower_is_better=lower_is_better,
-        missing=missing,
-        batch=batch,
-    )
+    said = said_in(locals(), GATE_FLAGS)
+    config = GateConfig.of(**whole_paths(said))
     return one_arm(_made(task), config)
 
 

@@ -11,9 +11,11 @@ from inspect_ai.scorer import Metric, Scorer
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
+from evalbudget.flags import said_in
 from evalbudget.repeats import Repeat
 from evalbudget_inspect.host.chosen_samples import emptied, number_samples, refuse_keys, strata_of_items
 from evalbudget_inspect.host.dict_scores import by_row
+from evalbudget_inspect.host.entries import whole_paths
 from evalbudget_inspect.host.how_bought import ALLOCATION, BUDGET, FIXED_REPEATS, ITEMS
 from evalbudget_inspect.host.listening import listen
 from evalbudget_inspect.host.live_metadata import LiveMetadata
@@ -40,6 +42,7 @@ from evalbudget_inspect.judges.panel import Panel, Prices
 from evalbudget_inspect.judges.panel_metrics import panel_estimates
 from evalbudget_inspect.repeats.config import Config
 from evalbudget_inspect.repeats.diagnostics import asked_for
+from evalbudget_inspect.repeats.flags import FLAGS
 from evalbudget_inspect.repeats.metrics import budget_estimates
 from evalbudget_inspect.repeats.sample_source import BudgetedSource
 
@@ -122,6 +125,7 @@ def budgeted(
         def my_eval():
             return budgeted(base_task(), budget=2000)
     """
+    said = whole_paths(said_in(locals(), FLAGS))
     listen()
     if scorer is not None:
         task.scorer = [plugin_scorer(scorer)]
@@ -135,29 +139,7 @@ def budgeted(
     turns = {n: rotates(scorer) for n, scorer in zip(names, scorers, strict=True)}
     panels = {n: found.panel for n, found in turns.items() if found is not None}
     _check_panels(panels, judges=judges, rotation=rotation, judge_prices=judge_prices, judge_role=judge_role)
-    config = Config.of(
-        budget=budget,
-        prices=None if prices is None else str(Path(prices).resolve()),
-        risk=risk,
-        sampler=sampler,
-        repeat=repeat,
-        score=score,
-        seed=seed,
-        score_range=score_range,
-        estimators=estimators,
-        scorer=scorer,
-        judges=judges,
-        rotation=rotation,
-        judge_prices=judge_prices,
-        judge_role=judge_role,
-        until=until,
-        strata=strata,
-        cluster=cluster,
-        variances=None if variances is None else str(variances),
-        store=store,
-        rotating=panels.get(name),
-        **options,
-    )
+    config = Config.of(**{**said, "score": score}, rotating=panels.get(name), **options)
     if config.store is not None and (len(scorers) > 1 or key is not None):
         raise InvalidInputError(
             f"processes that share a budget (--store) take one score, and task {task.name!r} has several; "

@@ -13,8 +13,11 @@ from lm_eval.evaluator import simple_evaluate
 from lm_eval.tasks import TaskManager
 
 from evalbudget.comparisons import GateConfig, gate_of
+from evalbudget.comparisons.flags import FLAGS as GATE_FLAGS
 from evalbudget.errors import InvalidInputError, UnknownNameError
+from evalbudget.flags import said_in
 from evalbudget.races import RaceConfig, RacePurchase, leaderboard_of
+from evalbudget.races.flags import FLAGS as RACE_FLAGS
 from evalbudget_lm_eval.arms.arm import Arm, arms_of, check_arms, check_known, folder_of
 from evalbudget_lm_eval.arms.compared import Compared
 from evalbudget_lm_eval.arms.loaded_models import Stable
@@ -165,27 +168,8 @@ def race(
 
         race({"a": "hf:pretrained=a", "b": "hf:pretrained=b"}, "arc_easy", score="acc", budget=2000)
     """
-    config = RaceConfig.of(
-        budget=budget,
-        prices=None if prices is None else str(prices),
-        risk=risk,
-        sampler=sampler,
-        score=score,
-        seed=seed,
-        score_range=score_range,
-        history=None if history is None else str(history),
-        lower_is_better=lower_is_better,
-        missing=missing,
-        **{
-            "batch": batch,
-            "margin": margin,
-            "until_proved": until_proved,
-            "until": until,
-            "store": None if store is None else str(store),
-            "all_arms": all_arms,
-            **(sampler_options or {}),
-        },
-    )
+    said = said_in(locals(), RACE_FLAGS)
+    config = RaceConfig.of(**said, **(sampler_options or {}))
     racing = every_pair(
         arms_of(arms),
         [(name, checked(given, f"setting {name!r}")) for name, given in (settings or {}).items()],
@@ -264,24 +248,9 @@ def gate(
 
         gate("hf:pretrained=new", "arc_easy", score="acc", baseline="results/old", margin=0.02).gate.verdict
     """
-    config = GateConfig.of(
-        baseline="" if baseline is None else str(baseline),
-        baseline_model=None if baseline_model is None else BASELINE,
-        margin=margin,
-        level=level,
-        these_items=these_items,
-        cluster=cluster,
-        repeats=repeats,
-        budget=budget,
-        prices=None if prices is None else str(prices),
-        risk=risk,
-        score=score,
-        seed=seed,
-        score_range=score_range,
-        lower_is_better=lower_is_better,
-        missing=missing,
-        batch=batch,
-    )
+    said = said_in(locals(), GATE_FLAGS)
+    said["baseline_model"] = None if baseline_model is None else BASELINE
+    config = GateConfig.of(**said)
     if name == BASELINE:
         raise InvalidInputError(
             f"name is {name!r}, which the baseline goes by; give the candidate another one"

@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from evalbudget.errors import InvalidInputError
+from evalbudget.flags import said_in
 from evalbudget.repeats import Summary
 from evalbudget.secrets import refuse_secrets
 from evalbudget.shown import shown_logger
 from evalbudget_lm_eval.repeats.config import Config
+from evalbudget_lm_eval.repeats.flags import FLAGS
 from evalbudget_lm_eval.repeats.kept_answers import Answers
 
 log = shown_logger(__name__)
@@ -91,28 +93,8 @@ def budgeted(
             results = lm_eval.simple_evaluate(model="hf", model_args="pretrained=gpt2", tasks=["gsm8k"])
         results["evalbudget"]
     """
-    config = Config.of(
-        budget=budget,
-        prices=None if prices is None else str(prices),
-        risk=risk,
-        sampler=sampler,
-        score=score,
-        seed=seed,
-        score_range=score_range,
-        estimators=estimators,
-        scorer=scorer,
-        repeat=repeat,
-        judges=judges,
-        rotation=rotation,
-        judge_prices=judge_prices,
-        until=until,
-        strata=strata,
-        cluster=cluster,
-        variances=None if variances is None else str(variances),
-        store=store,
-        journal=None if journal is None else str(journal),
-        **options,
-    )
+    said = said_in(locals(), FLAGS)
+    config = Config.of(**said, **options)
     check_typed(config)
     with evaluate_replaced(lambda _tasks: config):
         yield
