@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from itertools import pairwise
 
 import click
@@ -38,7 +39,13 @@ _HOST = {
     "ls": "lm-eval ls, unchanged.",
     "validate": "lm-eval validate, unchanged.",
 }
-_RACE, _GATE, _AUDIT, _SCORE = "race", "gate", "audit", "score"
+_OURS = {
+    "race": "races.command:race_command",
+    "gate": "races.gate_command:gate_command",
+    "audit": "audits.command:audit_command",
+    "score": "repeats.score_command:score_command",
+}
+"""Where each command is; they are imported when they are asked for."""
 
 
 class _HostGroup(PluginsGroup):
@@ -48,25 +55,13 @@ class _HostGroup(PluginsGroup):
     unknown = "lm-eval has no command"
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted({*_HOST, _RACE, _GATE, _AUDIT, _SCORE, *super().list_commands(ctx)})
+        return sorted({*_HOST, *_OURS, *super().list_commands(ctx)})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name == _RACE:
-            from evalbudget_lm_eval.races.command import race_command
-
-            return race_command
-        if cmd_name == _GATE:
-            from evalbudget_lm_eval.races.gate_command import gate_command
-
-            return gate_command
-        if cmd_name == _AUDIT:
-            from evalbudget_lm_eval.audits.command import audit_command
-
-            return audit_command
-        if cmd_name == _SCORE:
-            from evalbudget_lm_eval.repeats.score_command import score_command
-
-            return score_command
+        if cmd_name in _OURS:
+            module, _, name = _OURS[cmd_name].partition(":")
+            command: click.Command = getattr(import_module(f"evalbudget_lm_eval.{module}"), name)
+            return command
         return _pass_through(cmd_name) if cmd_name in _HOST else super().get_command(ctx, cmd_name)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

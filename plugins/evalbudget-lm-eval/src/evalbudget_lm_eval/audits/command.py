@@ -12,14 +12,13 @@ import click
 from evalbudget.audits.flags import FLAGS as OF_AUDITS
 from evalbudget.audits.flags import JUDGE, LABELS_FROM
 from evalbudget.cli import say
-from evalbudget.cli.flags import options_of
 from evalbudget.errors import InvalidInputError
 from evalbudget.exit_codes import ExitCode, codes_for_help
 from evalbudget.flags import DRY_RUN, SAMPLER_OPTION, refuse_elsewhere
 from evalbudget.flags import sampler_options as read_options
 from evalbudget.races.flags import FLAGS as OF_RACES
 from evalbudget_lm_eval.arms.flags import ARM, KEEP
-from evalbudget_lm_eval.arms.spelled_command import TYPED, SpelledCommand
+from evalbudget_lm_eval.arms.spelled_command import TYPED, host_command
 from evalbudget_lm_eval.host.flag_spelling import refuse_misspelled_flags, spelled
 from evalbudget_lm_eval.repeats.flags import FLAGS as OF_REPEATS
 
@@ -53,17 +52,7 @@ _REFUSED = {
 }
 
 
-@click.command(
-    name="audit",
-    cls=SpelledCommand,
-    ours=FLAGS,
-    context_settings={"ignore_unknown_options": True, "help_option_names": ["-h", "--help"]},
-    epilog=EXAMPLES,
-)
-@options_of(FLAGS, spelled)
-@click.argument("store", metavar="STORE")
-@click.argument("args", nargs=-1, type=click.UNPROCESSED, metavar="[LM-EVAL'S FLAGS]...")
-@click.pass_context
+@host_command("audit", FLAGS, EXAMPLES, click.argument("store", metavar="STORE"))
 def audit_command(ctx: click.Context, /, **given: Any) -> None:
     """Compare models of lm-eval by a judge, and have people check it by labelling a few answers.
 

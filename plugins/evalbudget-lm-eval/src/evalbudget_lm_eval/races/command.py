@@ -11,7 +11,6 @@ import click
 from rich.console import Console
 
 from evalbudget.cli import check_target, say, write_json
-from evalbudget.cli.flags import options_of
 from evalbudget.comparisons.flags import FLAGS as GATES
 from evalbudget.comparisons.flags import LEVEL, NOT_OF_A_RACE
 from evalbudget.exit_codes import codes_for_help
@@ -20,7 +19,7 @@ from evalbudget.flags import sampler_options as read_options
 from evalbudget.races.flags import FLAGS as OF_RACES
 from evalbudget.races.flags import SCORE
 from evalbudget_lm_eval.arms.flags import ARM, DEVICES, KEEP
-from evalbudget_lm_eval.arms.spelled_command import SpelledCommand
+from evalbudget_lm_eval.arms.spelled_command import host_command
 from evalbudget_lm_eval.host.flag_spelling import refuse_misspelled_flags, spelled
 from evalbudget_lm_eval.repeats.flags import FLAGS as OF_REPEATS
 from evalbudget_lm_eval.repeats.flags import JOURNAL
@@ -67,16 +66,7 @@ _OF_HOST = {ARM.name: _ARM, SCORE.name: _SCORE, LOWER_IS_BETTER.name: _LOWER}
 FLAGS = (*(_OF_HOST.get(flag.name, flag) for flag in OF_RACES), DEVICES, KEEP, JOURNAL, DRY_RUN)
 
 
-@click.command(
-    name="race",
-    cls=SpelledCommand,
-    ours=FLAGS,
-    context_settings={"ignore_unknown_options": True, "help_option_names": ["-h", "--help"]},
-    epilog=EXAMPLES,
-)
-@options_of(FLAGS, spelled)
-@click.argument("args", nargs=-1, type=click.UNPROCESSED, metavar="[LM-EVAL'S FLAGS]...")
-@click.pass_context
+@host_command("race", FLAGS, EXAMPLES)
 def race_command(ctx: click.Context, /, **given: Any) -> None:
     """Race models of lm-eval, or settings, on one task: which is best, found with part of all evaluations.
 

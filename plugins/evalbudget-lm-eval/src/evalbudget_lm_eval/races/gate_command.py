@@ -10,7 +10,6 @@ import click
 from rich.console import Console
 
 from evalbudget.cli import check_targets, show_gate
-from evalbudget.cli.flags import options_of
 from evalbudget.comparisons.flags import CANDIDATE, NOT_HERE, OUTPUT
 from evalbudget.comparisons.flags import FLAGS as OF_GATES
 from evalbudget.exit_codes import codes_for_help
@@ -18,7 +17,7 @@ from evalbudget.flags import DRY_RUN, refuse_elsewhere
 from evalbudget.races.flags import FLAGS as OF_RACES
 from evalbudget.races.flags import SCORE
 from evalbudget_lm_eval.arms.flags import DEVICES
-from evalbudget_lm_eval.arms.spelled_command import SpelledCommand
+from evalbudget_lm_eval.arms.spelled_command import host_command
 from evalbudget_lm_eval.host.flag_spelling import refuse_misspelled_flags, spelled
 from evalbudget_lm_eval.repeats.flags import FLAGS as OF_REPEATS
 from evalbudget_lm_eval.repeats.flags import JOURNAL
@@ -40,16 +39,7 @@ _SCORE = replace(SCORE, help="Score that decides; needed if the task has several
 FLAGS = (*(_SCORE if flag.name == SCORE.name else flag for flag in OF_GATES), DEVICES, JOURNAL, DRY_RUN)
 
 
-@click.command(
-    name="gate",
-    cls=SpelledCommand,
-    ours=FLAGS,
-    context_settings={"ignore_unknown_options": True, "help_option_names": ["-h", "--help"]},
-    epilog=EXAMPLES,
-)
-@options_of(FLAGS, spelled)
-@click.argument("args", nargs=-1, type=click.UNPROCESSED, metavar="[LM-EVAL'S FLAGS]...")
-@click.pass_context
+@host_command("gate", FLAGS, EXAMPLES)
 def gate_command(ctx: click.Context, /, **given: Any) -> None:
     """Evaluate a model on a task until it is decided whether it is worse than a baseline.
 

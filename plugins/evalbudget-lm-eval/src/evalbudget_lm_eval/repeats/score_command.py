@@ -9,11 +9,9 @@ from typing import Any
 
 import click
 
-from evalbudget.cli.flags import options_of
 from evalbudget.errors import InvalidInputError
 from evalbudget.exit_codes import codes_for_help
-from evalbudget_lm_eval.arms.spelled_command import TYPED, SpelledCommand
-from evalbudget_lm_eval.host.flag_spelling import spelled
+from evalbudget_lm_eval.arms.spelled_command import TYPED, host_command
 from evalbudget_lm_eval.repeats.flags import FLAGS as OF_RUNS
 
 EXAMPLES = """\b
@@ -35,17 +33,7 @@ _GIVEN = ("--model", "--model_args", "--tasks", "--samples", "--limit", "--predi
 FLAGS = tuple(flag for flag in OF_RUNS if flag.name not in ("repeat", "scorer", "store"))
 
 
-@click.command(
-    name="score",
-    cls=SpelledCommand,
-    ours=FLAGS,
-    context_settings={"ignore_unknown_options": True, "help_option_names": ["-h", "--help"]},
-    epilog=EXAMPLES,
-)
-@click.argument("path", type=click.Path(exists=True, path_type=Path))
-@options_of(FLAGS, spelled)
-@click.argument("args", nargs=-1, type=click.UNPROCESSED, metavar="[LM-EVAL'S FLAGS]...")
-@click.pass_context
+@host_command("score", FLAGS, EXAMPLES, click.argument("path", type=click.Path(exists=True, path_type=Path)))
 def score_command(ctx: click.Context, /, path: Path, **given: Any) -> None:
     """Have judges score the answers of a finished run.
 
