@@ -28,6 +28,7 @@ FACES = (
     "evalbudget.audits.store",
     "evalbudget.prices",
     "evalbudget.book",
+    "evalbudget.hosts",
     "evalbudget.run",
     "evalbudget.store",
     "evalbudget.backtest",

@@ -147,7 +147,7 @@ def test_what_does_not_apply_is_neither_failed_nor_missing(tmp_path: Path, sampl
     lm = ChanceModel(3)
     results = run(write_nan(tmp_path), "t5_nan", lm=lm, budget=150, sampler=sampler)
     block = results["evalbudget"]
-    assert (lm.calls, block["readings"], block["failed"], block["closed"]) == (150, 150, 0, [])
+    assert (lm.calls, block["readings"], block["failed"], block["closed_items"]) == (150, 150, 0, [])
     assert block["score"] == {"t5_nan": "acc,none"}
     estimates = block["estimates"]["t5_nan"]
     assert [estimates[f"{metric},none"]["items"] for metric in ("acc", "acc_a", "acc_b")] == [30, 20, 10]

@@ -102,13 +102,13 @@ def test_what_had_no_score_has_one_and_the_other_way_round(tmp_path: Path) -> No
     some = "1.0 if doc['number'] % 2 else float('nan')"
     folder, lm = write_scored(tmp_path / "tasks", "right", some, n=4), CoinModel(noise=False)
     before = run(folder, lm, budget=12, sampler="uniform")["evalbudget"]
-    assert sorted(before["closed"]) == ["numbers:0", "numbers:2"]
+    assert sorted(before["closed_items"]) == ["numbers:0", "numbers:2"]
     calls = len(lm.calls)
     assert calls == before["spent"] == 12
     write_scored(tmp_path / "tasks", "right", "0.5", n=4)
     after = run(folder, CoinModel(fail_at=1), budget=12, sampler="uniform")
     block = after["evalbudget"]
-    assert block["closed"] == []
+    assert block["closed_items"] == []
     assert block["tasks"]["numbers"]["doc_id"] == [0, 1, 2, 3]
     assert after["results"]["numbers"]["right,none"] == 0.5
     assert block["spent"] == 12

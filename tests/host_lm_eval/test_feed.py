@@ -166,7 +166,7 @@ def test_a_request_that_fails_while_lists_are_under_way_costs_no_other_answer(
     server.latency = 0.005
     server.fail(400, after=3, times=math.inf, when=lambda body: _number(body) == 7)
     block = _run(folder, server)
-    assert block["closed"] == ["numbers:7"]
+    assert block["closed_items"] == ["numbers:7"]
     assert block["spent"] == BUDGET
     assert server.billed == block["readings"] == BUDGET - block["failed"]
     gc.collect()  # asyncio speaks when a task that nobody asked is thrown away

@@ -51,7 +51,7 @@ def test_a_document_whose_answers_a_filter_drops_has_failed(tmp_path: Path, besi
     assert (block["readings"], block["failed"]) == (10, 2)
     (why,) = block["failures"]
     assert "filter 'x' of task 'numbers' returned 0 of 1 answers; a filter must return one for each" in why
-    assert block["closed"] == ["numbers:4"]
+    assert block["closed_items"] == ["numbers:4"]
     for record in found["samples"]["numbers"]:
         assert record["filtered_resps"] == record["resps"][0]  # nobody has another's
 

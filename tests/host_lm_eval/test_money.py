@@ -512,7 +512,7 @@ def test_a_document_that_is_refused_for_good_costs_nothing_and_is_told(
     server.fail(400, times=math.inf, when=lambda body: "say 7 please" in json.dumps(body))
     options: dict[str, Any] = {"concurrent": 2, "prices": "prices.yaml", "args": {"max_retries": 1}}
     block = run(folder, server, "$0.4", **options)["evalbudget"]
-    assert block["closed"] == ["numbers:7"]
+    assert block["closed_items"] == ["numbers:7"]
     assert block["failed"] >= 3
     assert "400" in next(iter(block["failures"]))
     lost = sum(row["unknown"] for row in block["costs"])

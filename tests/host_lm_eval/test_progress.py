@@ -6,6 +6,7 @@ import io
 import logging
 import re
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,9 +20,7 @@ from evalbudget.prices import Price, Tariff, Usage
 from evalbudget.run import Bill
 from evalbudget_lm_eval import budgeted
 from evalbudget_lm_eval.host.patched import WORTH_A_BAR, bars_of_a_round
-from evalbudget_lm_eval.repeats import money_progress
-from evalbudget_lm_eval.repeats.money_progress import MoneyProgress
-from evalbudget_lm_eval.repeats.progress import Progress
+from evalbudget_lm_eval.repeats.progress import MoneyProgress, Progress
 from loopback import Server, rating
 
 STOCK = vars(tqdm)["__init__"]
@@ -120,14 +119,14 @@ def test_judged_calls_count_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_money_is_told_with_what_is_promised_and_how_fast(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr(money_progress.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
     cap = Budget.parse("$10")
     bill = Bill(cap, Tariff(cap.unit, {"m": Price(output=1e6)}))
     progress = MoneyProgress(bill)
     progress.start(0.0)
     hold = bill.reserve("m", 0, 4)
     assert hold is not None
-    assert progress.text == "$0.00 of $10.00 is spent, $4.00 promised"
+    assert str(progress) == "$0.00 of $10.00 is spent, $4.00 promised"
     bill.settle(hold, Usage(output=2))
     now[0] += 60.0
-    assert progress.text == "$2.00 of $10.00 is spent, $2.00 a minute, about 4 min left"
+    assert str(progress) == "$2.00 of $10.00 is spent, $2.00 a minute, about 4 min left"

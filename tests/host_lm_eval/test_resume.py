@@ -152,7 +152,7 @@ def test_a_round_that_breaks_off_keeps_what_was_answered(
         results = simple_evaluate(folder, _model(server, num_concurrent=concurrent), rounds=24, **CHAT)
     assert sum(one.status == 200 for one in server.served) == answered + 60 - before
     block = results["evalbudget"]
-    assert (block["spent"], block["closed"]) == (60, [])
+    assert (block["spent"], block["closed_items"]) == (60, [])
     assert block["readings"] == len(results["samples"]["numbers"]) == 60 - block["failed"]
 
 
@@ -245,7 +245,7 @@ def test_a_round_that_one_document_breaks_off_loses_no_other_answer(tmp_path: Pa
     assert block["spent"] == 96
     assert answered == block["readings"] == 96 - block["failed"]  # none was lost on its way
     # one round broke off: from then on the document was asked by itself, and only it was given up
-    assert block["closed"] == ["numbers:15"]
+    assert block["closed_items"] == ["numbers:15"]
     assert sum(one.status == 400 for one in server.served) == 1 + block["failed"] <= 5
 
 
@@ -266,7 +266,7 @@ def test_calls_that_an_interrupt_cut_off_count(tmp_path: Path, server: Server) -
     (reason,) = block["failures"]
     assert reason == UNANSWERED
     assert 0 < block["failures"][reason] <= 9  # eight at once, and one whose answer was not kept
-    assert block["closed"] == []
+    assert block["closed_items"] == []
 
 
 def test_a_server_that_is_not_there_costs_nothing(tmp_path: Path, server: Server) -> None:
@@ -289,7 +289,7 @@ def test_a_document_that_cannot_be_answered_costs_its_tries_and_no_more(
     with budgeted(sampler="uniform", budget=40):
         results = simple_evaluate(folder, _model(server), rounds=8, **CHAT)
     block = results["evalbudget"]
-    assert block["closed"] == ["numbers:5"]
+    assert block["closed_items"] == ["numbers:5"]
     assert "1 of 8 documents were given up after repeated failures (numbers:5)" in caplog.text
     assert (block["spent"], block["failed"], block["readings"]) == (40, 3, 37)
     assert 5 not in block["tasks"]["numbers"]["doc_id"]

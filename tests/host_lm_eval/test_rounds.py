@@ -203,7 +203,7 @@ def test_a_run_survives_an_answer_that_its_task_cannot_score(
             fragile, model, rounds=8, apply_chat_template=True, gen_kwargs={"seed": None, "temperature": 1.0}
         )["evalbudget"]
     assert block["spent"] == len(server.served) == 40  # every call counts, and none twice
-    assert block["closed"] == ["numbers:5"]
+    assert block["closed_items"] == ["numbers:5"]
     assert block["failures"] == {"its round failed: ValueError: no such number": 3}
 
 
@@ -248,6 +248,6 @@ def test_a_document_that_fails_is_not_asked_for_all_repeats_of_a_large_round(tmp
     lm = Model()
     with budgeted(sampler="uniform", budget=600, journal="none"):
         block = simple_evaluate(write_task(tmp_path / "tasks", n=30), lm)["evalbudget"]
-    assert block["closed"] == ["numbers:5"]
+    assert block["closed_items"] == ["numbers:5"]
     assert sum("say 5 " in prompt for prompt in lm.calls) == 4
     assert block["readings"] == 600 - block["failed"]

@@ -192,7 +192,7 @@ def test_a_score_outside_of_the_range_has_failed(folder: Path) -> None:
         results = simple_evaluate(folder, CoinModel(noise=False), limit=6, rounds=1)
     block = results["evalbudget"]
     # all but the multiples of 3 are said rightly, score 1, and close when they fail more than the others
-    assert block["closed"] == ["numbers:1", "numbers:2", "numbers:4", "numbers:5"]
+    assert block["closed_items"] == ["numbers:1", "numbers:2", "numbers:4", "numbers:5"]
     assert block["failures"] == {"score 1 is outside 0..0.5": 29}
     assert block["tasks"]["numbers"]["doc_id"] == [0, 3]
     assert block["spent"] == 48

@@ -142,7 +142,7 @@ def leaderboard_of(race: RacePurchase, *, notes: Sequence[str] = (), bill: Bill 
         lower_is_better=race.config.lower_is_better,
         unit=race.budget.unit.value,
         paid=None if bill is None else bill.spent,
-        wasted=0.0 if bill is None else _wasted(race, bill),
+        wasted=0.0 if bill is None else bill.wasted(sum(lane.tally.spent for lane in race.lanes)),
     )
 
 
@@ -219,12 +219,6 @@ def _of_the_history(race: RacePurchase, notes: Sequence[str]) -> tuple[str, ...]
     """What the sampler says of the history, if nobody has said so: that it dropped it."""
     said = str(getattr(race.sampler, "history_note", ""))
     return (said,) if said and not any(note.startswith(said) for note in notes) else ()
-
-
-def _wasted(race: RacePurchase, bill: Bill) -> float:
-    """What was paid for evaluations that were cut off, which have no score."""
-    wasted = bill.spent - sum(lane.tally.spent for lane in race.lanes)
-    return wasted if wasted > 1e-9 * bill.cap.amount else 0.0  # sums of floats
 
 
 def _leader(race: RacePurchase, found: PossibleWinners, lost: Collection[int], value: FloatArray) -> int:

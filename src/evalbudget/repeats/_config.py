@@ -13,6 +13,7 @@ from evalbudget.design import Design
 from evalbudget.errors import BudgetError, EvalbudgetError, InvalidInputError
 from evalbudget.hooks._plugins import plugins
 from evalbudget.recorded._questions import Matched, match_questions
+from evalbudget.repeats._repeat import Repeat
 from evalbudget.repeats._variances import KnownVariances, in_order, read_variances
 from evalbudget.repeats.samplers import RepeatSampler, Robin, Sample
 from evalbudget.run._config import RunConfig
@@ -49,6 +50,7 @@ class RepeatConfig(RunConfig):
         variances: file, or log of earlier readings, that says how much each item's readings vary; None where
             that is not known. Unless somebody named a sampler it is ``robin``.
         store: where processes that share the budget meet; None where one process has it.
+        repeat: what a repeat repeats.
         named: somebody named the sampler, so that no other one may take its place.
 
     Raises:
@@ -65,6 +67,7 @@ class RepeatConfig(RunConfig):
     cluster: str | None = None
     variances: str | None = None
     store: str | None = None
+    repeat: Repeat = Repeat.GENERATION
     named: bool = True
 
     def __post_init__(self) -> None:
@@ -89,6 +92,7 @@ class RepeatConfig(RunConfig):
         self._trial  # noqa: B018  (refuse bad options now, not in the middle of a run)
         self._known_variances  # noqa: B018
         self._check_estimators()
+        self._check_scorers()
         if self.store is not None:
             self._check_store(self.store)
 
@@ -105,10 +109,26 @@ class RepeatConfig(RunConfig):
         if typed.get("variances"):
             typed = {**typed, "variances": str(Path(typed["variances"]).resolve())}
             typed["sampler"] = typed.get("sampler") or Robin.name
+        if typed.get("repeat"):
+            typed = {**typed, "repeat": Repeat.named(typed["repeat"])}
         name = typed.get("scorer")
         if name and not typed.get("score_range"):
             typed = {**typed, "score_range": plugins().scorer(name).score_range}
         return super()._of(typed, **{"named": bool(typed.get("sampler")), **made})
+
+    @property
+    def rotates(self) -> bool:
+        """Whether judges take turns, which some hosts know how to do."""
+        return False
+
+    @property
+    def as_json(self) -> dict[str, Any]:
+        """See RunConfig; of what may be left out, what was not."""
+        asked = {**super().as_json, "repeat": self.repeat.value}
+        more = {"estimators": list(self.estimators), "strata": self.strata, "cluster": self.cluster}
+        if not self.in_scores:
+            asked |= {"prices": self.prices, "risk": self.risk}
+        return asked | {name: value for name, value in (more | {"store": self.store}).items() if value}
 
     @property
     def draws(self) -> bool:
@@ -151,6 +171,20 @@ class RepeatConfig(RunConfig):
                     f"estimator {estimator.name!r} needs {_TOLD[missing.value].format(sampler=self.sampler)}"
                 )
 
+    def _check_scorers(self) -> None:
+        if self.scorer is not None and self.rotates:
+            raise InvalidInputError("--scorer and --judges both score in place of the task's own; drop one")
+        if self.scorer is not None and self.repeat is Repeat.JUDGE:
+            raise InvalidInputError(
+                "--repeat judge scores the same answer again, and a plugin's scorer says the same each time; "
+                "drop --scorer or --repeat judge"
+            )
+        if self.estimators and self.rotates:
+            raise InvalidInputError(
+                "--estimators are of scores by one judge, and with judges that take turns scores differ by "
+                "judge too; drop one of the two"
+            )
+
     def _check_store(self, store: str) -> None:
         # it brings SQLAlchemy, which no other run needs
         from evalbudget.store import Address
@@ -170,7 +204,8 @@ class RepeatConfig(RunConfig):
 
     def _alone(self) -> dict[str, bool]:
         """What was asked for that takes one process, by flag."""
-        return {"--until": self.until is not None}
+        judged = {"--judges": self.rotates, "--repeat judge": self.repeat is Repeat.JUDGE}
+        return {"--until": self.until is not None, **judged}
 
     def _check_until(self, until: Until) -> None:
         if not until.of_items:
@@ -192,6 +227,8 @@ class RepeatConfig(RunConfig):
             )
 
     def _check_without_budget(self) -> None:
+        if self.rotates and self.allocation is Allocation.FIXED:
+            return
         raise BudgetError(
             "no budget given; write a number of scores (2000), scores per item (20x) or money ('$5')"
         )

@@ -373,6 +373,11 @@ class Bill:
         """What ended calls of a sample cost so far."""
         return self._of_sample.get(sample, 0.0)
 
+    def wasted(self, useful: float) -> float:
+        """What was spent beside what was ``useful``, which are sums of floats."""
+        left = self.spent - useful
+        return left if left > 1e-9 * self.cap.amount else 0.0
+
     @property
     def rows(self) -> Sequence[BillRow]:
         """By model and role, the dearest first."""

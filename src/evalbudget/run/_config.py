@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect as introspection
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -72,6 +73,18 @@ class RunConfig:
         if "score_range" in given:
             given["score_range"] = parse_range(given["score_range"])
         return cls(**{"budget": None, **given, **made}, options=options)
+
+    @property
+    def as_json(self) -> dict[str, Any]:
+        """What the user asked for, as JSON values."""
+        return {
+            "sampler": self.sampler,
+            "budget": self.budget,
+            "score": self.score,
+            "score_range": list(self.score_range) if self.score_range else None,
+            "seed": self.seed,
+            "options": json.loads(json.dumps(dict(self.options), default=str)),
+        }
 
     def _check_options(self, cls: type[Sampler], taken: tuple[str, ...]) -> None:
         """Refuse options that the sampler does not have; those in ``taken`` are not the user's."""

@@ -17,8 +17,10 @@ from typing import TypeVar
 import anyio
 import anyio.to_thread
 
+from evalbudget.backtest import TaskName
 from evalbudget.comparisons import Gate, GateConfig, gate_of
 from evalbudget.errors import EvalbudgetError, InvalidInputError, StoreError
+from evalbudget.hosts import baseline_of
 from evalbudget.races import (
     KnownCell,
     Leaderboard,
@@ -37,8 +39,7 @@ from evalbudget_inspect.host.spread import is_worker
 from evalbudget_inspect.races.all_races import all_races
 from evalbudget_inspect.races.arm import Arm, Group
 from evalbudget_inspect.races.arm_names import alone, check_gate, check_items, name_of, names_of_arms
-from evalbudget_inspect.races.baseline import BASELINE, read_baseline
-from evalbudget_inspect.races.history import Asking, load_history
+from evalbudget_inspect.races.history import earlier_scores
 from evalbudget_inspect.races.money import RaceMoney, bill_of, check_money, copy_of_bill, open_money
 from evalbudget_inspect.races.resume import Finished, finished_elsewhere
 from evalbudget_inspect.races.shared import shared_race
@@ -48,6 +49,8 @@ T = TypeVar("T")
 
 logger = shown_logger(__name__)
 
+BASELINE = "baseline"
+"""Label of a gate's among the arms."""
 _LOOK = 0.25  # seconds between looks for arms whose task has ended without a word
 
 
@@ -230,7 +233,10 @@ class Coordinator:
         categories, repeats = None, 1
         if isinstance(config, GateConfig):
             config = config.in_order_of(self._workers_gate or spec.eval_set_id or spec.task_id)
-            baseline = await read_baseline(config, self.group.series, spec, items)
+            task = TaskName(spec.task.rpartition("/")[2], str(spec.task_version))
+            told = partial(baseline_of, config, [self.group.series], task, items)
+            baseline = await anyio.to_thread.run_sync(told)
+            config.check_model(baseline.model)
             items, categories, repeats = baseline.items, baseline.categories, baseline.repeats
             if repeats > 1 and spec.config.limit is not None:
                 raise InvalidInputError(
@@ -238,7 +244,7 @@ class Coordinator:
                     "answers here; choose items with --sample-id, or give --repeats 1"
                 )
             if config.baseline_model is None:
-                absent[baseline.identity] = Finished(baseline.known, Note())
+                absent[BASELINE, baseline.model] = Finished(baseline.known, Note())
             self._of_baseline, self._said_of_baseline = baseline.known, baseline.notes
         self._in_order = sorted([*self.arms, *absent], key=lambda each: (not self._is_baseline(each), each))
         names = names_of_arms(self._in_order)
@@ -248,15 +254,9 @@ class Coordinator:
             raise InvalidInputError(alone(names[0], resumed=bool(first.known)))
         predictor: FactorModel | None = None
         if config.history is not None:
-            predictor, note = await load_history(
-                Asking(
-                    config,
-                    items,
-                    frozenset({self.group.task, *self.group.names}),
-                    self.group.series,
-                    spec,
-                )
-            )
+            tasks = {self.group.task, *self.group.names}
+            read = partial(earlier_scores, config, items, tasks, self.group.series, spec)
+            predictor, note = await anyio.to_thread.run_sync(read)
             self.notes.append(note)
             logger.warning(note) if predictor is None else logger.info(note)
         self.money = self._open_money(len(items) * repeats, len(names), goes_on=goes_on)

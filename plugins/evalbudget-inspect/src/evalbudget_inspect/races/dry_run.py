@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evalbudget import Design
-from evalbudget.races import RaceConfig, RacePurchase
+from evalbudget.hosts import forecast_of_race
+from evalbudget.races import RaceConfig
 from evalbudget.run import Forecast
 from evalbudget_inspect.host.bill import host_price
 from evalbudget_inspect.host.models_asked import models_of_scorers
@@ -43,28 +43,15 @@ def foreseen(
     task = next(iter(tasks.values())).name
     items = [str(number) for number in range(min(items_of(each, parsed) for each in tasks.values()))]
     call = None
-    if config.in_scores:
-        race = RacePurchase(config, names, items, attempts=1 + (parsed.get("retry_on_error") or 0))
-        budget, most, minimum = race.budget, race.most_evaluations, race.sampler.minimum_readings
-    else:
+    if not config.in_scores:
         budget, tariff = config.resolve_budget(len(items), len(names)), config.tariff(host_price)
-        most = len(items) * len(names)
-        minimum = config.make_sampler(Design(items=tuple(items), models=tuple(names))).minimum_readings
         judges = [name for each in tasks.values() for name in models_of_scorers(each.scorer or [])]
         tariff.check(list(dict.fromkeys([*models, *models_with_roles(parsed), *judges])))
         calls = [call_at_most(each, model, tariff, budget, parsed) for (_, model), each in tasks.items()]
         call = None if None in calls else max(most for most in calls if most is not None)
+    attempts = 1 + (parsed.get("retry_on_error") or 0)
+    found = forecast_of_race(config, task, names, items, asked=len(names), attempts=attempts, call=call)
     labels = {name_of_arm(task, label): label for label, _ in settings} if arms else None
     for (label, _), each in tasks.items():
         one_arm(each, config, base=task, label=label, labels=labels)  # what it refuses of the task
-    return Forecast(
-        task=task,
-        model=", ".join(names),
-        sampler=config.sampler,
-        items=len(items),
-        budget=None if config.budget is None else budget,
-        minimum=minimum,
-        most=min(most, len(items) * len(names)),
-        call=call,
-        risk=config.risk,
-    )
+    return found

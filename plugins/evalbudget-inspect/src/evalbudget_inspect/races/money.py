@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
-from contextvars import Context
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Protocol
 
 from anyio import CapacityLimiter
 
@@ -20,23 +18,8 @@ from evalbudget_inspect.host.bill import Account, open_account
 from evalbudget_inspect.host.bill_file import is_here, open_common_bill
 from evalbudget_inspect.host.call_bounds import check_roles
 from evalbudget_inspect.host.current_run import Run
+from evalbudget_inspect.races.arm import Arm
 from evalbudget_inspect.repeats.progress import show_spending
-
-
-class Payer(Protocol):
-    """An arm, as far as its money goes."""
-
-    @property
-    def run(self) -> Run:
-        """Of inspect."""
-
-    @property
-    def models(self) -> Sequence[str]:
-        """That its calls are known to ask: its own, those with a role, and judges."""
-
-    @property
-    def context(self) -> Context:
-        """Its task's."""
 
 
 @dataclass
@@ -68,7 +51,7 @@ class RaceMoney:
         return True
 
 
-def check_money(arms: Iterable[Payer], tariff: Tariff) -> None:
+def check_money(arms: Iterable[Arm], tariff: Tariff) -> None:
     """Refuse arms that no budget can be kept of.
 
     Raises:
@@ -120,7 +103,7 @@ def _key_of(identity: object) -> str:
 
 
 def open_money(
-    arms: Iterable[Payer],
+    arms: Iterable[Arm],
     bill: Bill,
     *,
     name: str,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatch
 from functools import partial
@@ -225,7 +224,8 @@ def one_arm(
     dataset = task.dataset
     number_samples(dataset)
     models = models_of_scorers(scorers)
-    source, asked = RaceSource(group, label, dataset, models), _asked(config, *deciding)
+    source = RaceSource(group, label, dataset, models)
+    asked = {**config.as_json, "score": group.series, "history": config.history}
     rows = race_estimates(*deciding)
     adapted = task_with(
         task,
@@ -272,18 +272,6 @@ def _check_worker(config: RaceConfig) -> None:
             "whole budget on the models it sees. Have them meet in a store (--store and --all-arms), or run "
             "them in one process"
         )
-
-
-def _asked(config: RaceConfig, name: str, key: str | None) -> dict[str, Any]:
-    return {
-        "sampler": config.sampler,
-        "budget": config.budget,
-        "score": name if key is None else f"{name}.{key}",
-        "score_range": list(config.score_range) if config.score_range else None,
-        "seed": config.seed,
-        "history": config.history,
-        "options": json.loads(json.dumps(dict(config.options), default=str)),
-    }
 
 
 def _rows_of_key(rows: Sequence[Metric], deciding: str | None, key: str) -> Sequence[Metric]:

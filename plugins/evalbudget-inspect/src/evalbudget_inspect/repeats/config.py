@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from evalbudget import Allocation, Design
+from evalbudget import Design
 from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.repeats import DEFAULT_SAMPLER_OF_PANELS, Repeat, RepeatConfig
 from evalbudget.repeats.samplers import JudgeOf, RepeatSampler
@@ -19,7 +19,6 @@ class Config(RepeatConfig):
 
     Attributes:
         budget: None, for a panel of judges only: the host's own epochs, and no more.
-        repeat: generation or judge.
         panel: judges that take turns; None where the task's own judge scores.
 
     Raises:
@@ -29,23 +28,17 @@ class Config(RepeatConfig):
             sampler or a repeat that does not go with it.
     """
 
-    repeat: Repeat = Repeat.GENERATION
     panel: Panel | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.scorer is not None and self.repeat is Repeat.JUDGE:
-            raise InvalidInputError(
-                "--repeat judge scores the same answer again, and a plugin's scorer says the same each time; "
-                "drop --scorer or --repeat judge"
-            )
         if self.panel is not None:
             self._check_panel(self.panel)
 
-    def _alone(self) -> dict[str, bool]:
+    @property
+    def rotates(self) -> bool:
         """See RepeatConfig."""
-        own = {"--judges": self.panel is not None, "--repeat judge": self.repeat is Repeat.JUDGE}
-        return {**super()._alone(), **own}
+        return self.panel is not None
 
     def _check_panel(self, panel: Panel) -> None:
         if self.draws:
@@ -53,22 +46,11 @@ class Config(RepeatConfig):
                 f"--sampler {self.sampler} reads items once, and judges that take turns are told apart by "
                 "items that they all score; drop --judges, or evaluate fewer items with --limit"
             )
-        if self.scorer is not None:
-            raise InvalidInputError("--scorer and --judges both score in place of the task's own; drop one")
-        if self.estimators:
-            raise InvalidInputError(
-                "--estimators are of scores by one judge, and with judges that take turns scores differ by "
-                "judge too; drop one of the two"
-            )
         if panel.calls_per_generation > 1 and self.repeat is Repeat.GENERATION:
             raise InvalidInputError(
                 f"the rotation {panel.rotation!r} has several judges score the same generation, and without "
                 "--repeat judge every score is of a fresh one. Add --repeat judge, or use --rotation cyclic"
             )
-
-    def _check_without_budget(self) -> None:
-        if self.panel is None or self.allocation is not Allocation.FIXED:
-            super()._check_without_budget()
 
     def check_epochs(self, epochs: int) -> None:
         """Refuse a sample of the items where each is to be read several times.
@@ -106,11 +88,6 @@ class Config(RepeatConfig):
             sampler.rotate(judge_of, rotation=self.panel.rotation)
         return sampler
 
-    @property
-    def corrects_judges(self) -> bool:
-        """Whether the sampler is told who scores what, and takes the judges' deviations out."""
-        return self.panel is not None
-
     @classmethod
     def of(cls, *, rotating: Panel | None = None, **typed: Any) -> Self:
         """From what a user typed; None means the default. ``rotating`` is the panel of a scorer that has one.
@@ -123,6 +100,4 @@ class Config(RepeatConfig):
         panel = rotating or Panel.of(typed.pop("judges", None), rotation=typed.pop("rotation", None), **asked)
         if panel is not None and not typed.get("sampler"):
             typed["sampler"] = DEFAULT_SAMPLER_OF_PANELS
-        if typed.get("repeat"):
-            typed["repeat"] = Repeat.named(typed["repeat"])
         return cls._of(typed, panel=panel)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -36,20 +35,7 @@ from evalbudget_inspect.repeats.purchase import RepeatPurchase
 
 def asked_for(config: Config, score: str) -> dict[str, Any]:
     """What the user asked for, and the score that drives the sampler."""
-    asked: dict[str, Any] = {
-        "sampler": config.sampler,
-        "budget": config.budget,
-        "repeat": config.repeat.value,
-        "score": score,
-        "score_range": list(config.score_range) if config.score_range else None,
-        **({"estimators": list(config.estimators)} if config.estimators else {}),
-        "seed": config.seed,
-        **({"strata": config.strata} if config.strata else {}),
-        **({"cluster": config.cluster} if config.cluster else {}),
-        **({"store": config.store} if config.store else {}),
-        **({} if config.in_scores else {"prices": config.prices, "risk": config.risk}),
-        "options": json.loads(json.dumps(dict(config.options), default=str)),
-    }
+    asked = {**config.as_json, "score": score}
     if config.panel is not None:
         asked |= panel_asked_for(config.panel)
     return asked
@@ -57,34 +43,9 @@ def asked_for(config: Config, score: str) -> dict[str, Any]:
 
 def outcome(book: RepeatPurchase) -> dict[str, Any]:
     """Where the budget went."""
-    items = book.sampler.design.items
-    failures = book.account.failures
-    return {
-        **_budget_of(book),
-        "sampler": book.sampler.name,
-        "spent": book.spent,
-        "items": book.n_items_read,
-        "readings": book.n_read,
-        "failed": sum(failures.values()),
-        "failures": dict(list(failures.items())[:5]),
-        "closed_items": [items[item] for item in book.closed],
-        "stop_reason": book.stop_reason,
-        "allocation": book.sampler.allocation.value,
-        "fixed_repeats": book.sampler.fixed_repeats,
-        **({"processes": list(book.processes)} if book.processes else {}),
-    }
-
-
-def _budget_of(book: RepeatPurchase) -> dict[str, Any]:
-    if book.bill is None:
-        return {"budget_scores": None if book.config.budget is None else int(book.budget.amount)}
-    return {
-        "budget_scores": None,
-        "unit": book.budget.unit.value,
-        "budget_amount": book.budget.amount,
-        "wasted": book.wasted,
-        "costs": [asdict(row) for row in book.bill.rows],
-    }
+    shared = {"processes": list(book.processes)} if book.processes else {}
+    bought = book.as_json(book.account.failures, book.useful)
+    return {**bought, "items": book.n_items_read, "sampler": book.sampler.name, **shared}
 
 
 @dataclass(frozen=True)
@@ -156,7 +117,7 @@ class Diagnosis:
             estimators=self.book.config.further,
             strata=self.book.strata,
             clusters=self.clusters,
-            given_up=self.book.closed,
+            given_up=[cell.item for cell in self.book.book.closed],
             in_vain=self._in_vain,
             **self._how,
         )
@@ -223,7 +184,7 @@ class Diagnosis:
                 budget=None if book.config.budget is None else book.budget.amount,
                 spent=book.spent,
                 failures=book.account.failures,
-                closed=[names[item] for item in book.closed],
+                closed=book.closed,
                 failing=None if book.resumed else failing_items(book.account.readings, names),
                 stop_reason=why_unfinished(book)
                 if book.broken_off or not book.finished
@@ -251,10 +212,10 @@ class Diagnosis:
 
     @property
     def _money(self) -> dict[str, Any]:
-        book = self.book
-        if book.bill is None:
+        bill = self.book.bill
+        if bill is None:
             return {}
-        return {"unit": book.budget.unit.value, "costs": book.bill.rows, "wasted": book.wasted}
+        return {"unit": bill.cap.unit.value, "costs": bill.rows, "wasted": bill.wasted(self.book.useful)}
 
 
 def why_unfinished(book: RepeatPurchase) -> str:

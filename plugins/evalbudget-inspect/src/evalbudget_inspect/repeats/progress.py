@@ -9,7 +9,7 @@ from typing import Any
 
 from inspect_ai.util import display_counter
 
-from evalbudget.budget import shown_amount
+from evalbudget.hosts import Spending
 from evalbudget.run import Bill
 from evalbudget_inspect.host.bill import Account
 from evalbudget_inspect.host.host_frames import held_by_caller
@@ -107,27 +107,12 @@ def show_spending(account: Account, name: str) -> None:
         account: that pays.
         name: of the run.
     """
-    bill = account.bill
-    begun, before, said = monotonic(), bill.spent, 0.0
+    spending, said = Spending(account.bill), 0.0
 
     def show() -> None:
         nonlocal said
-        now = monotonic()
-        if now - said < _OFTEN:
-            return
-        said = now
-        unit = bill.cap.unit
-        spent = bill.spent - before
-        text = f"{shown_amount(bill.spent, unit)} of {bill.cap}"
-        text += f", {shown_amount(bill.held, unit)} promised"
-        if spent > 0:
-            rate = spent / max(now - begun, 1e-9)
-            text += f", {shown_amount(60 * rate, unit)} a minute, {_time(bill.free / rate)} left"
-        display_counter(name, text)
+        if monotonic() - said >= _OFTEN:
+            said = monotonic()
+            display_counter(name, str(spending))
 
     account.spends = show
-
-
-def _time(seconds: float) -> str:
-    minutes = round(seconds / 60)
-    return f"{minutes // 60}:{minutes % 60:02} h" if minutes >= 60 else f"{minutes} min"

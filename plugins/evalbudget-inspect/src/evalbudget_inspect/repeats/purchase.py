@@ -10,11 +10,11 @@ import numpy as np
 
 from evalbudget import Budget, Cell, Design, Reading, Request
 from evalbudget.cells import CAME, Planned
+from evalbudget.hosts import Account, HostPurchase
 from evalbudget.repeats.estimates import Strata
 from evalbudget.repeats.samplers import JudgeOf, RepeatSampler
 from evalbudget.run import ABANDONED, LOST, RUN_AGAIN, UNANSWERED, Bill
 from evalbudget_inspect.host.readings import ALL_ITEMS, PHASE, STRATUM, STRATUM_ITEMS
-from evalbudget_inspect.repeats.account import Account
 from evalbudget_inspect.repeats.config import Config
 from evalbudget_inspect.repeats.least_budget import check_budget, least_of
 from evalbudget_inspect.repeats.resume import Key, PriorCell, phases_of, promises
@@ -28,10 +28,9 @@ _NOTHING = 1e-9  # of a budget in money: what the book holds for a cell, whose c
 _SLACK = 1e-9
 _ALL = 10**9
 _AT_ONCE = 20  # cells to start with, where the host says no number and has none of its own to start
-_FREE = 20  # times as many readings in a row as there are items, and none cost anything
 
 
-class RepeatPurchase:
+class RepeatPurchase(HostPurchase):
     """Drives one sampler from a host that completes samples one by one.
 
     The run is a book: in memory, begun anew from the log by a run that goes on, or where processes meet that
@@ -77,7 +76,7 @@ class RepeatPurchase:
         """Of the items, where a sample of them is drawn."""
         self.bill = bill
         self.budget: Budget = config.resolve_budget(len(items), without=_UNLIMITED)
-        self._judge_of = judge_of if config.corrects_judges else None
+        self._judge_of = judge_of if config.rotates else None
         self._scored_as: dict[tuple[int, int], int] = {}  # epoch of the host by item and epoch of the book
         design = Design(items=tuple(items), categories=None if strata is None else tuple(strata))
         if self._judge_of is not None and config.panel is not None:
@@ -96,8 +95,6 @@ class RepeatPurchase:
             check_budget(config, self.budget, least, why)
         else:
             self.sampler.weigh_costs(self.budget.amount)
-        self.is_shared = config.store is not None
-        """Other processes may take part."""
         self.processes: tuple[str, ...] = ()
         """That shared the budget, once it is used up; empty where the store was away."""
         self.epochs = epochs if seeded else 0
@@ -120,8 +117,8 @@ class RepeatPurchase:
             alone = config.draws and bill is None and not self.is_shared
             self._first = _ALL if alone else _AT_ONCE
         self._peak = 1
-        self._free = 0
-        self._spent_on_readings = 0.0
+        self.useful = 0.0
+        """What readings cost, in units of the budget."""
         self.cut_off = 0
         """Samples that were under way at a second Ctrl-C, which may be billed."""
         self.broken_off: int | None = None
@@ -258,15 +255,15 @@ class RepeatPurchase:
         request = self._land(key)
         cost = float(attempts) if self.bill is None else self.bill.of_sample(sample)
         if request is not None:
-            self._tell(Reading(request, value, cost, error))
-            if value is not None:
-                self._free = 0 if cost else self._free + 1
-                self._spent_on_readings += cost
+            reading = Reading(request, value, cost, error)
+            self._tell(reading)
+            self.useful += cost if value is not None else 0.0
+            if self.bill is not None:
+                self._stop_if_free(reading, "scores")
         elif key[0] in self._index:
             # an operator had a finished cell run again: it is paid for, but what followed from its first
             # reading cannot be taken back
             self._pay(1.0, RUN_AGAIN)
-        self._stop_if_free()
 
     def abandoned(self, key: Key) -> None:
         """The host gave this cell up before it ran: it cost nothing and taught nothing."""
@@ -296,10 +293,6 @@ class RepeatPurchase:
         """Pay for what brought nothing, in samples; False, and nothing paid, if it exceeds what is left."""
         self._account = None
         return self.book.pays(samples, UNANSWERED)
-
-    def _stop_if_free(self) -> None:
-        if self.bill is not None and self._free >= max(100, _FREE * self.n_items) and not self.book.stopped:
-            self.stop(f"the last {self._free:,} readings cost nothing; give the budget in scores")
 
     def stop(self, reason: str) -> None:
         """Ask nothing more; what is under way may still come back."""
@@ -367,20 +360,10 @@ class RepeatPurchase:
         return self._account
 
     @property
-    def n_read(self) -> int:
-        """How many scores there are."""
-        return int(np.count_nonzero(self.book.cells().state == CAME))
-
-    @property
     def n_items_read(self) -> int:
         """Items with a score."""
         cells = self.book.cells()
         return int(np.unique(cells.item[cells.state == CAME]).size)
-
-    @property
-    def closed(self) -> list[int]:
-        """Items that were given up."""
-        return [cell.item for cell in self.book.closed]
 
     @property
     def finished(self) -> bool:
@@ -415,17 +398,8 @@ class RepeatPurchase:
     @property
     def spent(self) -> float:
         """Of the budget, by earlier attempts too."""
-        if self.bill is not None:
-            return self.bill.spent
-        return self.book.spent + (0 if self._is_closed else self.cut_off)  # which the book has then
-
-    @property
-    def wasted(self) -> float:
-        """Of what was spent in money or tokens: for what brought no reading."""
-        if self.bill is None:
-            return 0.0
-        wasted = self.bill.spent - self._spent_on_readings
-        return wasted if wasted > 1e-9 * self.bill.cap.amount else 0.0  # sums of floats
+        cut_off = self.cut_off if self.bill is None and not self._is_closed else 0  # which the book has then
+        return super().spent + cut_off
 
     @property
     def width(self) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 
 from lm_eval.tasks import TaskManager
 
+from evalbudget.backtest import TaskName
 from evalbudget.errors import InvalidInputError
 from evalbudget_lm_eval.arms.metric import choose_metric, lower_is_better
 from evalbudget_lm_eval.arms.one_task import documents_of, load
@@ -82,6 +83,14 @@ class Compared:
         """Of the score that decides, as the tasks say; None where they say nothing, or not the same."""
         told = {lower_is_better(task, self.metrics[name]) for name, task in self.tasks.items()}
         return told.pop() if len(told) == 1 else None
+
+    @property
+    def as_logged(self) -> TaskName | None:
+        """As the reader of logs names the task; None for a group."""
+        if self.is_group:
+            return None
+        ((name, task),) = self.tasks.items()
+        return TaskName(name, None if task.VERSION is None else str(task.VERSION))
 
     @property
     def is_group(self) -> bool:

@@ -17,7 +17,7 @@ from evalbudget_lm_eval.host.identity import is_api, short_name
 from evalbudget_lm_eval.host.local_usage import check_local
 from evalbudget_lm_eval.host.paid_calls import PaidCalls
 from evalbudget_lm_eval.host.used_up import check_pays
-from evalbudget_lm_eval.judges.at_most import dearest_judging, judgings_of_answer
+from evalbudget_lm_eval.judges.at_most import dearest_answer, judgings_of_answer
 from evalbudget_lm_eval.judges.filter import judges_of, panel_of
 from evalbudget_lm_eval.run.rounds import Rounds
 
@@ -74,7 +74,8 @@ class PaidArms:
                 return []
             while left and going():
                 under_way = self.bill.under_way  # before: other threads may end theirs meanwhile
-                fits = self._fits(arm, primed, len(left))
+                models, judgings = (primed.lm, *judges_of(primed)), judgings_of_answer(primed)
+                fits = paid.fits(models, self._dearest[arm], judgings, len(left))
                 if not fits and self._waits(arm, under_way):
                     continue
                 if not fits:
@@ -106,19 +107,11 @@ class PaidArms:
         for judge in judges_of(primed):
             if not is_api(judge):
                 check_local(judge)
-        call = answer = 0.0
-        for task in primed.names:
-            for document in primed.documents(task):
-                requests = primed.instances(task, document)
-                each = [(paid.most_of(primed.lm, one), one.repeats or 1) for one in requests]
-                call = max([call, *(most for most, _ in each)])
-                answer = max(answer, sum(most * times for most, times in each))
-        check_pays(self.bill.cap, f"one call of {short_name(primed.lm)}", call)
-        judging = dearest_judging(paid, primed)
-        if judging:
-            whole = f"one answer of {short_name(primed.lm)} and its judging"
-            check_pays(self.bill.cap, whole, answer + judging)
-        return answer + judging
+        name, (call, answer) = short_name(primed.lm), dearest_answer(paid, primed)
+        check_pays(self.bill.cap, f"one call of {name}", call)
+        if judges_of(primed):
+            check_pays(self.bill.cap, f"one answer of {name} and its judging", answer)
+        return answer
 
     def _waits(self, arm: str, under_way: int) -> bool:
         """For what others have under way, if that may leave room for an answer; whether it did."""
@@ -129,14 +122,6 @@ class PaidArms:
         time.sleep(_PAUSE)
         bill.look()
         return True
-
-    def _fits(self, arm: str, primed: PrimedTasks, cells: int) -> int:
-        times = [self.paid[arm].time_of(lm) for lm in (primed.lm, *judges_of(primed))]
-        if None in times:
-            return int(self.bill.free > 0)  # by which the others are measured
-        own, *of_judges = (time or 0.0 for time in times)
-        most = self._dearest[arm] + own + judgings_of_answer(primed) * max(of_judges, default=0.0)
-        return min(cells, int(self.bill.free / most + 1e-9)) if most else cells
 
 
 def check_prices(tariff: Tariff, arms: Sequence[Arm], tasks: Sequence[Any]) -> list[str]:

@@ -102,6 +102,22 @@ class PaidCalls:
         lm = getattr(lm, "lm", lm)
         return self._within(short_name(lm), size_of(lm, instance))[1] or 0
 
+    def fits(self, models: Sequence[Any], answer: float, judgings: int, n: int) -> int:
+        """How many of n answers what is left certainly pays; where time is paid too, one is measured first.
+
+        Args:
+            models: the model, then its judges; what is on one's own machine is given whole rounds.
+            answer: what one costs at most, its judging included, beside the time it takes.
+            judgings: calls of judges that one takes.
+            n: answers.
+        """
+        times = [self.time_of(lm) for lm in models]
+        if None in times:
+            return min(n, int(self.bill.free > 0))
+        own, *of_judges = (time or 0.0 for time in times)
+        most = answer + own + judgings * max(of_judges, default=0.0)
+        return min(n, int(self.bill.free / most + 1e-9)) if most > 0 else n
+
     # answers that are judged
 
     def expect(self, judgings: Mapping[str, Sequence[tuple[str, float]]]) -> None:

@@ -40,20 +40,27 @@ def judgings_at_most(paid: PaidCalls, primed: PrimedTasks, cells: Iterable[Asked
     return found
 
 
-def dearest_judging(paid: PaidCalls, primed: PrimedTasks) -> float:
-    """What judging one answer costs at most, by the longest document of each task.
+def dearest_answer(paid: PaidCalls, primed: PrimedTasks) -> tuple[float, float]:
+    """What one call costs at most over all documents, and one answer and its judging do.
+
+    Judging is that of the longest document of each task.
 
     Raises:
         InvalidInputError: a judge's prompt asks for a field that documents lack.
-        BudgetError: nobody knows the price of a judge, or nothing limits its replies.
+        BudgetError: nobody knows the price of a model, or nothing limits its replies.
     """
-    longest = [
-        Asked(name, max(primed.documents(name), key=lambda doc: len(str(primed.doc(name, doc)))), 0)
-        for name in primed.names
-        if primed.documents(name)
-    ]
+    call = answer = 0.0
+    longest = []
+    for name in primed.names:
+        for document in primed.documents(name):
+            requests = primed.instances(name, document)
+            each = [(paid.most_of(primed.lm, one), one.repeats or 1) for one in requests]
+            call = max([call, *(most for most, _ in each)])
+            answer = max(answer, sum(most * times for most, times in each))
+        if documents := primed.documents(name):
+            longest.append(Asked(name, max(documents, key=lambda doc: len(str(primed.doc(name, doc)))), 0))
     judgings = judgings_at_most(paid, primed, longest).values()
-    return max((sum(most for _, most in calls) for calls in judgings), default=0.0)
+    return call, answer + max((sum(most for _, most in calls) for calls in judgings), default=0.0)
 
 
 def judgings_of_answer(primed: PrimedTasks) -> int:

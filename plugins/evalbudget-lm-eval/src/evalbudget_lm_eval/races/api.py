@@ -16,6 +16,7 @@ from evalbudget.comparisons import GateConfig, gate_of
 from evalbudget.comparisons.flags import FLAGS as GATE_FLAGS
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.flags import said_in
+from evalbudget.hosts import BaselineArm, baseline_of, forecast_of_race
 from evalbudget.races import RaceConfig, RacePurchase, leaderboard_of
 from evalbudget.races.flags import FLAGS as RACE_FLAGS
 from evalbudget_lm_eval.arms.arm import Arm, arms_of, check_arms, check_known, folder_of
@@ -26,8 +27,7 @@ from evalbudget_lm_eval.arms.one_task import own_tasks, settings_of
 from evalbudget_lm_eval.arms.paid_arms import check_prices
 from evalbudget_lm_eval.arms.places import Places
 from evalbudget_lm_eval.arms.settings import TASK, checked, every_pair
-from evalbudget_lm_eval.races.baseline import BaselineArm, baseline_of
-from evalbudget_lm_eval.races.forecast import foreseen
+from evalbudget_lm_eval.judges.filter import check_judges
 from evalbudget_lm_eval.races.history import earlier_scores
 from evalbudget_lm_eval.races.money import RaceMoney
 from evalbudget_lm_eval.races.output import RaceResult, results_of, write_results
@@ -35,6 +35,7 @@ from evalbudget_lm_eval.races.run import Progress, RaceRun
 from evalbudget_lm_eval.repeats.budgeted import blocks_ignored
 from evalbudget_lm_eval.repeats.config import NO_JOURNAL
 from evalbudget_lm_eval.repeats.forecast import Foreseen
+from evalbudget_lm_eval.repeats.refusals import check_answers_vary
 from evalbudget_lm_eval.run.record import END, FOLDER, RACE, Record, digest_of, path_named
 
 _NOT_HOST = (
@@ -302,18 +303,19 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress | None
     name, metric = compared.name, next(iter(compared.metrics.values()))
     baseline: BaselineArm | None = None
     if isinstance(order.config, GateConfig):
-        baseline = baseline_of(order.config, compared, metric)
+        series, told = [metric, metric.partition(",")[0]], compared.lower_is_better is not None
+        baseline = baseline_of(order.config, series, compared.as_logged, list(compared.items), told=told)
     absent = isinstance(order.config, GateConfig) and order.config.baseline_model is None
-    beside = [baseline.name] if baseline is not None and absent else []
+    beside = [f"baseline {baseline.model}"] if baseline is not None and absent else []
+    names = [*beside, *(arm.name for arm in order.arms)]
     items = list(compared.items) if baseline is None else baseline.items
-    if order.dry_run and order.config.store is not None:
-        raise InvalidInputError("a forecast knows the arms of this process only; drop --store, and name all")
+    repeats = 1 if baseline is None else baseline.repeats
     if order.dry_run:
-        raise Foreseen(
-            foreseen(
-                order.config, order.arms, compared, items, beside, 1 if baseline is None else baseline.repeats
-            )
-        )
+        _check_models(order, compared)
+        if repeats > 1:
+            check_answers_vary(compared.tasks)
+        asked = len(order.arms)
+        raise Foreseen(forecast_of_race(order.config, name, names, items, asked=asked, repeats=repeats))
     own = _own_tasks(order, compared, task_manager)
     metrics = [own[arm.name][2] if arm.name in own else metric for arm in order.arms]
     record = Record.open(_journal(order, name), RACE, {"task": name, **settings_of(order.host)})
@@ -337,7 +339,7 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress | None
         if order.config.history is not None:
             predictor, note = earlier_scores(order.config, items, compared.tasks, metric, record.path)
             notes.append(note)
-        names, bill = [*beside, *(arm.name for arm in order.arms)], None if money is None else money.bill
+        bill = None if money is None else money.bill
         shared = None
         if config.store is not None and bill is not None:
             from evalbudget.races import SharedBill  # it brings SQLAlchemy, which no other race needs
@@ -349,11 +351,11 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress | None
             config,
             names,
             items,
-            widths=[len(items) * (1 if baseline is None else baseline.repeats)] * len(names),
+            widths=[len(items) * repeats] * len(names),
             predictor=predictor,
             cost_of=None if bill is None else bill.of_sample,
             categories=None if baseline is None else baseline.categories,
-            repeats=1 if baseline is None else baseline.repeats,
+            repeats=repeats,
             about={"task": name, "score": metric},
         )
         stable = Stable(
@@ -402,6 +404,15 @@ def run_order(order: Order, task_manager: TaskManager, progress: Progress | None
         if money is not None:
             money.bill.close()
         record.close()
+
+
+def _check_models(order: Order, compared: Compared) -> None:
+    """Refuse what the race would refuse of its models and judges before it loads one."""
+    tasks = list(compared.tasks.values())
+    for task in tasks:
+        check_judges(task)
+    if not order.config.in_scores:
+        check_prices(order.config.tariff(), order.arms, tasks)
 
 
 def _own_tasks(order: Order, compared: Compared, manager: TaskManager) -> dict[str, tuple[str, Any, str]]:

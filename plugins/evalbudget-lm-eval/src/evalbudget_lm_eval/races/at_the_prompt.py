@@ -4,29 +4,19 @@ from __future__ import annotations
 
 import sys
 from contextlib import nullcontext, redirect_stdout
-from typing import Protocol
 
 from lm_eval.tasks import TaskManager
 
 from evalbudget.cli import say
 from evalbudget.exit_codes import ExitCode
+from evalbudget.races import RaceProgress
 from evalbudget_lm_eval.races.api import Order, run_order
 from evalbudget_lm_eval.races.output import RaceResult
-from evalbudget_lm_eval.races.run import Progress
 from evalbudget_lm_eval.repeats.forecast import Foreseen
 
 
-class Shown(Progress, Protocol):
-    """Progress that is shown somewhere."""
-
-    so_far: str
-
-    def close(self) -> None:
-        """Take it away."""
-
-
 def run_at_the_prompt(
-    order: Order, manager: TaskManager, progress: Shown, *, quiet: bool = False
+    order: Order, manager: TaskManager, progress: RaceProgress, *, quiet: bool = False
 ) -> RaceResult | int:
     """Run it.
 

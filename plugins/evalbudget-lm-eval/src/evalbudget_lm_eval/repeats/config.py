@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from evalbudget import Allocation
 from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.repeats import DEFAULT_SAMPLER, DEFAULT_SAMPLER_OF_PANELS, Repeat, RepeatConfig
 
@@ -24,7 +23,6 @@ class Config(RepeatConfig):
         score: ``metric`` or ``metric,filter`` that drives the sampler; None for the first of each task.
         journal: path of the journal; None to choose one, ``none`` for no journal.
         dry_run: say what would be bought, and ask nobody.
-        repeat: what a repeat repeats.
         judges: what the user said of judges that score in place of the tasks' own metrics: ``judges``, and
             perhaps ``rotation`` and ``judge_prices``; None for the tasks' own.
 
@@ -36,7 +34,6 @@ class Config(RepeatConfig):
 
     journal: str | None = None
     dry_run: bool = False
-    repeat: Repeat = Repeat.GENERATION
     judges: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
@@ -49,13 +46,11 @@ class Config(RepeatConfig):
                 f"--arm name=model:args ..., or --sampler {DEFAULT_SAMPLER}"
             )
         super().__post_init__()
-        if self.scorer is not None and self.judges is not None:
-            raise InvalidInputError("--scorer and --judges both score in place of the task's own; drop one")
-        if self.judges is not None and self.estimators:
-            raise InvalidInputError(
-                "--estimators are of scores by one judge, and with judges that take turns scores differ by "
-                "judge too; drop one of the two"
-            )
+
+    @property
+    def rotates(self) -> bool:
+        """See RepeatConfig."""
+        return self.judges is not None
 
     def _as_in_log(self, items: Sequence[str]) -> Sequence[str]:
         """See RepeatConfig; logs call documents task/number, or by the number alone if there is one task."""
@@ -65,14 +60,8 @@ class Config(RepeatConfig):
         known = self._known_variances.keys()
         return next((each for each in names if known & set(each)), items)
 
-    def _alone(self) -> dict[str, bool]:
-        """See RepeatConfig."""
-        alone = {"--judges": self.judges is not None, "--repeat judge": self.repeat is Repeat.JUDGE}
-        return super()._alone() | alone
-
     def _check_without_budget(self) -> None:
-        if self.judges is None or self.allocation is not Allocation.FIXED:
-            super()._check_without_budget()
+        super()._check_without_budget()
         of_budgets = {
             "--repeat judge": self.repeat is Repeat.JUDGE,
             "--score": self.score is not None,
@@ -101,8 +90,6 @@ class Config(RepeatConfig):
                     )
         elif not typed.get("sampler"):
             typed["sampler"] = DEFAULT_SAMPLER_OF_PANELS
-        if typed.get("repeat"):
-            typed["repeat"] = Repeat.named(typed["repeat"])
         journal = typed.get("journal")
         changed = {
             "journal": None if journal is None else NO_JOURNAL if journal is False else str(journal),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 from evalbudget_lm_eval.host.identity import is_api, short_name
 from evalbudget_lm_eval.host.paid_calls import PaidCalls
 from evalbudget_lm_eval.host.used_up import check_pays
-from evalbudget_lm_eval.judges.at_most import dearest_judging, judgings_of_answer
+from evalbudget_lm_eval.judges.at_most import dearest_answer, judgings_of_answer
 from evalbudget_lm_eval.judges.filter import judges_of, panel_of
 from evalbudget_lm_eval.repeats.config import Config
 from evalbudget_lm_eval.run.record import bill_path
@@ -81,7 +80,7 @@ class Money:
         models = [*([primed.lm] if asks_model else []), *judges_of(primed)]
         tariff.check(map(short_name, models))
         bill = Bill(budget, tariff, risk=config.risk)
-        call, answer = _dearest(PaidCalls(bill), primed, documents) if asks_model else (0.0, None)
+        call, answer = dearest_answer(PaidCalls(bill), primed) if asks_model else (0.0, None)
         least = {short_name(primed.lm): call} if asks_model else {}
         for name, judge in judges.items():  # without what it is told
             least[name] = max(
@@ -117,32 +116,14 @@ class Money:
         Of a model on one's own machines, which is given whole rounds, and where time is paid, no more than
         what is left certainly buys.
         """
-        free = self.bill.free
         times = [self.paid.time_of(lm) for lm in self._models]
         if None in times:
             return min(n, 1)  # by which the others are measured
-        own, *of_judges = (time or 0.0 for time in times)
         if self._answer is not None and (any(times) or not is_api(self._models[0])):
-            most = self._answer + own + self._judgings * max(of_judges, default=0.0)
-            if most > 0:
-                n = min(n, int(free / most + 1e-9))
+            n = self.paid.fits(self._models, self._answer, self._judgings, n)
         if readings and spent > 0:
-            n = min(n, max(1, math.ceil(free * readings / spent)))
+            n = min(n, max(1, math.ceil(self.bill.free * readings / spent)))
         return n
-
-    def wasted(self, useful: float) -> float:
-        """Spent for what brought no reading; readings cost ``useful``."""
-        left = self.bill.spent - useful
-        return left if left > _ROUNDING * self.bill.cap.amount else 0.0
-
-    def as_json(self, useful: float) -> dict[str, Any]:
-        """As JSON values, for results; readings cost ``useful``."""
-        return {
-            "unit": self.bill.cap.unit.value,
-            "costs": [asdict(row) for row in self.bill.rows],
-            "wasted": self.wasted(useful),
-            "over": self.bill.over,
-        }
 
 
 def bill_beside(record: Path | None, *, in_scores: bool, bought: bool) -> Path | None:
@@ -170,18 +151,3 @@ def bill_beside(record: Path | None, *, in_scores: bool, bought: bool) -> Path |
             "what it cost is not known. Choose another --journal"
         )
     return path
-
-
-def _dearest(
-    paid: PaidCalls, primed: PrimedTasks, documents: Sequence[tuple[str, int]]
-) -> tuple[float, float]:
-    """What one call costs at most over all documents, and what one answer does, its judging included."""
-    call = answer = 0.0
-    for task, doc_id in documents:
-        whole = 0.0
-        for instance in primed.instances(task, doc_id):
-            most = paid.most_of(primed.lm, instance)
-            call = max(call, most)
-            whole += most * (instance.repeats or 1)
-        answer = max(answer, whole)
-    return call, answer + dearest_judging(paid, primed)

@@ -41,8 +41,6 @@ UNIT = "calls"
 COST = "cost"
 """Key, in a record, of what its answer cost, in a run whose budget is money or tokens."""
 
-_REASONS = 5
-
 
 def results_of(book: RepeatPurchase, *, rounds: int, scored_again: int = 0) -> tuple[dict[str, Any], Summary]:
     """The host's results with our rows and block, and the same in words.
@@ -82,8 +80,7 @@ def results_of(book: RepeatPurchase, *, rounds: int, scored_again: int = 0) -> t
         for table in (results["results"], results.get("groups", {})):
             if name in table:
                 table[name] = _rows(table[name], means, book.sampler.allocation)
-    closed = _closed(book)
-    if closed:
+    if closed := book.closed:
         log.warning(
             "evalbudget: %d of %d documents were given up after repeated failures (%s); the numbers are "
             "of the others",
@@ -141,10 +138,6 @@ def _rows(
     return lead_with(own, rows)
 
 
-def _closed(book: RepeatPurchase) -> list[str]:
-    return [f"{task}:{doc_id}" for task, doc_id in book.closed]
-
-
 def _block(
     book: RepeatPurchase,
     account: Account,
@@ -152,32 +145,15 @@ def _block(
     groups: Mapping[str, Mapping[str, BenchmarkMean]],
     processes: Sequence[str],
 ) -> dict[str, Any]:
-    config, sampler = book.config, book.sampler
+    config = book.config
     means = {**groups, **{name: own.means for name, own in totals.items()}}
     block: dict[str, Any] = {
         "version": __version__,
-        "sampler": config.sampler,
-        "seed": config.seed,
-        "options": dict(config.options),
-        "budget": config.budget,
-        "budget_scores": int(book.budget.amount) if book.money is None else None,
+        **config.as_json,
         "score": dict(book.scores),
-        "score_range": list(config.score_range) if config.score_range else None,
-        **({"repeat": config.repeat.value} if config.repeat is Repeat.JUDGE else {}),
-        **({"estimators": list(config.estimators)} if config.estimators else {}),
-        **({"strata": config.strata} if config.strata else {}),
         **({"drawn": _drawn(book, totals)} if config.strata or len(totals) > 1 else {}),
-        **({"cluster": config.cluster} if config.cluster else {}),
-        "spent": book.spent,
-        **({} if book.money is None else book.money.as_json(account.useful)),
-        "readings": len(account.scored),
-        "failed": sum(account.failures.values()),
-        "failures": dict(list(account.failures.items())[:_REASONS]),
-        "closed": _closed(book),
+        **book.as_json(account.failures, account.useful),
         "in_vain": {name: sorted(own.in_vain) for name, own in totals.items() if own.in_vain},
-        "stop_reason": book.book.stop_reason,
-        "allocation": sampler.allocation.value,
-        "fixed_repeats": sampler.fixed_repeats,
         **({"phase_sizes": list(account.phase_sizes)} if account.phase_sizes else {}),
         "journal": None if book.record.path is None else str(book.record.path),
         **({SHARED: _shared(book, processes)} if processes else {}),
@@ -250,7 +226,7 @@ def _summary(
             groups={name: next(iter(means.values())) for name, means in groups.items()},
             spent=book.spent,
             failures=account.failures,
-            closed=_closed(book),
+            closed=book.closed,
         )
     primed = book.primed
     dear = any(
@@ -272,9 +248,9 @@ def _outcome(book: RepeatPurchase, account: Account, own: TaskTotals, *, of: str
         budget=book.budget.amount,
         spent=book.spent,
         failures=account.failures,
-        closed=_closed(book),
-        failing=failing_items(account.returned, book.sampler.design.items),
-        stop_reason=book.book.stop_reason,
+        closed=book.closed,
+        failing=failing_items(account.readings, book.sampler.design.items),
+        stop_reason=book.stop_reason,
         bounds=own.bounds,
         judges=() if own.panel is None or len(own.panel.judges) < 2 else own.panel.judges,
         judged=own.panel is not None,
@@ -282,7 +258,7 @@ def _outcome(book: RepeatPurchase, account: Account, own: TaskTotals, *, of: str
         score=own.score if len(own.means) > 1 else "",
         unit=UNIT if book.money is None else book.money.bill.cap.unit.value,
         costs=() if book.money is None else book.money.bill.rows,
-        wasted=0.0 if book.money is None else book.money.wasted(account.useful),
+        wasted=0.0 if book.bill is None else book.bill.wasted(account.useful),
         range_flag="--score_range",
         judges_flag="--judges",
         drawn=book.strata is not None,

@@ -7,6 +7,8 @@ from typing import Any
 
 from tqdm import tqdm  # type: ignore[import-untyped]
 
+from evalbudget.hosts import Spending
+from evalbudget.run import Bill
 from evalbudget.shown import shown_logger
 
 log = shown_logger("lm_eval.evalbudget")  # shown, and silenced, as the host's own lines
@@ -22,16 +24,18 @@ class Progress:
         amount: of the budget.
     """
 
+    _format = "{desc}: {n:,.0f} of {total:,.0f} calls |{bar}| {elapsed}<{remaining}"
+
     def __init__(self, amount: float) -> None:
-        self._amount = int(amount)
-        self._spent = 0
+        self._amount = amount
+        self._spent = 0.0
         self._said = 0
         self._bar: Any = None
 
     def start(self, spent: float) -> None:
         """The run goes on from here; nothing is drawn until the first call is answered."""
         self._spent = int(spent)
-        self._said = self._mark(self._spent)
+        self._said = self._mark
 
     def heard(self) -> None:
         """A call of the round was answered."""
@@ -44,20 +48,24 @@ class Progress:
 
     def spent(self, spent: float) -> None:
         """So much is spent altogether."""
-        if self._bar is None and is_terminal():
+        self._show(min(int(spent), int(self._amount)))
+
+    def _show(self, spent: float) -> None:
+        if self._bar is None and bool(getattr(sys.stderr, "isatty", lambda: False)()):
             self._bar = tqdm(
                 total=self._amount,
                 initial=self._spent,
-                desc="evalbudget",
+                desc=self._title,
                 file=sys.stderr,
-                bar_format="{desc}: {n:,} of {total:,} calls |{bar}| {elapsed}<{remaining}",
+                bar_format=self._format,
             )
-        self._spent = min(int(spent), self._amount)
+        self._spent = spent
         if self._bar is not None:
+            self._bar.set_description_str(self._title, refresh=False)
             self._bar.update(self._spent - self._bar.n)
-        elif self._mark(self._spent) > self._said:
-            self._said = self._mark(self._spent)
-            log.info("%s of %s calls are spent", f"{self._spent:,}", f"{self._amount:,}")
+        elif self._mark > self._said:
+            self._said = self._mark
+            log.info("%s", self)
 
     def close(self) -> None:
         """Nothing more is asked; the bar stays as it is."""
@@ -65,10 +73,47 @@ class Progress:
             self._bar.close()
             self._bar = None
 
-    def _mark(self, spent: int) -> int:
-        return spent * LINES // max(self._amount, 1)
+    @property
+    def _mark(self) -> int:
+        return int(self._spent * LINES / max(self._amount, 1e-9))
+
+    @property
+    def _title(self) -> str:
+        return "evalbudget"
+
+    def __str__(self) -> str:
+        return f"{self._spent:,} of {int(self._amount):,} calls are spent"
 
 
-def is_terminal() -> bool:
-    """Whether a bar can be drawn."""
-    return bool(getattr(sys.stderr, "isatty", lambda: False)())
+class MoneyProgress(Progress):
+    """As of a run in calls, of a bill in money or tokens, and how fast it is spent.
+
+    Args:
+        bill: of the run.
+    """
+
+    _format = "{desc} |{bar}| {elapsed}"
+
+    def __init__(self, bill: Bill) -> None:
+        super().__init__(bill.cap.amount)
+        self._bill, self._spending = bill, Spending(bill)
+
+    def start(self, spent: float) -> None:
+        """The run goes on from here, however much is spent."""
+        self._spent, self._spending = spent, Spending(self._bill)
+        self._said = self._mark
+
+    def heard(self) -> None:
+        """A call of the round was answered."""
+        self._show(self._bill.spent)
+
+    def spent(self, spent: float) -> None:
+        """A round is over, whose calls are on the bill."""
+        self.heard()
+
+    @property
+    def _title(self) -> str:
+        return f"evalbudget: {self}"
+
+    def __str__(self) -> str:
+        return str(self._spending)

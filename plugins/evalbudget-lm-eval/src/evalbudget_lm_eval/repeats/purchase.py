@@ -8,14 +8,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from evalbudget import Design, Reading, Request, Sampler
+from evalbudget import Design, Reading, Request
 from evalbudget.book import Book
 from evalbudget.budget import USED_UP, shown_amount
-from evalbudget.cells import CAME
 from evalbudget.errors import StoreError
+from evalbudget.hosts import HostPurchase
 from evalbudget.repeats.estimates import Strata
+from evalbudget.repeats.samplers import RepeatSampler
 from evalbudget.run import UNANSWERED
 from evalbudget.shown import shown_logger
 from evalbudget_lm_eval.host.answers import SCORED, Answered, Asked
@@ -36,10 +35,9 @@ from evalbudget_lm_eval.run.record import RUN, Record
 log = shown_logger(__name__)
 
 _NOTHING = _SLACK = 1e-9
-_FREE = 20  # times as many readings in a row as there are documents, and none cost anything
 
 
-class RepeatPurchase:
+class RepeatPurchase(HostPurchase):
     """One sampler over the documents of all tasks, its book, and the record of answers.
 
     Args:
@@ -55,6 +53,8 @@ class RepeatPurchase:
         StoreError: so is the book that several processes share.
         BudgetError: a model has no price, nothing limits its replies, or the budget is below one call.
     """
+
+    config: Config
 
     def __init__(
         self,
@@ -76,9 +76,7 @@ class RepeatPurchase:
         """Of the documents of each task, where a sample of them is drawn."""
         self.clusters = clusters_of(config, primed)
         """Of the documents of each task; None where documents are independent of each other."""
-        self.is_shared = config.store is not None
-        """Other processes may take part."""
-        sampler = self._sampler(costs)
+        self.sampler = self._sampler(costs)
         self.money = None if config.in_scores else Money.checked(config, primed, asks_model=asks_model)
         if self.is_shared:
             self.record = record_of_own(path, run, named=config.journal is not None)
@@ -89,22 +87,27 @@ class RepeatPurchase:
             bill = bill_beside(self.record.path, in_scores=config.in_scores, bought=self.kept.took_part)
             if self.money is not None:
                 self.money = self.money.on_file(bill)
+            self.bill = None if self.money is None else self.money.bill
             # in money, what a cell can cost is on the bill, which keeps the cap
             most = costs if self.money is None else [_NOTHING * budget.amount] * len(costs)
-            self.book: Book = book_of(config, primed, sampler, budget, most, self.record)
+            self._book = book_of(config, primed, self.sampler, budget, most, self.record)
         except BaseException:
             self.record.close()
             raise
         primed.seeds_of = f"{name_of_run(self.record.path)} {config.seed}"
         self.scoring = scoring_of(primed, config.scorer)
         """How answers are scored."""
-        self._free = 0
         had = (*self.book.held, *self.book.lost)
         self._requests = {self._asked(request): request for request in had}
         if self.money is not None and self.record.finished and self.record.finished_with == budget.amount:
             self.book.stop(USED_UP)
 
-    def _sampler(self, costs: Sequence[float]) -> Sampler:
+    @property
+    def book(self) -> Book:
+        """Of all processes; every score is told at once."""
+        return self._book
+
+    def _sampler(self, costs: Sequence[float]) -> RepeatSampler:
         config, primed = self.config, self.primed
         items = tuple(f"{name}:{doc}" for name, doc in self.documents)
         sampler = config.make_sampler(
@@ -116,17 +119,12 @@ class RepeatPurchase:
             sampler.weigh_costs(self.budget.amount)
         return sampler
 
-    @property
-    def sampler(self) -> Sampler:
-        """That decides what is asked."""
-        return self.book.sampler
-
     # asking
 
     def ask(self, n: int) -> list[Asked]:
         """Up to n cells the budget pays for; none if it is used up or the sampler stops."""
         if self.money is not None:
-            n = self.money.size(n, self.readings, float(self.book.cells().cost.sum()))
+            n = self.money.size(n, self.n_read, float(self.book.cells().cost.sum()))
             if not n:
                 self.book.stop(USED_UP)
         requests = {self._asked(request): request for request in self.book.trade((), n)}
@@ -235,11 +233,9 @@ class RepeatPurchase:
         if readings:
             self.record.count_by(counted_by(self.config))
             self.record.score_by(self.scoring)
-        for reading in readings:
-            self._free = 0 if reading.cost else self._free + 1
         self.book.trade(readings, 0)
-        if self._free >= max(100, _FREE * len(self.documents)):
-            self.book.stop(f"the last {self._free:,} readings cost nothing; give the budget in calls")
+        for reading in readings:
+            self._stop_if_free(reading, "calls")
 
     def score_again(self, answers: Sequence[Answered]) -> int:
         """Answers of this process have the scores that today's task gives them; how many have others now."""
@@ -303,18 +299,8 @@ class RepeatPurchase:
     # what is known
 
     @property
-    def spent(self) -> float:
-        """In units of the budget, by earlier runs too."""
-        return self.book.spent if self.money is None else self.money.bill.spent
-
-    @property
-    def readings(self) -> int:
-        """How many scores there are."""
-        return int(np.count_nonzero(self.book.cells().state == CAME))
-
-    @property
-    def closed(self) -> list[tuple[str, int]]:
-        """Documents that were given up."""
+    def given_up(self) -> list[tuple[str, int]]:
+        """Documents that are not asked any more."""
         return [self.documents[cell.item] for cell in self.book.closed]
 
     def shown(self, amount: float) -> str:
@@ -329,11 +315,11 @@ class RepeatPurchase:
 
     def account(self) -> Account:
         """What was bought in all."""
-        beside = self.book.beside()
+        lost = 0
         if self.money is not None:  # what they cost is on the bill; calls of judges are on record
             lost = self.kept.unanswered + self.money.bill.cut_off[""]
-            beside = {UNANSWERED: float(lost)} if lost else {}
-        return Account(self.book.calls(), beside, self.documents, in_scores=self.money is None)
+        elsewhere = {UNANSWERED: lost} if lost else {}
+        return Account(self.book, elsewhere, self.documents, in_scores=self.money is None)
 
 
 def questions_of(primed: PrimedTasks) -> dict[str, str]:

@@ -28,9 +28,8 @@ from evalbudget_lm_eval.repeats.earlier_runs import left_alone, record_path
 from evalbudget_lm_eval.repeats.forecast import Earlier, Foreseen, foreseen, records_in
 from evalbudget_lm_eval.repeats.kept_answers import Answers, KeptAnswers
 from evalbudget_lm_eval.repeats.money import Money
-from evalbudget_lm_eval.repeats.money_progress import MoneyProgress
 from evalbudget_lm_eval.repeats.output import results_of
-from evalbudget_lm_eval.repeats.progress import Progress
+from evalbudget_lm_eval.repeats.progress import MoneyProgress, Progress
 from evalbudget_lm_eval.repeats.purchase import RepeatPurchase, counted_by, questions_of
 from evalbudget_lm_eval.repeats.refusals import (
     check_budget,
@@ -219,11 +218,7 @@ class _Run:
         self._trying = False
         self.scored_again = 0
         self._judged = {name for name in book.primed.names if panel_of(book.primed.task(name)) is not None}
-        self._progress: Progress | MoneyProgress
-        if money is None:
-            self._progress = Progress(book.budget.amount)
-        else:
-            self._progress = MoneyProgress(money.bill)
+        self._progress = Progress(book.budget.amount) if money is None else MoneyProgress(money.bill)
 
     def until_done(self) -> dict[str, Any]:
         book, money = self.book, self.book.money
@@ -231,14 +226,14 @@ class _Run:
             return self._until_done(book, book.record)
 
     def _until_done(self, book: RepeatPurchase, record: Record) -> dict[str, Any]:
-        budget, before, began = book.budget, book.readings, time.monotonic()
+        budget, before, began = book.budget, book.n_read, time.monotonic()
         error: BaseException | None = None
         took_over = False
         try:
             self._doubted = self._doubtful_tasks()
             self._take_over()
             took_over = True
-            self._continues = book.readings > 0
+            self._continues = book.n_read > 0
             if record.finished and book.book.finished:
                 log.warning(
                     "evalbudget: this run is finished, and %s has its %s: no call is made. Another %s buys "
@@ -268,7 +263,7 @@ class _Run:
             record.finish(
                 None if book.money is None else budget.amount,
                 seconds=asked - began,
-                readings=book.readings - before,
+                readings=book.n_read - before,
             )
         except BaseException as ex:
             error = ex
@@ -302,7 +297,7 @@ class _Run:
         self.scored_again = self._score_again()
         known, untold = take_over_answers(book.primed, book.kept), set(book.untold)
         answers = [answer for answer in known if answer.asked in untold]
-        if not book.readings:
+        if not book.n_read:
             self._check_range(answers)
         book.tell(answers)
         book.fit()  # a judge that is asked again is paid again, which the budget may not allow after a kill
@@ -348,7 +343,7 @@ class _Run:
             if cells:
                 self._ask(cells)
                 self._progress.spent(self.book.spent)
-            elif self.book.readings:
+            elif self.book.n_read:
                 self._give_up_suspects()
             else:
                 raise self._suspects[-1][1]  # nothing ever worked
@@ -415,7 +410,7 @@ class _Run:
     def _more(self) -> Sequence[Asked]:
         """What is asked beside what is under way; none as long as it depends on that."""
         self._progress.reached(self.book.spent)
-        if self._doubted or self._suspects or self.rounds.doubtful.difference(self.book.closed):
+        if self._doubted or self._suspects or self.rounds.doubtful.difference(self.book.given_up):
             return []
         return self.book.ask(self._next_size())
 
@@ -426,7 +421,7 @@ class _Run:
         if book.is_shared or not self.rounds.count:
             return self._size
         # a document that may be given up should not be asked for all of its repeats before
-        if (doubtful := self.rounds.doubtful) and doubtful.difference(book.closed):
+        if (doubtful := self.rounds.doubtful) and doubtful.difference(book.given_up):
             return self._size
         most = self._size * LARGER
         if sampler.allocation is not Allocation.ADAPTIVE:  # phases hand out what is decided

@@ -92,7 +92,7 @@ def totals_of(book: RepeatPurchase, account: Account) -> dict[str, TaskTotals]:
     for one, reading in account.scored.items():
         if reading.value is not None:
             scored[one.task].append(Scored(one.doc_id, one.epoch, reading.value, account.phases[one]))
-    in_vain = {book.documents[item] for item in asked_in_vain(account.returned)}
+    in_vain = {book.documents[item] for item in asked_in_vain(account.readings)}
     return {
         name: replace(
             _totals(book, account, name, own, in_vain),
@@ -137,7 +137,7 @@ def _totals(
             book, account, name, values, bounds, primed.instances(name, documents[0])[0].repeats or 1
         )
     how: _How = {"allocation": sampler.allocation, "fixed_repeats": fixed}
-    closed = set(book.closed)
+    closed = set(book.given_up)
     drawn: _Drawn = {
         "strata": None if book.strata is None else book.strata[name],
         "given_up": [i for i, document in enumerate(documents) if (name, document) in closed],

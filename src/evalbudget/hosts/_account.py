@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
-from evalbudget import Reading
+from evalbudget.design import Reading
 from evalbudget.errors import StoreError
 from evalbudget.run import ABANDONED, UNANSWERED
 from evalbudget.shown import shown_logger
@@ -44,13 +44,14 @@ class Account:
         _ = self.readings, self.failures
 
     @cached_property
-    def _calls(self) -> Sequence[Called]:
+    def calls(self) -> Sequence[Called]:
+        """That came back or were lost, in the order of asking."""
         return self._told(self._book.calls, self._book.known_calls)
 
     @cached_property
     def readings(self) -> Sequence[Reading]:
         """Of all that came back, with a score or without; a cell's epoch is the host's, counted from 0."""
-        return [_in_host_terms(called) for called in self._calls if not called.is_lost]
+        return [_in_host_terms(called) for called in self.calls if not called.is_lost]
 
     @cached_property
     def failures(self) -> dict[str, int]:
@@ -68,7 +69,7 @@ class Account:
     @cached_property
     def processes(self) -> tuple[str, ...]:
         """That made calls, in the order in which they came, as far as they are known."""
-        return tuple(dict.fromkeys(called.worker for called in self._calls if called.worker))
+        return tuple(dict.fromkeys(called.worker for called in self.calls if called.worker))
 
     def _unreached(self) -> tuple[Sequence[Unread], Mapping[str, float]]:
         cells = self._book.cells()
