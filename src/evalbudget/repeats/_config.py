@@ -241,6 +241,28 @@ class RepeatConfig(RunConfig):
         """
         return Budget.parse(without if self.budget is None else self.budget, n_items=n_items)
 
+    def check_minimum(self, budget: Budget, least: int, why: str, fewer: str, *, judged: bool) -> None:
+        """Refuse a budget that a run cannot start with.
+
+        Args:
+            budget: of the run.
+            least: that it can start with.
+            why: it is that.
+            fewer: how to evaluate fewer items.
+            judged: judges take turns, who all have to score an item.
+
+        Raises:
+            BudgetError: it is too small.
+        """
+        if budget.amount >= least:
+            return
+        sample = f"; or have a random sample of them read once each: --sampler {Sample.name}"
+        sample += ", or no --sampler at all" if self.named else ""
+        raise BudgetError(
+            f"budget of {budget} is below the minimum of {least:,} here: {why}. Raise --budget to {least} or "
+            f"more, or evaluate {fewer}{'' if self.draws or judged else sample}"
+        )
+
     def make_sampler(
         self,
         design: Design,

@@ -23,7 +23,7 @@ from evalbudget_inspect.host.models_asked import models_of_scorers
 from evalbudget_inspect.host.questions import digests_to_be
 from evalbudget_inspect.host.tasks import load_alone
 from evalbudget_inspect.repeats.config import Config
-from evalbudget_inspect.repeats.least_budget import check_budget, least_of
+from evalbudget_inspect.repeats.least_budget import FEWER, least_of
 from evalbudget_inspect.repeats.sample_source import BudgetedSource
 from evalbudget_inspect.repeats.shared_budget import arguments_in, samples_of
 from evalbudget_inspect.repeats.task import budgeted
@@ -76,7 +76,7 @@ def _forecast(config: Config, task: Task, model: str, items: int, parsed: Mappin
     sampler = config.outline(items, warmup=epochs)
     least, why = least_of(config, sampler, items, epochs, attempts)
     if budget is not None and config.in_scores:
-        check_budget(config, budget, least, why)
+        config.check_minimum(budget, least, why, FEWER, judged=config.rotates)
     tariff = config.tariff(host_price)
     call = None
     if budget is not None and not config.in_scores:

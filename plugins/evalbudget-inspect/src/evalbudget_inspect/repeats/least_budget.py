@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from evalbudget import Budget
-from evalbudget.errors import BudgetError
-from evalbudget.repeats.samplers import RepeatSampler, Sample
+from evalbudget.repeats.samplers import RepeatSampler
 from evalbudget_inspect.repeats.config import Config
+
+FEWER = "fewer items with --limit"
 
 
 def least_of(
@@ -22,25 +22,3 @@ def least_of(
         why = f"{n_items} items x {epochs} epochs"
         why += f" x {attempts} attempts (--retry-on-error)" if attempts > 1 else " (--epochs)"
     return max(by_host, by_sampler), why
-
-
-def check_budget(config: Config, budget: Budget, least: int, why: str) -> None:
-    """Refuse a budget that such a run can not start with.
-
-    Raises:
-        BudgetError: it is too small.
-    """
-    if budget.amount >= least:
-        return
-    sample = (
-        ""
-        if config.draws
-        else (
-            f"; or have a random sample of them read once each: --sampler {Sample.name}"
-            + (", or no --sampler at all" if config.named and config.panel is None else "")
-        )
-    )
-    raise BudgetError(
-        f"budget of {budget} is below the minimum of {least} here: {why}. Raise --budget to {least} or more, "
-        f"or evaluate fewer items with --limit{'' if config.panel is not None else sample}"
-    )

@@ -16,7 +16,7 @@ from evalbudget.repeats.samplers import JudgeOf, RepeatSampler
 from evalbudget.run import ABANDONED, LOST, RUN_AGAIN, UNANSWERED, Bill
 from evalbudget_inspect.host.readings import ALL_ITEMS, PHASE, STRATUM, STRATUM_ITEMS
 from evalbudget_inspect.repeats.config import Config
-from evalbudget_inspect.repeats.least_budget import check_budget, least_of
+from evalbudget_inspect.repeats.least_budget import FEWER, least_of
 from evalbudget_inspect.repeats.resume import Key, PriorCell, phases_of, promises
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class RepeatPurchase(HostPurchase):
         """That decides what is asked."""
         if bill is None:
             least, why = least_of(config, self.sampler, len(items), epochs, attempts)
-            check_budget(config, self.budget, least, why)
+            config.check_minimum(self.budget, least, why, FEWER, judged=config.rotates)
         else:
             self.sampler.weigh_costs(self.budget.amount)
         self.processes: tuple[str, ...] = ()

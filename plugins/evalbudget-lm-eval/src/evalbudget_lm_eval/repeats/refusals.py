@@ -14,7 +14,6 @@ from evalbudget import Allocation
 from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.repeats import Repeat, require_clusters
 from evalbudget.repeats.estimates import strata_labels
-from evalbudget.repeats.samplers import Sample
 from evalbudget.shown import shown_logger
 from evalbudget_lm_eval.host.filters import keeps_first
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
@@ -134,24 +133,14 @@ def check_budget(config: Config, primed: PrimedTasks) -> bool:
             f"budget of {budget} is below the {minimum:,} calls that one answer takes; raise --budget to "
             "that or more"
         )
-    if budget.amount < minimum:
-        each = f"{first} times" if first > 1 else "once"
-        why = f"{config.sampler} reads each of the {len(costs):,} documents {each} before it chooses"
-        if max(costs) > 1:
-            why += f", at up to {max(costs)} calls of the model each"
-        raise BudgetError(
-            f"budget of {budget} is below the minimum of {minimum:,} here: {why}. "
-            f"Raise --budget to {minimum} or more, or evaluate fewer documents with --limit or "
-            f"--samples{_or_sample(config, primed)}"
-        )
+    each = f"{first} times" if first > 1 else "once"
+    why = f"{config.sampler} reads each of the {len(costs):,} documents {each} before it chooses"
+    if max(costs) > 1:
+        why += f", at up to {max(costs)} calls of the model each"
+    judged = any(panel_of(primed.task(name)) is not None for name in primed.names)
+    fewer = "fewer documents with --limit or --samples"
+    config.check_minimum(budget, minimum, why, fewer, judged=judged)
     return bool(budget.amount > sum(costs))
-
-
-def _or_sample(config: Config, primed: PrimedTasks) -> str:
-    if any(panel_of(primed.task(name)) is not None for name in primed.names):
-        return ""
-    named = ", or no --sampler at all" if config.named else ""
-    return f"; or have a random sample of them read once each: --sampler {Sample.name}{named}"
 
 
 def calls_of_readings(primed: PrimedTasks) -> list[str]:
