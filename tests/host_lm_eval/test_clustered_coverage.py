@@ -64,7 +64,7 @@ def rows_of(world: World) -> Mapping[str, float]:
         for epoch, value in enumerate(row)
     }
     account = SimpleNamespace(
-        scored=scored, phases=dict.fromkeys(scored, float("nan")), returned=(), phase_sizes=()
+        scored=scored, phases=dict.fromkeys(scored, float("nan")), readings=(), phase_sizes=()
     )
     totals = totals_of(book, account)[TASK]  # type: ignore[arg-type]
     found = named_rows(KEY, totals.mean.rows)
