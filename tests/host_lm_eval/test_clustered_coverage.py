@@ -54,7 +54,7 @@ def rows_of(world: World) -> Mapping[str, float]:
         sampler=SimpleNamespace(allocation=Allocation.FIXED, fixed_repeats=2),
         scores={TASK: KEY},
         strata=None,
-        closed=(),
+        given_up=(),
         documents=[(TASK, document) for document in primed.documents(TASK)],
         clusters=clusters_of(config, primed),  # type: ignore[arg-type]
     )
