@@ -363,6 +363,24 @@ def test_a_document_that_failed_always_is_missing_and_no_part_of_the_mean(
     assert worst[0] < found["results"]["numbers"]["exact_match_lower,none"]
 
 
+@pytest.mark.parametrize("said", ["{}", "{'exact_match': float('nan')}"])
+def test_documents_that_the_task_gives_no_score(tmp_path: Path, said: str) -> None:
+    own = f"""
+def process(doc, results):
+    return {said} if doc["number"] in (2, 7) else {{"exact_match": float(results[0] > "4")}}
+"""
+    folder, out = write_task(tmp_path / "tasks", own=own), tmp_path / "out"
+    with budgeted(budget=60, seed=3):
+        found = evaluate(folder, "model=coin,seed=3", "numbers", output=out, **COIN)
+    scores, ours = evalbudget.read(out), found["evalbudget"]
+    (row,) = scores.estimate().rows
+    (spent,) = report(scores.recorded)["spent"].models
+    assert np.flatnonzero(scores.recorded.counts.sum(axis=(0, 2)) == 0).size == 2
+    assert spent.failed == ours["failed"] > 2
+    assert row.estimate == pytest.approx(found["results"]["numbers"]["exact_match,none"], abs=1e-12)
+    assert (row.low, row.high) == pytest.approx(ours["summary"]["at_worst"], abs=1e-12)
+
+
 def test_scores_that_are_gone_are_said(tmp_path: Path) -> None:
     folder, out = write_task(tmp_path / "tasks"), tmp_path / "out"
     with budgeted(sampler="eb-bernstein", budget=75, seed=3):

@@ -113,6 +113,10 @@ class Metrics:
         """Whether a document's value says that it has none by design."""
         return metric in self.of_some_documents and is_number(value) and math.isnan(value)
 
+    def is_owed(self, metric: str, chosen: str) -> bool:
+        """Whether every record of a filter is an answer that was bought for its score by this metric."""
+        return (metric, chosen) in self._decided
+
     def listed(self, metric: str) -> bool:
         """Whether the task's configuration names it."""
         return metric in self._entries
@@ -155,14 +159,15 @@ class Metrics:
         return {str(entry.get("metric")): entry for entry in entries}
 
     @cached_property
-    def _decided(self) -> frozenset[str]:
-        """Metrics that a run or a race of ours went by, which are means."""
+    def _decided(self) -> frozenset[tuple[str, str]]:
+        """Metrics that a run or a race of ours went by, which are means, each with its filter."""
         block, task = self.log.file.block or {}, self.log.file.task
         keys = [(block.get("score") or {}).get(task), block.get("metric")]
-        return frozenset(str(key).partition(",")[0] for key in keys if key)
+        named = (str(key).partition(",") for key in keys if key)
+        return frozenset((metric, chosen) for metric, _, chosen in named)
 
     def _why_no_mean(self, metric: str) -> str:
-        if metric in self._decided:
+        if metric in dict(self._decided):
             return ""
         if metric == "bypass":
             return "--predict_only makes no scores"

@@ -152,14 +152,16 @@ class Readings:
 
     def _scores(self, log: Log, metrics: Metrics, record: Record) -> Iterator[_Score]:
         """A record's metrics that are averaged; nan where one has no score and should have."""
-        for metric in record.get("metrics") or ():
-            value = record.get(metric)
-            if metric not in metrics.names or not self._reads(metrics, metric, str(record["filter"])):
+        chosen, own = str(record["filter"]), record.get("metrics") or ()
+        for metric in metrics.names:
+            if metric not in own and not metrics.is_owed(metric, chosen):
                 continue
-            if metrics.is_outside(metric, value):
+            value = record.get(metric)
+            if metrics.is_outside(metric, value) or not self._reads(metrics, metric, chosen):
                 continue
             score = float(value) if is_number(value) and abs(value) <= LARGEST else math.nan
-            yield self._rater(metric, str(record["filter"])), int(record.get("epoch", 0)), score, _what(value)
+            why = _what(value) if metric in own else "its record has none"
+            yield self._rater(metric, chosen), int(record.get("epoch", 0)), score, why
 
     def _outside(self, metrics: Metrics, record: Record) -> Iterator[str]:
         """Metrics that a record is outside of."""
@@ -167,7 +169,8 @@ class Readings:
         for metric in metrics.names:
             if (metric, chosen) not in metrics.scored:
                 continue
-            lacks = metric not in own or metrics.is_outside(metric, record.get(metric))
+            unasked = metric not in own and not metrics.is_owed(metric, chosen)
+            lacks = unasked or metrics.is_outside(metric, record.get(metric))
             if lacks and self._reads(metrics, metric, chosen):
                 yield self._rater(metric, chosen)
 
