@@ -93,7 +93,7 @@ def _parked(folder: Path) -> dict[str, Any]:
         billed = sum(one.billed for one in server.served)
     return {
         "before": [log.status, *sorted(str(s.id) for s in log.samples or [] if s.error is None)],
-        "parked": note.more,
+        "parked": note.at_most(1),
         "billed": billed,
         **_said(done),
     }
@@ -129,8 +129,7 @@ def _played(folder: Path, failure: dict[str, Any]) -> dict[str, Any]:
         "samples": len(log.samples or []),
         "judged": sum(one.billed and one.model == "judge" for one in server.served),
         "status": log.status,
-        "sent again": note.more,
-        "begun": note.samples,
+        "in no log": note.at_most(1),
         "limits": [sample.limit.reason for sample in log.samples or [] if sample.limit is not None],
     }
 

@@ -12,7 +12,9 @@ import pytest
 from inspect_ai import eval_retry, eval_set
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.log import (
+    EvalError,
     EvalLog,
+    EvalRetryError,
     EvalSampleSummary,
     ProvenanceData,
     invalidate_samples,
@@ -414,6 +416,25 @@ def test_choices_in_another_order_are_the_same_question() -> None:
         assert not is_judged_else(logged, shuffled[0])
     assert asks_else(logged, Sample(id="q", input="Which?", choices=["x", "y", "w"], target="B"))
     assert is_judged_else(logged, Sample(id="q", input="Which?", choices=["x", "y", "z"], target="C"))
+
+
+@pytest.mark.parametrize("fewer", [False, True], ids=["handed back", "not handed back"])
+def test_a_sample_cut_off_counts_once_beside_the_failures_that_its_log_tells_of(
+    fewer: bool, world: World
+) -> None:
+    first = world.first(sampler="uniform")
+    (last,) = (sample for sample in first.samples or [] if sample.error is not None)
+    assert last.error is not None
+    last.error_retries = [EvalRetryError(**dict(last.error))]
+    last.error = EvalError(**{**dict(last.error), "message": "CancelledError()"})
+    first.eval.config.retry_on_error = 3
+    write_eval_log(first, first.location)
+    if fewer:
+        del world.samples[2]
+    done = world.again(first)
+    _spent_well(world, done)
+    assert entry_of(done)["failures"][UNANSWERED] == 1
+    assert world.calls == BUDGET - 1  # one that was not made here
 
 
 @pytest.mark.parametrize("fewer", [False, True], ids=["the same task", "one sample fewer"])

@@ -252,7 +252,7 @@ def test_budget_below_the_minimum_says_the_minimum(
 def test_what_a_killed_run_had_begun_counts_as_spent() -> None:
     items = ["a", "b", "c", "d"]
     book = RepeatPurchase(Config.of(budget=8, sampler="uniform"), items, epochs=2)
-    book.begin([PriorCell(("a", 1), 1, errored=False)], begun=3)
+    book.begin([PriorCell(("a", 1), 1, errored=False)], unread=3)
     assert book.spent == 3.0
     assert book.book.free == 0.0
     # the host starts all first epochs by itself: the last ones, which the rest does not pay, stay out

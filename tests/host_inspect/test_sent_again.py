@@ -46,7 +46,7 @@ def test_what_is_sent_again_is_on_the_bill(tmp_path: Path) -> None:
         one = found[name]
         assert one["billed"] == one["spent"] == BUDGET
         assert (one["readings"], one["samples"]) == (BUDGET - 2, BUDGET - 2)
-        assert (one["sent again"], one["begun"], one["limits"]) == (2.0, 0, [])
+        assert (one["in no log"], one["limits"]) == (2.0, [])
         assert (one["failed"], one["failures"]) == (2, {UNANSWERED: 2})
         assert one["summary"]["failures"] == one["failures"]
         assert f"Failed 2 calls: {UNANSWERED}" in " ".join(one["summary"]["text"].split())
@@ -58,7 +58,7 @@ def test_what_is_sent_again_is_on_the_bill(tmp_path: Path) -> None:
 
     one = found["error"]  # of the server, which costs nothing
     assert one["billed"] == one["spent"] == one["readings"] == BUDGET
-    assert one["sent again"] == one["failed"] == 0
+    assert one["in no log"] == one["failed"] == 0
 
     one = found["unpaid"]  # by the budget, and so not sent again
     assert one["billed"] == one["calls"] == one["spent"] == BUDGET
@@ -225,9 +225,9 @@ def test_other_requests_are_let_through(monkeypatch: pytest.MonkeyPatch) -> None
 def test_notes_of_attempts(tmp_path: Path) -> None:
     assert read_note(str(tmp_path), "t") == Note()
     note = Note({"a": ["x", "y"], "handed back": ["y", "z"]}, ["z"], {"a": 1.0, "b": 0.5})
-    assert (note.samples, note.more) == (2, 1.5)
-    note.join(Note({"b": ["w"]}, ["w"], {"b": 2.0}))
-    assert (note.samples, note.more, note.held) == (2, 3.0, ["w", "z"])
+    assert note.at_most(3) == 2 + 1.5
+    note.join(Note({"b": ["w"]}, ["w"], {"b": 2.0}, {"b": {"u": 2}}, guessed={"c": 4}))
+    assert (note.at_most(3), note.held) == (2 + 3.0 + 2 + 3 * 4, ["w", "z"])
     write_note(str(tmp_path), "t", note)
     assert read_note(str(tmp_path), "t") == note
     attempt = Attempt(str(tmp_path), "t", "b")
@@ -239,17 +239,18 @@ def test_notes_of_attempts(tmp_path: Path) -> None:
 
     asyncio.run(add())
     again = read_note(str(tmp_path), "t")
-    assert (again.samples, again.more, again.held) == (1, 3.25, ["w", "x", "z"])
+    assert (again.at_most(1), again.held) == (1 + 3.25 + 2 + 4, ["w", "x", "z"])
 
     async def fail(**failed: int) -> float:
         await add_to_note(attempt, failed=failed)
-        return read_note(str(tmp_path), "t").more
+        return read_note(str(tmp_path), "t").at_most(1)
 
-    assert asyncio.run(fail(p=1, q=2)) == 6.25
-    assert asyncio.run(fail(p=2)) == 7.25
-    assert asyncio.run(fail(q=0)) == 5.25  # it is in the log
-    assert asyncio.run(fail(y=1)) == 5.25  # it was under way again, and counts in full
-    assert asyncio.run(fail(x=1)) == 6.25  # it waited, and was not asked again
+    before = again.at_most(1)
+    assert asyncio.run(fail(p=1, q=2)) == before + 3
+    assert asyncio.run(fail(p=2)) == before + 4
+    assert asyncio.run(fail(q=0)) == before + 2  # it is in the log
+    assert asyncio.run(fail(y=1)) == before + 3  # it was under way again, and counts beside that
+    assert asyncio.run(fail(x=1)) == before + 4  # it waited, and was not asked again
     assert [path.name for path in tmp_path.iterdir()] == [".evalbudget-t.json"]
     assert json.loads((tmp_path / ".evalbudget-t.json").read_text())["sent_again"] == {"a": 1.0, "b": 2.25}
 

@@ -36,6 +36,7 @@ class Note:
 
     Attributes:
         begun: by attempt, the samples that it had begun and did not finish.
+        guessed: by attempt of which nobody knows which those were, how many they were at most.
         held: samples among these that were not asked anything, since the user had pressed Ctrl-C.
         sent_again: by attempt, what calls cost that the provider's client sent again, in samples.
         failed: by attempt, how often its samples failed that were to be tried again and are not in its log.
@@ -49,25 +50,20 @@ class Note:
     failed: dict[str, dict[str, int]] = field(default_factory=dict)
     lost: dict[str, int] = field(default_factory=dict)
     folders: list[str] = field(default_factory=list)
+    guessed: dict[str, int] = field(default_factory=dict)
 
-    @property
-    def samples(self) -> int:
-        """How many samples had begun, and may be billed."""
-        return len(self._may_be_billed)
+    def at_most(self, tries: int) -> float:
+        """What attempts may have paid for that is in no log, in samples.
 
-    @property
-    def more(self) -> float:
-        """What else was paid, in samples: for calls that were sent again, and for what failed and was parked.
+        For samples that were cut off, for calls that were sent again, and for what failed and was to be tried
+        again. Of a sample that is known by its name, its log or this note has how often it had failed.
 
-        Samples that had begun once more are left out: all that these may have cost counts already.
+        Args:
+            tries: how often the host runs a sample at most.
         """
-        counted = self._may_be_billed
-        parked = (n for samples in self.failed.values() for uuid, n in samples.items() if uuid not in counted)
-        return sum(self.sent_again.values()) + sum(parked)
-
-    @property
-    def _may_be_billed(self) -> set[str]:
-        return {sample for samples in self.begun.values() for sample in samples} - set(self.held)
+        begun = {sample for samples in self.begun.values() for sample in samples} - set(self.held)
+        parked = (n for samples in self.failed.values() for n in samples.values())
+        return len(begun) + tries * sum(self.guessed.values()) + sum(self.sent_again.values()) + sum(parked)
 
     def lost_beside(self, names: Collection[str]) -> int:
         """How often samples were asked whose answers cannot be used, except those of these names."""
@@ -81,6 +77,7 @@ class Note:
         self.failed |= other.failed
         self.lost |= other.lost
         self.folders = sorted({*self.folders, *other.folders})
+        self.guessed |= other.guessed
 
 
 def folder_of(location: str) -> str:
@@ -114,6 +111,7 @@ def read_note(folder: str, task_id: str) -> Note:
             },
             {str(sample): int(n) for sample, n in note.lost.items()},
             list(map(str, note.folders)),
+            {str(attempt): int(n) for attempt, n in note.guessed.items()},
         )
     except FileNotFoundError:
         return Note()

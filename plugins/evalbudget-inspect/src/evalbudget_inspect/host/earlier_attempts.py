@@ -56,7 +56,7 @@ async def handed_back(run: Run) -> list[EvalSampleSummary]:
 
 
 async def not_handed_back(run: Run) -> list[EvalSampleSummary]:
-    """Samples that earlier attempts finished, and that the host does not hand back to this one.
+    """Samples that earlier attempts finished or cut off, and that the host does not hand back to this one.
 
     It hands none back where the task has fewer samples than before, and not those that somebody marked as
     invalid. Of logs beside the one that the run goes on from, samples that failed are left out where they
@@ -206,8 +206,8 @@ def _not_handed_back(run: Run) -> list[EvalSampleSummary]:
         return []
     handed_back = {name_of(summary) for summary in _handed_back(run)}
     # the host adds what is unwritten to the log, unless some of its samples were marked as invalid
-    own = [*_unwritten(log.location), *(s for s in _samples_of(log) if not is_begun(s))]
-    others = [s for other in _others(run, log) for s in _finished_in(other) if not is_begun(s)]
+    own = [*_unwritten(log.location), *_samples_of(log)]
+    others = [s for other in _others(run, log) for s in _finished_in(other)]
     tries: dict[tuple[str, int], int] = {}
     for summary in (*others, *own):
         cell = (str(summary.id), summary.epoch)
@@ -274,7 +274,7 @@ def _paid_for_nothing(run: Run, lost: Mapping[str, int]) -> Note:
     for each in folders:
         note.join(read_note(each, task_id))
     for each in folders:
-        _add_attempts(note.begun, each, run.spec)
+        _add_attempts(note, each, run.spec)
     handed_back = _begun(_samples_of(run.goes_on_from)) | _begun(_handed_back(run))
     note.begun[_HANDED_BACK] = sorted({*note.begun.get(_HANDED_BACK, ()), *handed_back})
     if note != noted:
@@ -300,7 +300,7 @@ def _note_folders(log: EarlierLog, task_id: str, folders: Sequence[str]) -> None
             )
 
 
-def _add_attempts(begun: dict[str, list[str]], folder: str, spec: EvalSpec) -> None:
+def _add_attempts(note: Note, folder: str, spec: EvalSpec) -> None:
     killed: dict[str, tuple[str, EvalSpec]] = {}
     for info in attempts_in(folder, spec.task_id):
         header = header_of(info)
@@ -310,16 +310,18 @@ def _add_attempts(begun: dict[str, list[str]], folder: str, spec: EvalSpec) -> N
         if header.status == "started":
             killed[its.eval_id] = (info.name, its)
         else:
-            begun[its.eval_id] = sorted({*begun.get(its.eval_id, ()), *_begun(_summaries(info.name))})
+            cut_off = _begun(_summaries(info.name))
+            note.begun[its.eval_id] = sorted({*note.begun.get(its.eval_id, ()), *cut_off})
+            for name in cut_off:  # the log has how often it had failed before
+                note.failed.get(its.eval_id, {}).pop(name, None)
     for eval_id, (location, its) in killed.items():
-        if eval_id in begun:
+        if eval_id in note.begun or eval_id in note.guessed:
             continue
         buffer = read_buffer_recovery_data(location)
         if buffer is not None:
-            begun[eval_id] = [str(sample.uuid) for sample in buffer.in_progress]
+            note.begun[eval_id] = [str(sample.uuid) for sample in buffer.in_progress]
         else:
-            most = _at_most(its, _summaries(location))
-            begun[eval_id] = [f"{eval_id} {number}" for number in range(most)]
+            note.guessed[eval_id] = _at_most(its, _summaries(location))
 
 
 def _at_most(spec: EvalSpec, samples: Sequence[EvalSampleSummary]) -> int:

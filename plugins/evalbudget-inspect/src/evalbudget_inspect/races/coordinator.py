@@ -152,7 +152,7 @@ class Coordinator:
                 known[index] = [*known[index], *(c for c in self._of_baseline if c.key not in asked)]
         try:
             self._left_out = race.replay(
-                known, {index: note.samples * race.attempts + note.more for index, note in unread.items()}
+                known, {index: note.at_most(race.attempts) for index, note in unread.items()}
             )
         except EvalbudgetError as ex:
             raise self.refuse(ex) from None

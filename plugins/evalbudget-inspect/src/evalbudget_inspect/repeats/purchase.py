@@ -159,15 +159,12 @@ class RepeatPurchase(HostPurchase):
 
     # what happens
 
-    def begin(
-        self, prior: Sequence[PriorCell] = (), *, begun: int = 0, more: float = 0.0, lost: int = 0
-    ) -> list[Key]:
+    def begin(self, prior: Sequence[PriorCell] = (), *, unread: float = 0.0, lost: int = 0) -> list[Key]:
         """Take over what the host starts by itself and what an earlier attempt paid for.
 
         Args:
             prior: cells that the host hands back.
-            begun: samples that had begun when earlier attempts ended: all that they may have cost is spent.
-            more: what else they paid for that is in no log, in samples.
+            unread: what earlier attempts may have paid for that is in no log, in samples.
             lost: how often they asked samples whose answers cannot be used here.
 
         Returns:
@@ -184,7 +181,7 @@ class RepeatPurchase(HostPurchase):
         self.lost = lost
         promised = dict.fromkeys((*seeds, *others), 0.0)  # in money the bill decides, call by call
         if self.bill is None:
-            for paid, why in ((lost, LOST), (begun * self._attempts + more, UNANSWERED)):
+            for paid, why in ((lost, LOST), (unread, UNANSWERED)):
                 if paid:
                     self._pay(min(paid, max(0.0, self.book.free)), why)
             cells = [(key, earlier.get(key)) for key in (*seeds, *others)]

@@ -520,13 +520,14 @@ class BudgetedSource(SampleSource):
             for cell in prior:
                 if cell.judge is not None:
                     serving.rotation.assume(*cell.key, cell.judge)
+        attempts = 1 + (spec.config.retry_on_error or 0)
         book = RepeatPurchase(
             config,
             items,
             seeded=not self._holds_back,
             strata=self._strata(items, config),
             epochs=epochs,
-            attempts=1 + (spec.config.retry_on_error or 0),
+            attempts=attempts,
             width=spec.config.max_samples,
             judge_of=None if serving.rotation is None else serving.rotation.judge,
             bill=None if serving.account is None else serving.account.bill,
@@ -542,8 +543,7 @@ class BudgetedSource(SampleSource):
             for cell in prior:
                 if not cell.errored:
                     serving.kept.expect(*cell.key)
-        unread = earlier.unread
-        keys = book.begin(prior, begun=unread.samples, more=unread.more, lost=earlier.lost)
+        keys = book.begin(prior, unread=earlier.unread.at_most(attempts), lost=earlier.lost)
         serving.book = book
         serving.seen.count += book.n_read  # of other processes too
         serving.tried = bool(prior) or serving.seen.count > 0
