@@ -47,21 +47,35 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
     return found
 
 
-@pytest.mark.parametrize("name", FOLDERS)
-def test_a_wheel_holds_what_the_source_holds(wheels: Mapping[str, Path], name: str) -> None:
-    source = FOLDERS[name] / "src"
+def files_of(name: str, *of: str) -> set[str]:
+    """What is kept in a package's folder, below these paths of it."""
     listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "src"],
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", *of],
         cwd=FOLDERS[name], capture_output=True, text=True, check=True,
     )  # fmt: skip
-    ours = {line.removeprefix("src/") for line in listed.stdout.splitlines()}
+    return {line for line in listed.stdout.splitlines() if (FOLDERS[name] / line).is_file()}
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_a_source_distribution_holds_its_own_package_alone(wheels: Mapping[str, Path], name: str) -> None:
+    version = project(name)["version"]
+    (path,) = wheels[name].parent.glob(f"{name.replace('-', '_')}-{version}.tar.gz")
+    with tarfile.open(path) as archive:
+        theirs = {member.name.partition("/")[2] for member in archive.getmembers() if member.isfile()}
+    published = ["src", "README.md", "CHANGELOG.md", "LICENSE", "pyproject.toml"]
+    ours = files_of(name, *(published if name == "evalbudget" else ["."]))
+    assert theirs == {*ours, "PKG-INFO", ".gitignore"}
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_a_wheel_holds_what_the_source_holds(wheels: Mapping[str, Path], name: str) -> None:
+    ours = {line.removeprefix("src/") for line in files_of(name, "src")}
     with zipfile.ZipFile(wheels[name]) as wheel:
         theirs = {file for file in wheel.namelist() if ".dist-info/" not in file}
         info = {Path(file).name for file in wheel.namelist() if ".dist-info/" in file}
         (metadata,) = (file for file in wheel.namelist() if file.endswith(".dist-info/METADATA"))
         told = HeaderParser().parsestr(wheel.read(metadata).decode())
-    assert source.is_dir()
-    assert theirs == {file for file in ours if (source / file).is_file()}
+    assert theirs == ours
     assert {"LICENSE", "METADATA"} <= info
     assert told["License-Expression"] == "MIT"
     assert told["Description-Content-Type"] == "text/markdown"
