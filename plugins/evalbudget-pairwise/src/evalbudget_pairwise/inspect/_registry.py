@@ -20,6 +20,9 @@ def pairwise_entry(**args: Any) -> Task:
             ``level``, ``record`` and ``seed`` as in :func:`~evalbudget_pairwise.inspect.pairwise`; others are
             options of the sampler.
     """
+    from evalbudget_pairwise._hosts import check_installed
+
+    check_installed("inspect")
     from evalbudget.errors import InvalidInputError
     from evalbudget_inspect.host.refusals import refusing
     from evalbudget_inspect.host.rewrite import NAME, arguments_of
