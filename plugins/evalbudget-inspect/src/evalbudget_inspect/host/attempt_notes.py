@@ -36,12 +36,13 @@ class Note:
 
     Attributes:
         begun: by attempt, the samples that it had begun and did not finish.
-        guessed: by attempt of which nobody knows which those were, how many they were at most.
         held: samples among these that were not asked anything, since the user had pressed Ctrl-C.
         sent_again: by attempt, what calls cost that the provider's client sent again, in samples.
         failed: by attempt, how often its samples failed that were to be tried again and are not in its log.
         lost: by sample, how often it was asked, where a later attempt could not use its answer.
         folders: in which attempts have their logs, where there is more than one.
+        guessed: by attempt of which nobody knows which samples it had begun, how many they were at most.
+        went_on_from: by attempt, the one whose log it was given.
     """
 
     begun: dict[str, list[str]] = field(default_factory=dict)
@@ -51,6 +52,7 @@ class Note:
     lost: dict[str, int] = field(default_factory=dict)
     folders: list[str] = field(default_factory=list)
     guessed: dict[str, int] = field(default_factory=dict)
+    went_on_from: dict[str, str] = field(default_factory=dict)
 
     def at_most(self, tries: int) -> float:
         """What attempts may have paid for that is in no log, in samples.
@@ -78,6 +80,7 @@ class Note:
         self.lost |= other.lost
         self.folders = sorted({*self.folders, *other.folders})
         self.guessed |= other.guessed
+        self.went_on_from |= other.went_on_from
 
 
 def folder_of(location: str) -> str:
@@ -112,6 +115,7 @@ def read_note(folder: str, task_id: str) -> Note:
             {str(sample): int(n) for sample, n in note.lost.items()},
             list(map(str, note.folders)),
             {str(attempt): int(n) for attempt, n in note.guessed.items()},
+            {str(attempt): str(before) for attempt, before in note.went_on_from.items()},
         )
     except FileNotFoundError:
         return Note()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from types import MappingProxyType
 
@@ -59,8 +59,7 @@ async def not_handed_back(run: Run) -> list[EvalSampleSummary]:
     """Samples that earlier attempts finished or cut off, and that the host does not hand back to this one.
 
     It hands none back where the task has fewer samples than before, and not those that somebody marked as
-    invalid. Of logs beside the one that the run goes on from, samples that failed are left out where they
-    were tried again: the later try counts what failed before.
+    invalid. A sample that was tried again has in its log what failed before: each counts its own tries.
 
     Raises:
         EvalbudgetError: a log of theirs cannot be read.
@@ -204,22 +203,58 @@ def _not_handed_back(run: Run) -> list[EvalSampleSummary]:
     log = run.goes_on_from
     if not run.log_location or log is None:
         return []
-    handed_back = {name_of(summary) for summary in _handed_back(run)}
+    handed_back = _handed_back(run)
+    logs = {other.eval.eval_id: _finished_in(other) for other in _others(run, log)}
     # the host adds what is unwritten to the log, unless some of its samples were marked as invalid
-    own = [*_unwritten(log.location), *_samples_of(log)]
-    others = [s for other in _others(run, log) for s in _finished_in(other)]
-    tries: dict[tuple[str, int], int] = {}
-    for summary in (*others, *own):
-        cell = (str(summary.id), summary.epoch)
-        tries[cell] = max(summary.retries or 0, tries.get(cell, 0))
-    left = [*(summary for summary in others if not _tried_again(summary, tries)), *own]
-    found = {name_of(summary): summary for summary in left}
-    return [summary for name, summary in found.items() if name not in handed_back]
+    logs[log.eval_id] = [*_unwritten(log.location), *_samples_of(log)]
+    before = _before(run)
+    here = {_cell(summary): summary.retries or 0 for summary in handed_back}
+    failed = {of: {_cell(s): s for s in samples if s.error is not None} for of, samples in logs.items()}
+    left = {}
+    for eval_id, samples in logs.items():
+        is_ours = eval_id in (log.eval_id, *before(log.eval_id))
+        earlier = [failed[each] for each in before(eval_id) if each in failed]
+        for summary in samples:
+            if is_ours and summary.error is not None and here.get(_cell(summary), -1) >= _tries(summary):
+                continue  # what the host hands back counts them
+            left[name_of(summary)] = _new_tries(summary, earlier)
+    names = set(map(name_of, handed_back))
+    return [summary for name, summary in left.items() if name not in names]
 
 
-def _tried_again(sample: EvalSampleSummary, tries: Mapping[tuple[str, int], int]) -> bool:
-    """Whether it failed, and a later try of its cell, which has so many before it, counts that."""
-    return sample.error is not None and tries.get((str(sample.id), sample.epoch), 0) > (sample.retries or 0)
+def _before(run: Run) -> Callable[[str], list[str]]:
+    """Of an attempt, those that it went on from, the latest first; without those that nobody noted."""
+    from_: dict[str, str] = {}
+    for folder in folders_of(run):
+        from_ |= read_note(folder, run.spec.task_id).went_on_from
+
+    def before(eval_id: str) -> list[str]:
+        found: list[str] = []
+        while (eval_id := from_.get(eval_id, "")) and eval_id not in found:
+            found.append(eval_id)
+        return found
+
+    return before
+
+
+def _new_tries(
+    summary: EvalSampleSummary, earlier: Sequence[Mapping[tuple[str, int], EvalSampleSummary]]
+) -> EvalSampleSummary:
+    """A sample without the tries that it has from what failed in the attempts before its own."""
+    found = (each.get(_cell(summary)) for each in earlier)
+    had = next((s for s in found if s is not None and name_of(s) != name_of(summary)), None)
+    if had is None:
+        return summary
+    return summary.model_copy(update={"retries": max(0, (summary.retries or 0) - _tries(had))})
+
+
+def _cell(summary: EvalSampleSummary) -> tuple[str, int]:
+    return str(summary.id), summary.epoch
+
+
+def _tries(sample: EvalSampleSummary) -> int:
+    """Of a sample without an answer, how often it was paid as its log tells, and logs of later tries too."""
+    return (sample.retries or 0) + (not is_begun(sample) and not is_refused(sample.metadata))
 
 
 def _samples_of(log: EarlierLog) -> list[EvalSampleSummary]:
@@ -269,6 +304,7 @@ def _paid_for_nothing(run: Run, lost: Mapping[str, int]) -> Note:
     note = read_note(folder, task_id)
     noted = deepcopy(note)
     note.lost |= lost
+    note.went_on_from[run.spec.eval_id] = run.goes_on_from.eval_id
     if len(folders) > 1:
         _note_folders(run.goes_on_from, task_id, folders)
     for each in folders:
