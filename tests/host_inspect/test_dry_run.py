@@ -58,6 +58,8 @@ def test_money(task_file: Path, tmp_path: Path) -> None:
         (["--budget", "$5"], "no price is known for simulated/a, simulated/j"),
         (["--budget", "$0.0001", "--prices", "p.yaml"], "is below one call of simulated/a"),
         (["--budget", "50", "--score", "nope"], "unknown score 'nope'"),
+        (["--budget", "50", "--store", "."], "the store . is a folder; name a file in it"),
+        (["--budget", "50", "--store", "no/x.db"], "the folder no does not exist; create it first"),
         (["--budget", "50", "--sampler", "audit-eprocess"], "--budget has no meaning in an audit"),
         (["--sampler", "audit-eprocess", "--judge-prices", "a=1"], "--judge-prices is for repeats"),
     ],
@@ -116,6 +118,7 @@ def test_a_race(tmp_path: Path) -> None:
         (["--budget", "$5"], "no price is known for simulated/a, simulated/b, simulated/j"),
         (["--budget", "$0.0001", "--prices", "p.yaml"], "is below one call of simulated/a"),
         (["--budget", "50", "--score", "nope"], "unknown score 'nope'"),
+        (["--budget", "50", "--all-arms", "2", "--store", "no/x.db"], "the folder no does not exist"),
         (["--budget", "$5", "other.py", "--prices", "p.yaml"], "holds 2 races, of one task each"),
     ],
 )

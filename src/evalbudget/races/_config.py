@@ -92,7 +92,7 @@ class RaceConfig(RunConfig):
 
         if self.all_arms < 2:
             raise InvalidInputError(f"--all-arms is {self.all_arms}; a race needs 2 arms or more")
-        Address.parse(self.store)
+        Address.parse(self.store).check_usable()
         if self.history is not None:
             raise InvalidInputError("processes that share a race take no --history; drop one of the two")
 

@@ -194,7 +194,7 @@ class RepeatConfig(RunConfig):
                 "processes that share a budget (--store) count scores, since only the process that makes a "
                 "call knows what it cost; write --budget 2000 or --budget 20x, or drop --store"
             )
-        Address.parse(store)
+        Address.parse(store).check_usable()
         for flag, given in self._alone().items():
             if given:
                 raise InvalidInputError(

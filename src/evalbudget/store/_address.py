@@ -9,7 +9,7 @@ from pathlib import Path
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
-from evalbudget.errors import InvalidInputError
+from evalbudget.errors import InvalidInputError, StoreError
 from evalbudget.secrets import is_secret
 
 _REMEDY = "write the path of a file, or postgresql://user@host/database#name"
@@ -75,6 +75,27 @@ class Address:
     def resolved(self) -> Address:
         """The same from every folder."""
         return self if self.path is None else Address(path=self.path.resolve())
+
+    @property
+    def why_unusable(self) -> str:
+        """Why no run can make a file there, with the remedy; empty if one can, or if it is no file."""
+        path = self.path
+        if path is None:
+            return ""
+        if path.is_dir():
+            return f"{path} is a folder; name a file in it, for example {path / 'budget.db'}"
+        if not path.parent.is_dir():
+            return f"{path}: the folder {path.parent} does not exist; create it first"
+        return ""
+
+    def check_usable(self) -> None:
+        """Refuse a place where no run can make a file.
+
+        Raises:
+            StoreError: it is one.
+        """
+        if why := self.why_unusable:
+            raise StoreError(f"the store {why}")
 
     @property
     def title(self) -> str:

@@ -508,8 +508,8 @@ class Database:
 
 
 def _create_file(path: Path, layout: Layout, meta: Mapping[str, str], clock: Callable[[], float]) -> None:
-    if not path.parent.is_dir():
-        raise layout.error(f"{path}: the folder {path.parent} does not exist; create it first")
+    if why := Address(path=path).why_unusable:
+        raise layout.error(why)
     # made beside it and then given its name: a process that dies here leaves no half-made store
     begun = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     address = Address(path=begun)
