@@ -235,6 +235,7 @@ def test_the_tasks_own_arguments_may_be_named_like_ours(run: Any, tmp_path: Path
         (["--budget", "40", "--sampler-option", "warmup"], "is not NAME=VALUE"),
         (["--budget", "40", "--score", "nope"], "unknown score 'nope'"),
         (["--budget", "40", "--limit", "2-5"], "--limit 2-5: inspect takes no range"),
+        (["--budget", "40", "--limit=-5"], "--limit -5 is no number of samples; --limit N takes"),
         (["--budget", "40", "--limit", "2-5", "--dry-run"], "name the samples (--sample-id ID,ID,...)"),
         (["--budget", "40", "--limit", "2-5", "--sampler", "pulse"], "or --limit N for the first N"),
         (["--budget", "5", "--sampler", "auto"], f"Raise --budget to {6 * WARMUP} or more"),

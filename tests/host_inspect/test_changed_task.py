@@ -327,8 +327,8 @@ def test_a_corrected_target_is_warned_of(world: World, warnings_of_plugin: list[
     done = world.again(first)
     _spent_well(world, done)
     (said,) = [text for text in warnings_of_plugin if "another target" in text]
-    assert "(q0)" in said
-    assert "does not score their answers again" in said
+    assert said.startswith("1 sample that earlier attempts answered has another target now (q0)")
+    assert "does not score answers again" in said
     assert f"{said}." in entry_of(done)["summary"]["beside"]
     shown = " ".join(str(report(read(Path(done.location))).table()).split())
     assert f"{Path(done.location).name}: {said}." in shown

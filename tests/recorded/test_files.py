@@ -110,6 +110,32 @@ def test_foreign_formats_are_left_to_others(tmp_path: Path) -> None:
         Plugins(disabled="1").open_scores(text)
 
 
+@pytest.mark.parametrize(
+    ("name", "host"),
+    [("log.eval", "inspect"), ("results_1.json", "lm-eval"), ("samples_arc_1.jsonl", "lm-eval")],
+)
+def test_logs_of_hosts_name_what_to_install(name: str, host: str, tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / name).write_text("{}")
+    with pytest.raises(InvalidInputError, match=rf"pip install 'evalbudget\[{host}\]'$"):
+        Plugins([]).open_scores(tmp_path)
+    with pytest.raises(InvalidInputError, match=rf"pip install 'evalbudget\[{host}\]'$"):
+        Plugins([]).open_scores(tmp_path / "logs")
+    if host == "inspect":
+        with pytest.raises(InvalidInputError, match=rf"pip install 'evalbudget\[{host}\]'$"):
+            Plugins([]).open_scores(tmp_path / "logs" / name)
+
+
+@pytest.mark.parametrize("said", ["winner", "value"])
+def test_a_table_of_preferences_is_known(said: str, tmp_path: Path) -> None:
+    path = tmp_path / "prefs.csv"
+    path.write_text(f"first,second,{said}\na,b,1\n")
+    with pytest.raises(
+        InvalidInputError, match=r"a table of preferences and not of scores, .* pairwise reads"
+    ):
+        open_scores(path)
+
+
 def test_an_archive_is_known_by_its_content(small: RecordedScores, tmp_path: Path) -> None:
     small.save(tmp_path / "scores")
     opened = open_scores(tmp_path / "scores")

@@ -37,6 +37,9 @@ T = TypeVar("T")
 _ADDRESS = re.compile(r"([a-z][a-z0-9+.-]+):/+", re.IGNORECASE)
 """How an address begins; a path has lost all slashes but one."""
 
+_LOGS = {"inspect": ("*.eval",), "lm-eval": ("results_*.json", "samples_*.jsonl")}
+"""How hosts name their files, by the extra that brings the plugin."""
+
 
 def _not_here(path: Path) -> str:
     """Why there are no scores at a path that does not exist."""
@@ -221,8 +224,18 @@ class Plugins(Registry):
         what = "is an empty folder" if empty else "is not recorded scores that any installed plugin can read"
         raise InvalidInputError(
             f"{path} {what}. Known are .npz, .csv, .tsv, .json, .jsonl and .parquet files of recorded "
-            "scores, and the logs of the installed host plugins (see: evalbudget plugins)"
+            "scores, and the logs of the installed host plugins (see: evalbudget "
+            f"plugins){self._what_brings(path)}"
         )
+
+    def _what_brings(self, path: Path) -> str:
+        """What to install, where the names of files look like those of a host whose plugin is missing."""
+        for host, patterns in _LOGS.items():
+            if host not in self._found and any(map(path.match, patterns)):
+                return f". Logs of {host} are read by its plugin: pip install 'evalbudget[{host}]'"
+            if host not in self._found and any(next(path.rglob(each), None) for each in patterns):
+                return f". It has logs of {host}, which its plugin reads: pip install 'evalbudget[{host}]'"
+        return ""
 
     def _read(self, reader: pluggy.HookImpl, known: Mapping[str, Any]) -> RecordedScores | None:
         """What a plugin reads; None if it does not know the format."""

@@ -479,6 +479,11 @@ def columns_in(where: str, header: Sequence[str], category: str | None, layout: 
     named = [OTHER_NAMES[name] if name in other else name for name in names]
     known = NAMES if "allocation" in names else NAMES[: NAMES.index("epoch")]
     missing = [name for name in NEEDED if name not in names]
+    if missing and {"first", "second"} <= {*names} and not {"winner", "value"}.isdisjoint(names):
+        raise InvalidInputError(
+            f"{where} is a table of preferences and not of scores, which evalbudget pairwise reads (found: "
+            f"{', '.join(map(str, header))})"
+        )
     if missing:
         single = [name for name in names if name.replace(" ", "_").isidentifier()]
         near = [did_you_mean(name, single) for name in missing]

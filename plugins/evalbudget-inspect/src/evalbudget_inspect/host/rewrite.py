@@ -118,9 +118,11 @@ def refuse_range(parsed: Mapping[str, Any]) -> None:
     """Refuse a part out of a dataset's middle: the host takes none where samples are added on the way.
 
     Raises:
-        InvalidInputError: ``--limit`` is a range.
+        InvalidInputError: ``--limit`` is a range, or negative.
     """
     limit = str(parsed.get("limit") or "")
+    if limit.startswith("-"):
+        raise InvalidInputError(f"--limit {limit} is no number of samples; --limit N takes the first N")
     if "-" in limit.lstrip("-"):
         raise InvalidInputError(
             f"--limit {limit}: inspect takes no range where samples are added as a run goes on, as a sampler "

@@ -132,15 +132,19 @@ def refuse_other_task(
     judged = _ids_of(s for s in same if is_judged_else(s, task_sample(str(s.id))))
     if judged:
         warnings.append(
-            f"{len(judged):,} samples that earlier attempts answered have another target now "
-            f"({_listed(judged)}); inspect does not score their answers again, and their scores stand as "
-            "they are. To judge all by the new targets, begin another run in another log folder"
+            f"{_samples(judged)} that earlier attempts answered {'has' if len(judged) == 1 else 'have'} "
+            f"another target now ({_listed(judged)}); inspect does not score answers again, and scores stand "
+            "as they are. To judge all by the new targets, begin another run in another log folder"
         )
     return warnings
 
 
 def _ids_of(samples: Iterable[EvalSampleSummary]) -> list[str]:
     return list(dict.fromkeys(str(summary.id) for summary in samples))
+
+
+def _samples(ids: Sequence[str]) -> str:
+    return "1 sample" if len(ids) == 1 else f"{len(ids):,} samples"
 
 
 def _listed(ids: Sequence[str]) -> str:
