@@ -502,6 +502,18 @@ def test_a_folder_that_is_gone_is_asked_for(world: World, tmp_path: Path) -> Non
     _spent_well(world, world.again(first, log_dir=str(tmp_path / "b")))
 
 
+@pytest.mark.parametrize("goes_on_from", ["logs", "a"])
+def test_folders_that_are_moved_together_are_gone_on_with(goes_on_from: str, world: World) -> None:
+    world.stops = [STOP, STOP + 5]
+    first = world.first(sampler="uniform")
+    world.again(first, log_dir=str(world.folder / "a"))
+    (new := world.folder / "new").mkdir()
+    for name in ("logs", "a"):
+        (world.folder / name).rename(new / name)
+    (log,) = (new / goes_on_from).glob("*.eval")
+    _spent_well(world, world.again(read_eval_log(str(log)), log_dir=str(new / "a")))
+
+
 def test_a_folder_that_takes_no_notes_is_warned_of(world: World, warnings_of_plugin: list[str]) -> None:
     first = world.first(sampler="uniform")
     (world.logs / f".evalbudget-{first.eval.task_id}.json.new").mkdir()

@@ -43,6 +43,7 @@ class Note:
         folders: in which attempts have their logs, where there is more than one.
         guessed: by attempt of which nobody knows which samples it had begun, how many they were at most.
         went_on_from: by attempt, the one whose log it was given.
+        here: in a file, the folder that it was in when it was written.
     """
 
     begun: dict[str, list[str]] = field(default_factory=dict)
@@ -53,6 +54,7 @@ class Note:
     folders: list[str] = field(default_factory=list)
     guessed: dict[str, int] = field(default_factory=dict)
     went_on_from: dict[str, str] = field(default_factory=dict)
+    here: str = ""
 
     def at_most(self, tries: int) -> float:
         """What attempts may have paid for that is in no log, in samples.
@@ -113,7 +115,7 @@ def read_note(folder: str, task_id: str) -> Note:
                 for attempt, samples in note.failed.items()
             },
             {str(sample): int(n) for sample, n in note.lost.items()},
-            list(map(str, note.folders)),
+            [_where(str(each), str(note.here), folder, task_id) for each in note.folders],
             {str(attempt): int(n) for attempt, n in note.guessed.items()},
             {str(attempt): str(before) for attempt, before in note.went_on_from.items()},
         )
@@ -130,7 +132,7 @@ def write_note(folder: str, task_id: str, note: Note) -> None:
     """In place of the one that is there."""
     system, path = fsspec.core.url_to_fs(_path(folder, task_id))
     with system.open(f"{path}.new", "w") as file:
-        json.dump(asdict(note), file)
+        json.dump(asdict(note) | {"here": full_name(folder)}, file)
     system.mv(f"{path}.new", path)
 
 
@@ -165,6 +167,26 @@ async def add_to_note(
 
     if attempt.folder:
         await anyio.to_thread.run_sync(add)
+
+
+def _where(named: str, here: str, folder: str, task_id: str) -> str:
+    """Where a folder is that a note names, which may have been moved together with the note's own.
+
+    Args:
+        named: in the note.
+        here: where the note was when it was written.
+        folder: where it is now.
+        task_id: whose attempts are in both.
+    """
+    now = full_name(folder)
+    (of_here, _, _), (of_named, _, name), (of_now, _, _) = (s.rpartition("/") for s in (here, named, now))
+    if here in ("", now) or (named != here and of_named != of_here):
+        return named
+    for each in (named, now if named == here else f"{of_now}/{name}"):
+        system, path = fsspec.core.url_to_fs(_path(each, task_id))
+        if system.exists(path):
+            return each
+    return named
 
 
 def _path(folder: str, task_id: str) -> str:
