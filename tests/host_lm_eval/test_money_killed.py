@@ -76,8 +76,9 @@ def test_a_command_that_is_stopped_goes_on_within_its_cap(
     assert (f"Failed    {lost} calls: cut off, or no reply" in block["summary"]["text"]) is (lost > 0)
     assert server.bill <= block["spent"] + 1e-9 <= 0.6 + 1e-9
     assert block["spent"] > 0.57
-    readings = bought_in("j.db").readings
-    assert math.fsum(r.cost for r in readings) == pytest.approx(block["spent"])  # the lost ones included
+    costs = [reading.cost for reading in bought_in("j.db").readings]  # the lost ones included
+    unheard = block["spent"] - math.fsum(costs)  # paid, and not written yet when it was killed
+    assert -1e-9 <= unheard <= (8 * max(costs) if number == signal.SIGKILL else 0) + 1e-9
 
 
 @pytest.mark.parametrize("seed", [0, 3, *map(variant, (1, 2, 4, 5))])
