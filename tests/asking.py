@@ -47,7 +47,7 @@ class Asking:
     def closed(self) -> tuple[Cell, ...]:
         """What is given up now."""
         book = self.book
-        book._turns.known.waiting.first()  # it is looked up when something is asked
+        book._copy.waiting.first()  # it is looked up when something is asked
         return book.closed
 
     @property

@@ -89,6 +89,6 @@ def test_a_reading_goes_through_the_files_that_are_entered_for_each() -> None:
     with Route() as route:
         read(30)
     every_time = [Path(name).name for name, calls in route.calls.items() if calls >= 30]
-    assert {"_book.py", "_copy.py", "_known.py", "_turn.py"} <= set(every_time)
+    assert {"_copy.py", "_database.py", "_turn.py", "_turns.py"} <= set(every_time)
     assert len(every_time) / 2 <= passed <= 2 * len(every_time)
     assert changes >= 8  # there and back

@@ -17,8 +17,8 @@ from tests.claims import replications
 
 from evalbudget import Budget, Cell, Design, Reading, Request, Sampler
 from evalbudget.book import LOST, Book
-from evalbudget.book._copy import Copy
 from evalbudget.book._statements import TOO_LATE
+from evalbudget.book._turn import Turn
 from evalbudget.errors import BudgetError, SamplerError, StoreError
 from evalbudget.hooks._plugins import plugins
 from evalbudget.races.samplers import Race
@@ -139,7 +139,7 @@ def test_the_same_wherever_it_is_kept_and_however_often_it_is_left(
         with opened(made(name), Budget(60), where) as book:
             for n in range(12 if where is not None and where.path else 60):  # nothing is under way when left
                 if where is None:
-                    book._turns.is_stale = n % 4 == 3  # all columns are read again
+                    book._is_stale = n % 4 == 3  # all columns are read again
                 book.trade([reading(request, at_random) for request in book.trade((), 1)], 0)
             left = book.finished
             assert not left or book.readings() == expected
@@ -186,7 +186,7 @@ def buy_by(crew: list[Book], n: int, order: random.Random, fails: Callable[[Requ
     while True:
         for book in order.sample(crew, len(crew)):
             if len(flying) < n:
-                book._turns.is_stale = order.random() < 0.1
+                book._is_stale = order.random() < 0.1
                 flying += [(book, request) for request in book.trade((), n - len(flying))]
         if not flying:
             if all(book.finished for book in crew):
@@ -267,10 +267,10 @@ def test_who_is_silent_is_taken_for_dead_and_what_it_had_counts(tmp_path: Path, 
 
 def _sign(book: Book, clock: Clock) -> None:
     """As the thread does that gives signs of life."""
-    with book._turns.db.write() as connection:
+    with book._db.write() as connection:
         from evalbudget.book._workers import _SIGN
 
-        connection.execute(_SIGN, {"me": book._turns.workers.me, "then": clock() + 60})
+        connection.execute(_SIGN, {"me": book._workers.me, "then": clock() + 60})
 
 
 def test_what_came_late_is_read_if_nobody_has_the_cell(tmp_path: Path, monkeypatch: Any) -> None:
@@ -288,7 +288,7 @@ def test_what_came_late_is_read_if_nobody_has_the_cell(tmp_path: Path, monkeypat
         kept = {r.request.id: (r.value, r.cost, r.error) for r in book.readings()}
         assert kept == {had[0].id: (0.75, 0.5, None), had[1].id: (None, 1.0, LOST)}
         for each in (late, book):  # to give items up by: no call of the model failed
-            counted: Any = each._turns.copy.known.waiting
+            counted: Any = each._copy.waiting
             assert not any(failed.all_fails for failed in counted._failures._failures.values())
     late.close()
 
@@ -298,7 +298,7 @@ def test_ctrl_c_between_a_turn_and_its_end_counts_nothing_twice(store: str, monk
         had = book.trade((), 2)
         book.tell([Reading(had[0], 0.75, 0.25)])
         with monkeypatch.context() as patch:
-            patch.setattr(book._turns, "_has_told", interrupted)
+            patch.setattr(book, "_has_told", interrupted)
             with pytest.raises(KeyboardInterrupt):
                 book.refresh()
         book.trade([Reading(had[1], 0.5, 0.25)], 0)
@@ -339,16 +339,16 @@ def test_a_turn_whose_end_is_not_known_is_made_again(
 def _break_the_next_turn(
     book: Book, monkeypatch: pytest.MonkeyPatch, *, committed: bool, error: type[StoreError] = StoreError
 ) -> None:
-    real = Copy.write
+    real = Turn.write
 
-    def write(copy: Copy, connection: Any) -> None:
-        monkeypatch.setattr(Copy, "write", real)
+    def write(turn: Turn) -> None:
+        monkeypatch.setattr(Turn, "write", real)
         if committed:
-            real(copy, connection)
-            connection.connection.commit()
+            real(turn)
+            turn.connection.connection.commit()
         raise error("the database went away")
 
-    monkeypatch.setattr(Copy, "write", write)
+    monkeypatch.setattr(Turn, "write", write)
 
 
 def test_a_reading_of_what_was_not_asked_is_refused(where: Address | None) -> None:

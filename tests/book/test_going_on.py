@@ -104,11 +104,11 @@ def test_whoever_has_a_name_is_waited_for(tmp_path: Path, monkeypatch: Any) -> N
     for known_as, spent in ((None, 2.0), ("a", 2.0)):
         gone = Book(Uniform(DESIGN), Budget(20), where, known_as=known_as, clock=clock)
         gone.trade((), 2)
-        with gone._turns.db.write() as connection:
+        with gone._db.write() as connection:
             name = f"{_machine()}/{ended.pid}/{_birth(1)}/0"
             connection.exec_driver_sql(
                 "update workers set name = ?, known_as = coalesce(?, ?) where worker = ?",
-                (name, known_as, name, gone._turns.workers.me),
+                (name, known_as, name, gone._workers.me),
             )
         _silence(gone)
         with opened(Uniform(DESIGN), Budget(20), where, clock=clock) as book:
@@ -245,8 +245,8 @@ def test_nobody_waits_for_ever_for_one_that_was_refused_or_taken_for_dead(
 
 def _silence(book: Book) -> None:
     """Without a word."""
-    book._turns.workers.close()
-    book._turns.db.close()
+    book._workers.close()
+    book._db.close()
 
 
 def test_other_scores_change_what_is_read_and_nothing_else(where: Address | None) -> None:

@@ -51,7 +51,7 @@ def test_a_turn_goes_to_a_server_and_back_twice(postgresql: Server, monkeypatch:
 
     with opened(f"{postgresql.url}#twice") as book:
         came = read(book.trade((), 8))
-        monkeypatch.setattr(book._turns.workers, "_look_again", float("inf"))
+        monkeypatch.setattr(book._workers, "_look_again", float("inf"))
         monkeypatch.setattr(psycopg.Connection, "pipeline", counted)
         monkeypatch.setattr(psycopg.Connection, "execute", sent)
         monkeypatch.setattr(
@@ -78,7 +78,7 @@ def test_whole_costs_and_others_are_written_in_one_turn(store: str) -> None:
 def test_a_book_that_one_worker_has_is_not_read_at_every_turn() -> None:
     book, sent = Book(Uniform(DESIGN), Budget(200)), list[str]()
     came = read(book.trade((), 8))
-    file = book._turns.db._file
+    file = book._db._file
     assert file is not None
     file.set_trace_callback(sent.append)
     assert len(book.trade(came, 8)) == 8

@@ -19,8 +19,7 @@ from tests.host_inspect.race_tasks import board, quiz, run
 from tests.races.test_shared_money import Host, crew
 
 from evalbudget.book import Book
-from evalbudget.book._copy import Copy
-from evalbudget.book._turns import Turns
+from evalbudget.book._turn import Turn
 from evalbudget.errors import StoreDownError
 from evalbudget.prices import Price, Tariff
 from evalbudget.races import Entry, RacePurchase, SharedBill, leaderboard_of
@@ -107,21 +106,14 @@ def test_the_cap_holds_for_two_processes(
 def test_the_event_loop_goes_on_while_others_are_waited_for(
     till: Till, prices: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    join, take = Book._join, Turns.take
-    books: dict[Turns, Book] = {}
-    turns: list[Any] = []
+    take, turns = Book._take, list[Any]()
 
-    def joined(self: Book) -> None:
-        books[self._turns] = self
-        join(self)
-
-    def turn(self: Turns, *given: Any) -> Any:
-        if self.parts and self._thread is None and not books[self].finished:
+    def turn(self: Book, *given: Any) -> Any:
+        if self._parts and self._thread is None and not self.finished:
             from_thread.run_sync(turns.append, given)  # it hangs for good if the loop waits for it
         return take(self, *given)
 
-    monkeypatch.setattr(Book, "_join", joined)
-    monkeypatch.setattr(Turns, "take", turn)
+    monkeypatch.setattr(Book, "_take", turn)
     logs = _run(_race(prices, tmp_path, 2, budget="$0.05"), "ab", tmp_path)
     assert {log.status for log in logs} == {"success"}
     assert board(logs).paid == pytest.approx(till.total)
@@ -186,7 +178,7 @@ def test_room_for_a_call_that_was_cancelled_on_the_way_is_given_back(
     model, given = get_model("mockllm/model"), GenerateConfig(max_tokens=1000)
 
     async def cancelled(account: Account) -> None:
-        write, began = Copy.write, threading.Event()
+        write, began = Turn.write, threading.Event()
 
         def slow(*given: Any) -> None:
             write(*given)
@@ -194,7 +186,7 @@ def test_room_for_a_call_that_was_cancelled_on_the_way_is_given_back(
             time.sleep(0.2)
 
         with monkeypatch.context() as patch:
-            patch.setattr(Copy, "write", slow)
+            patch.setattr(Turn, "write", slow)
             call = asyncio.ensure_future(
                 account.reserve(model, [ChatMessageUser(content="hi")], [], given, "s")
             )

@@ -240,7 +240,7 @@ def test_a_store_that_goes_away_ends_the_run_and_nothing_is_lost(
     def gone(book: Book, *given: Any, **more: Any) -> Any:
         nonlocal turns
         turns += 1
-        if turns > 15:
+        if turns > 7:
             raise StoreDownError("store.db cannot be reached")
         return trade(book, *given, **more)
 

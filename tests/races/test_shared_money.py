@@ -16,7 +16,8 @@ import pytest
 from tests.claims import variant
 from tests.races.test_shared_race import cells_bought
 
-from evalbudget.book._copy import Copy
+from evalbudget.book import _turns
+from evalbudget.book._turn import Turn
 from evalbudget.budget import Budget, Unit
 from evalbudget.errors import InvalidInputError, StoreDownError, StoreError
 from evalbudget.prices import Price, Tariff, Usage
@@ -149,8 +150,8 @@ class Host:
     def dies(self) -> None:
         """Without a word; what was sent may be billed in full."""
         self.billed += MOST * sum(run.hold is not None for run in self.runs)
-        self.race.book._turns.workers.close()
-        self.race.book._turns.db.close()
+        self.race.book._workers.close()
+        self.race.book._db.close()
         self.runs.clear()
 
 
@@ -256,7 +257,7 @@ def test_calls_of_a_worker_that_fell_silent_count_at_their_most(store: str) -> N
         one, two = host(workers[0], "a", 1), host(workers[1], "b", 1)
         workers[0].race.turn()
         assert one.bill.reserve("m", 100, 50, sample="s") is not None
-        workers[0].race.book._turns.workers.close()
+        workers[0].race.book._workers.close()
         workers[1].race.look()
         assert (two.bill.spent, two.bill.under_way) == (0.0, 1)
         deadline = time.monotonic() + 60
@@ -312,7 +313,7 @@ def test_room_of_a_refused_call_is_kept_once_however_often_the_store_is_read(sto
         (first,) = bill.reserve_all("m", [(1000, 0, "s")], follows={"s": [("j", 500.0)]})
         bill.release(first)
         for _ in range(3):
-            workers[0].race.book._turns.is_stale = True  # a turn whose end is not known
+            workers[0].race.book._is_stale = True  # a turn whose end is not known
             workers[0].race.look()
         assert (bill.held, bill.room) == (0.0, 1500.0)
 
@@ -327,19 +328,19 @@ def test_a_store_that_goes_in_the_middle_of_a_turn(
         one = host(workers[0], "a", 1)
         one.begins()
         run = one.runs[0]
-        real, goes = Copy.write, [False]
+        real, goes = Turn.write, [False]
 
-        def write(copy: Copy, connection: Any) -> None:
+        def write(turn: Turn) -> None:
             breaks = goes.pop()
             if committed or not breaks:
-                real(copy, connection)
+                real(turn)
             if breaks:
                 if committed:
-                    connection.connection.commit()
+                    turn.connection.connection.commit()
                 raise StoreDownError("gone")
             goes.append(False)
 
-        monkeypatch.setattr(Copy, "write", write)
+        monkeypatch.setattr(Turn, "write", write)
         goes[:] = [False, True]
         hold = one.bill.reserve("m", 100, 50, sample=run.name)
         goes[:] = [False, True]
@@ -359,19 +360,19 @@ def test_a_store_that_goes_in_the_middle_of_a_turn(
 def _breaks_once(process: Process, monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[], object]) -> None:
     """The next turn is rolled back, and others do something before the one that follows it."""
     book = process.race.book
-    real, anew = Copy.write, book._turns.look_anew
+    real, anew = Turn.write, book._look_anew
 
     def look_anew() -> None:
-        monkeypatch.setattr(book._turns, "look_anew", anew)
+        monkeypatch.setattr(book, "_look_anew", anew)
         meanwhile()
         anew()
 
-    def write(copy: Copy, connection: Any) -> None:
-        monkeypatch.setattr(Copy, "write", real)
-        monkeypatch.setattr(book._turns, "look_anew", look_anew)
+    def write(turn: Turn) -> None:
+        monkeypatch.setattr(Turn, "write", real)
+        monkeypatch.setattr(book, "_look_anew", look_anew)
         raise StoreDownError("gone")
 
-    monkeypatch.setattr(Copy, "write", write)
+    monkeypatch.setattr(Turn, "write", write)
 
 
 @pytest.fixture
@@ -433,7 +434,7 @@ def test_what_is_known_stays_while_a_broken_turn_waits_for_the_store(
     one, other = two
     assert other.bill.reserve("m", 3000, 900, sample="y") is not None
     one.race.turn()
-    database, seen = one.race.book._turns.db, list[Any]()
+    database, seen = one.race.book._db, list[Any]()
     real = database.write
 
     def write(**given: Any) -> Any:
@@ -448,14 +449,14 @@ def test_what_is_known_stays_while_a_broken_turn_waits_for_the_store(
 def test_a_look_that_loses_the_server_looks_again(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with crew(store) as workers:
         workers[0].race.look()
-        real, goes = Copy.look, [True]
+        real, goes = _turns.look, [True]
 
-        def look(copy: Copy, connection: Any) -> None:
-            real(copy, connection)
+        def look(copy: Any, asked: Any) -> None:
+            real(copy, asked)
             if goes and goes.pop():
                 raise StoreDownError("gone")
 
-        monkeypatch.setattr(Copy, "look", look)
+        monkeypatch.setattr(_turns, "look", look)
         workers[1].race.look()
         assert not goes
         assert workers[1].race.begun
@@ -539,7 +540,7 @@ def test_calls_of_a_dead_worker_count_after_all_arms_have_left(store: str) -> No
         for arm, each in enumerate(workers):
             each.race.leave(arm, "cancelled")
             each.race.turn()
-        workers[1].race.book._turns.workers.close()
+        workers[1].race.book._workers.close()
         workers[0].race.turn()
         deadline = time.monotonic() + 60
         while bill.under_way and time.monotonic() < deadline:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from tests.claims import variant
 
-from evalbudget.book._copy import Copy
+from evalbudget.book._turn import Turn
 from evalbudget.errors import InvalidInputError, StoreDownError, StoreError
 from evalbudget.races import Entry, KnownCell, RaceConfig, RacePurchase, leaderboard_of
 from evalbudget.races._lanes import CUT_OFF, SILENT
@@ -154,7 +154,7 @@ def test_a_worker_that_is_started_again_goes_on(store: str) -> None:
 def test_a_worker_that_gives_no_sign_of_life_leaves_the_race(store: str) -> None:
     with crew(store, *four(), lease=0.8) as workers:
         had = workers[0].wanted()
-        workers[0].book._turns.workers.close()
+        workers[0].book._workers.close()
         wait_for_silence(workers[1])
         assert workers[1].lanes[0].evaluations == len(had)
         with pytest.raises(StoreError, match="the race has gone on without a"):
@@ -217,16 +217,16 @@ def test_a_store_that_goes_in_the_middle_of_a_turn(
     with crew(store, *four()) as workers:
         one = workers[0]
         asked = one.wanted()
-        real = Copy.write
+        real = Turn.write
 
-        def write(copy: Copy, connection: Any) -> None:
-            monkeypatch.setattr(Copy, "write", real)
+        def write(turn: Turn) -> None:
+            monkeypatch.setattr(Turn, "write", real)
             if committed:
-                real(copy, connection)
-                connection.connection.commit()
+                real(turn)
+                turn.connection.connection.commit()
             raise StoreDownError("gone")
 
-        monkeypatch.setattr(Copy, "write", write)
+        monkeypatch.setattr(Turn, "write", write)
         one.completed(asked[0].arm, asked[0].key, 1.0)
         assert one.lanes[0].tally.readings == 1
         assert asked[0] not in one.wanted()
@@ -240,15 +240,15 @@ def test_what_does_not_fit_is_not_paid_though_the_turn_before_was_broken_off(
     race = worker(shared(CONFIG, store), ITEMS, four(), defers=True)
     race.turn()
     race.pay(0, 10.0)  # with the next turn
-    real = Copy.write
+    real = Turn.write
 
-    def write(copy: Copy, connection: Any) -> None:
-        monkeypatch.setattr(Copy, "write", real)
-        real(copy, connection)
-        connection.connection.commit()
+    def write(turn: Turn) -> None:
+        monkeypatch.setattr(Turn, "write", real)
+        real(turn)
+        turn.connection.connection.commit()
         raise StoreDownError("gone")
 
-    monkeypatch.setattr(Copy, "write", write)
+    monkeypatch.setattr(Turn, "write", write)
     assert not race.pays(0, 30.0)
     assert race.evaluations == race.book.spent == 10
     race.close()
@@ -257,7 +257,7 @@ def test_what_does_not_fit_is_not_paid_though_the_turn_before_was_broken_off(
 def test_an_arm_that_was_taken_for_silent_before_the_race_joins_again(store: str) -> None:
     first, *others = four()
     with crew(store, first, lease=0.8) as (one,):
-        one.book._turns.workers.close()
+        one.book._workers.close()
         with crew(store, *others[:2], lease=0.8) as workers:
             deadline = time.monotonic() + 60
             while workers[0].missing == 1 and time.monotonic() < deadline:
@@ -301,7 +301,7 @@ def test_what_was_cut_off_before_runs_again(store: str, fate: str) -> None:
         if fate == "completed":
             one.completed(0, cut.key, 1.0, attempts=3)
         elif fate == "silent":
-            one.book._turns.workers.close()
+            one.book._workers.close()
             wait_for_silence(other)
         else:
             one.close()
@@ -414,17 +414,17 @@ def test_whoever_is_killed_while_it_takes_over_counts_nothing_twice(
     store: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def dies(race: RacePurchase) -> None:
-        race.book._turns.workers.close()
-        race.book._turns.db.close()
+        race.book._workers.close()
+        race.book._db.close()
 
-    real, left = Copy.write, 0
+    real, left = Turn.write, 0
 
-    def write(copy: Copy, connection: Any) -> None:
+    def write(turn: Turn) -> None:
         nonlocal left
         left -= 1
         if not left:
             raise KeyboardInterrupt
-        real(copy, connection)
+        real(turn)
 
     cut = KnownCell((ITEMS[3], 1), None, 1, again=True)
     with crew(store, Entry("a", [cut]), *four()[1:]) as workers:
@@ -433,7 +433,7 @@ def test_whoever_is_killed_while_it_takes_over_counts_nothing_twice(
         workers[0].close()
         with monkeypatch.context() as patch:
             patch.setattr(RacePurchase, "close", dies)
-            patch.setattr(Copy, "write", write)
+            patch.setattr(Turn, "write", write)
             for turns in range(1, 20):
                 left = turns
                 try:

@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 
-from evalbudget.book._known import Known
+from evalbudget.book._copy import Copy
 from evalbudget.cells import Planned
 
 Place = tuple[int, int, int]
@@ -19,9 +19,9 @@ class Adopted:
     def __init__(self) -> None:
         self._ahead: Counter[Place] = Counter()
 
-    def add(self, known: Known, cells: list[int]) -> None:
+    def add(self, copy: Copy, cells: list[int]) -> None:
         """These are there; the sampler planned none of them."""
-        self._ahead.update(_place(known, cell) for cell in cells)
+        self._ahead.update(_place(copy, cell) for cell in cells)
 
     def without(self, planned: Planned) -> tuple[Planned, Adopted]:
         """What is left to ask of a round; and what is ahead of the next ones once this one has begun."""
@@ -38,15 +38,15 @@ class Adopted:
         asked = planned._replace(model=planned.model[kept], item=planned.item[kept], propensity=drawn)
         return asked, left
 
-    def gives_way(self, known: Known, cell: int) -> bool:
+    def gives_way(self, copy: Copy, cell: int) -> bool:
         """Whether a cell that has no score is not asked again: the sampler plans another in its place."""
-        place = _place(known, cell)
+        place = _place(copy, cell)
         if self._ahead[place] <= 0:
             return False
         self._ahead[place] -= 1
         return True
 
 
-def _place(known: Known, cell: int) -> Place:
-    model, item, phase = (known.of(name, cell) for name in ("model", "item", "phase"))
+def _place(copy: Copy, cell: int) -> Place:
+    model, item, phase = (copy.of(name, cell) for name in ("model", "item", "phase"))
     return model, item, phase

@@ -2,39 +2,37 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from sqlalchemy import Connection
 
 from evalbudget.book._calls import Called, Unread, beside_in, calls_in, known_calls, unread_in
+from evalbudget.book._copy import ADOPTED
 from evalbudget.book._opening import opened, terms_of
-from evalbudget.book._planner import Planner
+from evalbudget.book._others import look
 from evalbudget.book._statements import BESIDE, CUT_OFF, LOST
 from evalbudget.book._tables import ALONE, LAYOUT
-from evalbudget.book._turn import Claim, Turn
-from evalbudget.book._turns import Part, Turns
+from evalbudget.book._turn import Claim, Till, Turn, texts_of
+from evalbudget.book._turns import Turns
 from evalbudget.book._workers import MEMORY, Workers
 from evalbudget.budget import USED_UP, Budget, shown_amount
 from evalbudget.cells import CLOSED, Cells, Planned
 from evalbudget.design import Cell, Reading, Request
-from evalbudget.errors import BudgetError, EvalbudgetError, StoreError
+from evalbudget.errors import EvalbudgetError, InvalidInputError, StoreError
 from evalbudget.sampler import Sampler
 from evalbudget.shown import shown_logger
 from evalbudget.store import Address, Database
 from evalbudget.store._sql import Asked
 
-T = TypeVar("T")
-
 log = shown_logger(__name__)
 
 
-class Book:
+class Book(Turns):
     """One purchase by one or several processes: rounds of one sampler, read cell by cell.
 
     What is spent and held never exceeds the budget. A round is planned once, by whoever needs it first, and
@@ -84,21 +82,18 @@ class Book:
         lease: float = 60.0,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        if not callable(most) and not (math.isfinite(most) and most > 0.0):
-            raise BudgetError(f"the highest cost of a call is {most:g}; give a finite cost above zero")
+        till = Till(budget, most, at_once)
         alone, self._is_callers = not isinstance(where, Address), isinstance(where, Database)
-        self.sampler, self.budget = sampler, budget
-        self.where = where.address if isinstance(where, Database) else where or Address(path=MEMORY)
+        self.budget = budget
         self._stays_stopped = stays_stopped
         self._has_left = False
         db = opened(
-            *(where or self.where, sampler, budget, terms_of(sampler, about or {}), clock),
+            *(where or Address(path=MEMORY), sampler, budget, terms_of(sampler, about or {}), clock),
             layout=ALONE if alone else LAYOUT,
         )
         try:
-            workers = Workers(db, self.where, known_as, shown_as, 0.0 if alone else lease, clock)
-            self._turns = Turns(sampler, self.where, db, workers, defers=defers)
-            self._planner = Planner(self._turns, budget, most, at_once)
+            workers = Workers(db, db.address, known_as, shown_as, 0.0 if alone else lease, clock)
+            super().__init__(sampler, db, workers, till, defers=defers)
             self._join()
         except BaseException:
             if not self._is_callers:
@@ -106,38 +101,6 @@ class Book:
             raise
 
     # what the caller does
-
-    def trade(self, came: Sequence[Reading], n: int | Callable[[int], int]) -> Sequence[Request]:
-        """Take in what came back, and hand out up to n cells, as far as they can be paid.
-
-        Args:
-            came: answers to requests that this worker was given.
-            n: how many it can work on; or how many of each model, below 0 for those that it does not ask,
-                where rounds wait for all. Then the cells of other models stay paid for until somebody asks
-                them, and those that cost nothing do not count.
-
-        Returns:
-            Requests. None, while :attr:`finished` is false, means wait for what is under way.
-
-        Raises:
-            StoreDownError: the book could not be reached; what came is kept for the next call.
-            SamplerError: a reading of a request that this worker does not have, or a sampler that neither
-                plans nor stops.
-        """
-        with self._turns.guard:
-            self._turns.tell(came)
-            found: dict[int, Claim] = {}
-            try:
-                while True:
-                    self._take_turn(found, n)
-                    has_enough = not callable(n) and len(found) >= n
-                    if has_enough or not self._planner.plan():
-                        break
-            except BaseException:
-                self._turns.is_sure = False  # what was claimed before is handed out by the next one
-                raise
-            self._turns.mine |= found
-            return [claim.request for claim in found.values()]
 
     def adopt(self, planned: Planned, most: Sequence[float], attempts: Sequence[int]) -> Sequence[Request]:
         """Cells that somebody else chose are under way; of a book in memory, before anything is handed out.
@@ -155,56 +118,23 @@ class Book:
         Raises:
             InvalidInputError: the book is in a file or on a server, or has planned something.
         """
-        claims = self._planner.adopt(planned, most, attempts)
-        self._turns.mine |= {claim.request.id: claim for claim in claims}
+        if self.where.path != MEMORY or self._copy.n_planned:
+            raise InvalidInputError(
+                f"{self.where}: cells are adopted by a book in memory, before it plans; begin a new one"
+            )
+        adopted = planned._replace(note=ADOPTED)
+        texts = texts_of(self.sampler, adopted)
+
+        def act(turn: Turn) -> list[Claim]:
+            first = len(self._copy)
+            turn.begin(adopted, texts)
+            calls = enumerate(zip(most, attempts, strict=True), first)
+            return [turn.call(cell, cost, attempt) for cell, (cost, attempt) in calls]
+
+        claims = self._take(act)
+        self._adopted.add(self._copy, [claim.cell for claim in claims])
+        self._mine |= {claim.request.id: claim for claim in claims}
         return [claim.request for claim in claims]
-
-    def _take_turn(self, found: dict[int, Claim], n: int | Callable[[int], int]) -> None:
-        """Claim what is missing of n."""
-
-        def act(turn: Turn) -> dict[int, Claim]:
-            claimed: dict[int, Claim] = {}
-            if n and not self._turns.is_sure:  # handed out in a turn whose end was not known
-                had = self._turns.mine.keys() | found.keys()
-                claimed = {call: claim for call, claim in turn.taken().items() if call not in had}
-            if self._turns.about["stopped"] is None:
-                self._planner.claim(turn, claimed, n, found)
-            return claimed
-
-        found |= self._turns.take(act)
-        self._turns.is_sure = self._turns.is_sure or bool(n)
-
-    def tell(self, came: Sequence[Reading]) -> None:
-        """These came back; it is in the book after the next turn.
-
-        Raises:
-            SamplerError: one is of a request that this worker does not have.
-        """
-        self._turns.tell(came)
-
-    def refresh(self) -> None:
-        """Tell what is untold, and take in what others did.
-
-        Raises:
-            StoreDownError: the book could not be reached.
-        """
-        self._turns.take(lambda _: None)
-
-    def later(self, act: Callable[[Turn], object]) -> None:
-        """Do this in the next turn, once, even if the end of that turn is not known."""
-        self._turns.later(act)
-
-    def once(self, act: Callable[[Turn], T]) -> T:
-        """The same, now."""
-        return self._turns.once(act)
-
-    def together(self) -> AbstractContextManager[None]:
-        """What is told and paid within the block is in the book all at once, at its end."""
-        return self._turns.together()
-
-    def add(self, part: Part) -> None:
-        """This stands beside the book in its store, and takes part in its turns."""
-        self._turns.parts.append(part)
 
     def score_again(self, readings: Sequence[Reading]) -> None:
         """Calls that came back have other scores than they had: what was planned stands, nothing is paid.
@@ -217,25 +147,25 @@ class Book:
         """
         for reading in readings:
             self.sampler.check(reading)
-        with self._turns.guard:
-            self._turns.take(lambda turn: turn.score_again(readings))
-            self._turns.is_stale = True  # counts of what was read and what failed
+        with self._guard:
+            self._take(lambda turn: turn.score_again(readings))
+            self._is_stale = True  # counts of what was read and what failed
 
     def give_back(self, requests: Sequence[Request]) -> None:
         """These were never sent: they cost nothing, and others may be given them."""
-        self._turns.do(lambda turn: turn.give_back([request.id for request in requests]))
-        self._turns.forget(requests)
+        self._do(lambda turn: turn.give_back([request.id for request in requests]))
+        self._forget(requests)
 
     def lose(self, requests: Sequence[Request]) -> None:
         """Nobody will know whether these were answered: each counts at its most, and is asked again."""
-        self._turns.take(lambda turn: turn.lose([request.id for request in requests], CUT_OFF))
-        self._turns.forget(requests)
+        self._take(lambda turn: turn.lose([request.id for request in requests], CUT_OFF))
+        self._forget(requests)
 
     def pays(self, cost: float, why: str) -> bool:
         """Pay for what is of no cell; False, and nothing paid, where that exceeds what is left."""
 
         def act(turn: Turn) -> bool:
-            fits = self._planner.fits(cost)
+            fits = turn.fits(cost)
             if fits:
                 turn.pay(cost, why)
             return fits
@@ -248,28 +178,28 @@ class Book:
         Returns:
             Those that remain; the others are given back.
         """
-        if self._turns.defers:
-            self._turns.do(lambda turn: turn.pay(cost, why))
+        if self._defers:
+            self._do(lambda turn: turn.pay(cost, why))
             return out_of
 
         def act(turn: Turn) -> list[Request]:
             left = list(out_of)
-            while left and not self._planner.fits(cost):
+            while left and not turn.fits(cost):
                 turn.give_back([left.pop().id])
             turn.pay(cost, why)
             return left
 
         left = self.once(act)
-        self._turns.forget(out_of[len(left) :])
+        self._forget(out_of[len(left) :])
         return left
 
     def withdraw(self, model: int, why: str) -> None:
         """Ask a model nothing more; what is under way of it may still come back."""
-        self._turns.do(lambda turn: turn.withdraw(model, why))
+        self._do(lambda turn: turn.withdraw(model, why))
 
     def stop(self, reason: str) -> None:
         """Hand out nothing more, to whichever worker; what is under way may still come back."""
-        self._turns.do(lambda _: self._turns.about.update(stopped=self._turns.db.storable(reason)))
+        self._do(lambda turn: turn.about.update(stopped=turn.storable(reason)))
 
     def close(self, came: Sequence[Reading] = (), *, keeps: bool = False) -> None:
         """Leave; what this worker has under way counts at its highest cost, and may be asked by others.
@@ -280,93 +210,81 @@ class Book:
             came: answers that were not told yet.
             keeps: what is under way stays with this worker, who will go on under its name.
         """
-        with self._turns.guard:
+        with self._guard:
             self.tell(came)
-            if self._turns.is_away:
-                self._turns.db.patience = 0.0
-            self._turns.workers.close()
+            if self._is_away:
+                self._db.patience = 0.0
+            self._workers.close()
             try:
-                self._turns.take(partial(self._leave, keeps=keeps))
+                self._take(partial(self._leave, keeps=keeps))
             except EvalbudgetError as ex:  # others find out
                 log.warning("a worker could not sign off: %s", ex)
             finally:
                 if not self._is_callers:
                     self._has_left = True
-                    self._turns.db.close()
+                    self._db.close()
 
     # what is known, as of the last look
 
     @property
-    def spent(self) -> float:
-        """By calls that came back, and those that were lost, at their highest cost."""
-        return self._turns.spent
-
-    @property
     def finished(self) -> bool:
         """Nothing is under way, and nothing more will be asked."""
-        if self._turns.is_stale or self._turns.known.under_way or self._turns.untold:
+        if self._is_stale or self._copy.under_way or self._untold:
             return False
-        stopped = self._turns.about["stopped"] is not None or self._planner.why is not None
-        return stopped or not self._planner.affords_any or self.is_short
+        stopped = self._copy.about["stopped"] is not None or self._why is not None
+        return stopped or not self._till.affords_any(self._copy) or self.is_short
 
     @property
     def is_short(self) -> bool:
         """Whether the cell that comes next cannot be paid, as long as what is under way is not cheaper."""
-        first = self._turns.known.waiting.first()
-        return first is not None and not self._planner.may(first)
+        copy, till = self._copy, self._till
+        first = copy.waiting.first()
+        return first is not None and not till.may(copy, till.cost(copy.asked_next(first)))
 
     @property
     def stopped(self) -> bool:
         """Whether nothing more is handed out, whatever the sampler wants."""
-        return self._turns.about["stopped"] is not None
+        return self._copy.about["stopped"] is not None
 
     @property
     def stop_reason(self) -> str:
         """Why nothing more is asked."""
-        return str(self._turns.about["stopped"] or self._planner.why or USED_UP)
-
-    def most(self, request: Request) -> float:
-        """The highest cost that is held for a call of this worker, or counts for one that it lost."""
-        return self._turns.had(request.id).most
-
-    def attempt(self, request: Request) -> int:
-        """Which call of its model and item this one of this worker is, from 0."""
-        return self._turns.had(request.id).attempt
+        return str(self._copy.about["stopped"] or self._why or USED_UP)
 
     @property
     def held(self) -> tuple[Request, ...]:
         """What this worker has under way."""
-        return tuple(claim.request for claim in self._turns.mine.values())
+        return tuple(claim.request for claim in self._mine.values())
 
     @property
     def lost(self) -> tuple[Request, ...]:
         """What an earlier worker of its name had and counts as lost; a reading of it can still be told."""
-        return tuple(claim.request for claim in self._turns.lost.values())
+        return tuple(claim.request for claim in self._lost.values())
 
     @property
     def free(self) -> float:
         """Of the budget, neither spent nor held; below 0 where what is held was promised by a larger one."""
-        return self._planner.free
+        return self._till.free(self._copy)
 
     @property
     def has_answers(self) -> bool:
         """Whether the caller has answers that cost nothing: their cells are handed out whatever is left."""
-        return self._planner.has_answers
+        return self._till.has_answers
 
     @has_answers.setter
     def has_answers(self, has: bool) -> None:
-        self._planner.has_answers = has
+        self._till.has_answers = has
 
     @property
     def goes_on(self) -> bool:
         """Whether there was a worker of this name before."""
-        return self._turns.workers.goes_on
+        return self._workers.goes_on
 
     @property
     def paid_beside(self) -> float:
         """By this worker, also under its name before, for what is of no cell."""
-        with self._turns.guard, self._turns.db.read() as connection:
-            return float(connection.scalar(BESIDE, {"whose": self._turns.workers.me}) or 0.0)
+        with self._guard, self._db.read() as connection:
+            return float(connection.scalar(BESIDE, {"whose": self._workers.me}) or 0.0)
 
     @property
     def closed(self) -> tuple[Cell, ...]:
@@ -375,30 +293,21 @@ class Book:
         shut = set()
         if self.sampler.waits_for_all:
             found = np.flatnonzero(cells.state == CLOSED).tolist()
-            shut = {self.sampler.closes_as(self._turns.known.cell(n)) for n in found}
+            shut = {self.sampler.closes_as(self._copy.cell(n)) for n in found}
         return tuple(sorted(shut | cells.given_up))
-
-    @property
-    def untold(self) -> Sequence[Reading]:
-        """What came back and is not in the book, since it could not be reached."""
-        return tuple(self._turns.untold)
 
     def cells(self) -> Cells:
         """Every cell that rounds asked for; a view that must not be kept."""
-        return self._turns.known.cells()
-
-    @property
-    def is_told(self) -> bool:
-        """Whether nothing is left for the next turn."""
-        return self._turns.is_told
-
-    def steady(self) -> AbstractContextManager[Any]:
-        """Within the block nothing changes that other processes or threads did."""
-        return self._turns.steady()
+        return self._copy.cells()
 
     def look(self) -> None:
         """Let the sampler see how it stands, for whoever asks it what is proved."""
-        self._planner.look()
+        with self._state:
+            counts = tuple(self._copy.about[name] for name in ("rounds", "passes", "withdrawn", "changes"))
+            now = self._copy, *counts
+            if now != self._looked_at:
+                self.sampler.look(self._copy.cells(), self._copy.note)
+                self._looked_at = now
 
     def readings(self) -> tuple[Reading, ...]:
         """Every call that came back or was lost, with a score or without, in the order of asking."""
@@ -407,7 +316,7 @@ class Book:
     def calls(self) -> tuple[Called, ...]:
         """The same, with who made them; what was never sent is left out. Others may write meanwhile."""
         with self._reading() as connection:
-            return calls_in(self._turns.copy, connection)
+            return calls_in(self._copy, connection)
 
     def unread(self) -> tuple[Unread, ...]:
         """How many of these brought no score, by the reason; counted by the store."""
@@ -416,8 +325,8 @@ class Book:
 
     def known_calls(self) -> tuple[Called, ...]:
         """Those with a score, as of the last look, by whomever: where the book cannot be reached."""
-        with self._turns.guard:
-            return known_calls(self._turns.copy)
+        with self._guard:
+            return known_calls(self._copy)
 
     def beside(self) -> Mapping[str, float]:
         """What was paid for no cell, by all workers, by the reason."""
@@ -427,49 +336,49 @@ class Book:
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
         """A moment of the book, whether this worker has left it or not."""
-        with self._turns.guard:
+        with self._guard:
             try:
-                if self._turns.is_stale:
-                    self._turns.look_anew()
-                with self._turns.db.read() as connection:
-                    self._turns.copy.look(Asked(connection))
-                    self._turns.spent = float(self._turns.about["spent"])
+                if self._is_stale:
+                    self._look_anew()
+                with self._db.read() as connection:
+                    look(self._copy, Asked(connection))
+                    self.spent = float(self._copy.about["spent"])
                     yield connection
             finally:
                 if self._has_left:
-                    self._turns.db.close()
+                    self._db.close()
 
     def _leave(self, turn: Turn, *, keeps: bool) -> None:
         """Let go of what is under way."""
         if keeps:
             return
         left = list(turn.taken())
-        turn.lose([call for call in left if call in self._turns.mine], LOST)
-        turn.give_back([call for call in left if call not in self._turns.mine])
-        self._turns.workers.sign_off(turn.connection, self._turns.workers.me)
+        turn.lose([call for call in left if call in self._mine], LOST)
+        turn.give_back([call for call in left if call not in self._mine])
+        self._workers.sign_off(turn.connection, self._workers.me)
 
     # opening
 
     def _join(self) -> None:
         """As one more worker, or one that goes on, with the budget of those that are there."""
-        turns, workers = self._turns, self._turns.workers
+        workers = self._workers
         try:
-            turns.take(self._agree)
+            self._take(self._agree)
             if workers.goes_on:
-                turns.take(self._inherit)
+                self._take(self._inherit)
         except BaseException:
             workers.close()
-            with suppress(EvalbudgetError), turns.db.write() as connection:
+            with suppress(EvalbudgetError), self._db.write() as connection:
                 workers.undo(connection)
             raise
 
     def _inherit(self, turn: Turn) -> None:
         """What an earlier worker of this name had."""
-        self._turns.mine, self._turns.lost = turn.taken(), turn.lost()
+        self._mine, self._lost = turn.taken(), turn.lost()
 
     def _agree(self, turn: Turn) -> None:
         """Others at work must have the same budget; where there are none, this one counts."""
-        cap, others = turn.about["cap"], self._turns.workers.others(turn.connection)
+        cap, others = turn.about["cap"], self._workers.others(turn.connection)
         if others and cap != self.budget.amount:
             raise StoreError(
                 f"{self.where} is being filled with a budget of {shown_amount(cap, self.budget.unit)}, and "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -50,11 +49,12 @@ class Unread(NamedTuple):
 def calls_in(copy: Copy, connection: Connection) -> tuple[Called, ...]:
     """All of them, in the order of asking, as of the copy; what was never sent is left out."""
     names = {row.worker: str(row.shown_as) for row in connection.execute(NAMES)}
+    rows = connection.execute(SETTLED).all()
+    requests = [copy.request(row.call, row.cell) for row in rows]
     found = []
-    for row in connection.execute(SETTLED):
-        of = partial(copy.known.of, number=row.cell)
-        value = of("value") if of("state") == CAME and of("call") == row.call else None
-        reading = Reading(copy.known.request(row.call, row.cell), value, row.cost, row.error)
+    for row, request, cell in zip(rows, requests, [copy.kept(row.cell) for row in rows], strict=True):
+        value = cell.value if cell.state == CAME and cell.call == row.call else None
+        reading = Reading(request, value, row.cost, row.error)
         found.append(Called(reading, row.attempt, names[row.worker], row.error in (LOST, CUT_OFF)))
     return tuple(found)
 
@@ -62,10 +62,10 @@ def calls_in(copy: Copy, connection: Connection) -> tuple[Called, ...]:
 def known_calls(copy: Copy) -> tuple[Called, ...]:
     """Those that the copy has a score of, in the order of asking."""
     found = []
-    for cell in np.flatnonzero(copy.known.cells().state == CAME).tolist():
-        of = partial(copy.known.of, number=cell)
-        reading = Reading(copy.known.request(of("call"), cell), of("value"), of("cost"))
-        found.append(Called(reading, of("attempt"), "", is_lost=False))
+    for number in np.flatnonzero(copy.cells().state == CAME).tolist():
+        cell = copy.kept(number)
+        reading = Reading(copy.request(cell.call, number), cell.value, cell.cost)
+        found.append(Called(reading, cell.attempt, "", is_lost=False))
     return tuple(sorted(found, key=lambda called: called.reading.request.id))
 
 

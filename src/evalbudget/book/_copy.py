@@ -1,214 +1,375 @@
-"""A process's own copy of a book: what is known of it, and what this turn writes."""
+"""A process's own copy of a book: its cells as columns, its numbers, and which cell comes next."""
 
 from __future__ import annotations
 
+import heapq
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection
+import numpy as np
 
-from evalbudget.book._known import Known, is_adopted
-from evalbudget.book._notes import packed, unpacked
-from evalbudget.book._statements import (
-    ALL_WITHDRAWN,
-    BEGIN_PASS,
-    BEGIN_ROUND,
-    CALL,
-    CHANGED,
-    FORGET_NOTE,
-    HOW_IT_STANDS,
-    KEEP,
-    MISSED_PASSES,
-    MISSED_ROUNDS,
-    NUMBERS,
-    SETTLE,
-    UPSERT,
-    WITHDRAW,
-)
-from evalbudget.book._tables import NO_CELL
-from evalbudget.cells import CAME, TAKEN, Planned
+from evalbudget.book._given_up import GivenUp
+from evalbudget.book._passes import Columns, Passes
+from evalbudget.cells import CAME, OPEN, TAKEN, Cells, Planned
+from evalbudget.design import Cell, Request
 from evalbudget.errors import StoreError
-from evalbudget.sampler import Sampler
+from evalbudget.sampler import Allocation, Sampler
 from evalbudget.statistics._bounds import IntArray
 from evalbudget.store import Address
-from evalbudget.store._sql import Asked, Change, Query, conclude
 
-_COUNTS = ("rounds", "passes", "withdrawn", "calls", "changes")
-_WHOLE = ("cell", "state", "tries", "lost", "call", "attempt", "passed")
+NUMBERS = ("cap", "spent", "held", "rounds", "passes", "withdrawn", "calls", "changes", "stopped")
+"""What of a book would have to be summed."""
+
+_COLUMNS: dict[str, tuple[type, Any]] = {
+    "model": (np.int64, 0),
+    "item": (np.int64, 0),
+    "epoch": (np.int64, 0),
+    "rater": (np.int64, 0),
+    "round": (np.int64, 0),
+    "phase": (np.int64, 0),
+    "state": (np.int8, OPEN),
+    "value": (np.float64, np.nan),
+    "tries": (np.int64, 0),
+    "lost": (np.int64, 0),
+    "cost": (np.float64, 0.0),
+    "propensity": (np.float64, np.nan),
+    "call": (np.int64, -1),
+    "attempt": (np.int64, -1),
+    "passed": (np.int64, -1),
+}
+_OURS = ("propensity", "call", "attempt", "passed")
+"""Of the columns, those that plans do not see."""
+
+ADOPTED = "chosen by somebody else"
+"""The note of a round that the sampler did not plan."""
 
 
-def check_numbers(row: Any, *, whole: Sequence[str] = (), real: Sequence[str] = ()) -> None:
-    """Refuse what is no number; SQLite keeps whatever somebody writes.
+class Kept(NamedTuple):
+    """What became of a cell so far, by column; this is in the book and in every copy of it.
 
-    Raises:
-        ValueError: names it.
+    Attributes:
+        state: ``OPEN``, ``TAKEN``, ``CAME`` or ``CLOSED``.
+        tries: how often it was handed out.
+        lost: how many of these were lost.
+        value: its score; None if it has none.
+        cost: of its tries that came back.
+        call: the last that it was handed out in.
+        attempt: which call of its model and item that was.
+        passed: the pass in which a try came back last.
     """
-    for name in (*whole, *real):
-        value = getattr(row, name)
-        if not isinstance(value, int if name in whole else int | float) or not math.isfinite(value):
-            raise ValueError(f"{name} is {value!r}")
+
+    state: int
+    tries: int
+    lost: int
+    value: float | None
+    cost: float
+    call: int
+    attempt: int
+    passed: int
+
+    @property
+    def failed(self) -> int:
+        """How many tries came back without a score."""
+        return self.tries - self.lost - (self.state in (TAKEN, CAME))
+
+
+def is_adopted(planned: Planned) -> bool:
+    """Whether somebody else chose the cells of a round."""
+    return isinstance(planned.note, str) and planned.note == ADOPTED
 
 
 class Copy:
-    """Columns and numbers of a book, read anew only as far as others changed them.
+    """The columns, in the order of the rounds, read anew only as far as others changed them.
 
     Args:
-        sampler: whose rounds they are.
+        sampler: whose rounds they are; it says who scores what, and what closes together.
         where: the book is, for messages.
 
     Attributes:
-        known: its cells and rounds.
+        sampler: whose rounds they are.
         about: what would have to be summed.
+        n_rounds: that were planned, or adopted.
+        n_planned: of these, by the sampler.
+        note: of the last that the sampler planned; None at first.
+        withdrawn: requests in all when each model was withdrawn, shape (n_models,); -1 where it was not.
+        why_withdrawn: why these were.
+        n_passes: that rounds were handed out in, where they wait for all.
+        settled: how many tries came back, or were lost.
+        under_way: how many may still come.
+        waiting: cells that may be asked now.
     """
 
     def __init__(self, sampler: Sampler, where: Address) -> None:
-        self._sampler, self._where = sampler, where
-        self.known = Known(sampler)
+        self.sampler, self._where = sampler, where
         self.about: dict[str, Any] = {**dict.fromkeys(NUMBERS, 0), "stopped": None}
-        self._before = dict(self.about)
-        self._changes: list[Change] = []  # to be made at the end of the turn
-        self._cells: dict[int, dict[str, Any]] = {}  # rows to be written then
-        self._calls: list[dict[str, Any]] = []
-        self._settled: dict[int, dict[str, Any]] = {}
+        self._n = 0
+        self._of: dict[str, Any] = {name: np.full(64, fill, kind) for name, (kind, fill) in _COLUMNS.items()}
+        self._epochs: Counter[tuple[int, int]] = Counter()  # of each model and item
+        self._attempts: Counter[tuple[int, int]] = Counter()  # of each, how many numbers of calls are taken
+        self.waiting: OneByOne | Passes
+        self.waiting = (
+            Passes(self._of, self._is_withdrawn)
+            if sampler.waits_for_all
+            else OneByOne(sampler, self._of, self.cell)
+        )
+        self.note: Any = None
+        self.withdrawn: IntArray = np.full(sampler.design.n_models, -1)
+        self.why_withdrawn: dict[int, str] = {}
+        self.n_rounds = self.n_planned = self.n_passes = self.settled = self.under_way = 0
 
-    def asks(self) -> Sequence[Query]:
-        """What :meth:`look` will ask, as far as that is known before."""
-        return Query(HOW_IT_STANDS), Query(CHANGED, {"after": self.about["changes"]})
+    def __len__(self) -> int:
+        return self._n
 
-    def look(self, asked: Asked) -> None:
-        """Take in what others did.
+    def cells(self) -> Cells:
+        """All of them, as they are now; the columns must not be kept."""
+        columns = {name: self._of[name][: self._n] for name in _COLUMNS if name not in _OURS}
+        given_up = self.waiting.given_up
+        return Cells(**columns, withdrawn=self.withdrawn, given_up=given_up, n_rounds=self.n_rounds)
+
+    def cell(self, number: int) -> Cell:
+        """One of them."""
+        of = self._of
+        model, item, epoch = of["model"].item(number), of["item"].item(number), of["epoch"].item(number)
+        return Cell(model, item, epoch, of["rater"].item(number))
+
+    def request(self, call: int, number: int) -> Request:
+        """What a call asks."""
+        drawn = self._of["propensity"].item(number)
+        return Request(
+            call,
+            self.cell(number),
+            None if math.isnan(drawn) else drawn,
+            self._of["phase"].item(number) if self.sampler.allocation is Allocation.PHASED else None,
+        )
+
+    def kept(self, number: int) -> Kept:
+        """What became of a cell so far."""
+        of = self._of
+        value = of["value"].item(number)
+        return Kept(
+            *(of["state"].item(number), of["tries"].item(number), of["lost"].item(number)),
+            *(None if math.isnan(value) else value, of["cost"].item(number), of["call"].item(number)),
+            *(of["attempt"].item(number), of["passed"].item(number)),
+        )
+
+    def of(self, name: str, number: int) -> Any:
+        """An entry of a column."""
+        return self._of[name].item(number)
+
+    def begin(self, planned: Planned) -> None:
+        """A round was planned.
 
         Raises:
-            StoreError: what stands there cannot be.
+            ValueError: it is not of this design.
         """
-        rows = asked.rows
-        about = next(iter(rows(HOW_IT_STANDS)), None)
-        try:
-            if about is None:
-                raise ValueError("its numbers are gone")
-            check_numbers(about, whole=_COUNTS, real=("cap", "spent", "held"))
-            known = self.known
-            if about.rounds > known.n_rounds:
-                for row in rows(MISSED_ROUNDS, {"after": known.n_rounds}):
-                    planned = Planned(*unpacked(row.planned, ()))
-                    note = None if row.note is None else unpacked(row.note, self._sampler.note_kinds)
-                    known.begin(planned if note is None else planned._replace(note=note))
-                    if known.n_rounds == about.rounds and row.note is None and not is_adopted(planned):
-                        raise ValueError("the note of its last round is gone")
-            if about.passes > known.n_passes:
-                for row in rows(MISSED_PASSES, {"after": known.n_passes}):
-                    known.begin_pass(unpacked(row.cells, ()))
-            if about.withdrawn > len(known.why_withdrawn):
-                for row in rows(ALL_WITHDRAWN):
-                    known.withdraw(row.model, row.asked, row.why)
-            if about.changes > self.about["changes"]:
-                self._take_in(rows(CHANGED, {"after": self.about["changes"]}))
-            there = known.n_rounds, known.n_passes, len(known.why_withdrawn)
-            if (about.rounds, about.passes, about.withdrawn) != there:
-                raise ValueError("rounds or passes of it are gone")
-        except (LookupError, TypeError, ValueError, AttributeError) as ex:
-            raise self.damaged(ex) from ex
-        self.about.update({name: getattr(about, name) for name in NUMBERS})
-        self._before = dict(self.about)
+        self._check(planned)
+        n = self._n + planned.item.size
+        while n > self._of["item"].size:
+            for name, (kind, fill) in _COLUMNS.items():
+                self._of[name] = np.concatenate([self._of[name], np.full(self._of[name].size, fill, kind)])
+        rows = slice(self._n, n)
+        self._of["model"][rows], self._of["item"][rows] = planned.model, planned.item
+        self._of["round"][rows], self._of["phase"][rows] = self.n_rounds, planned.phase
+        if planned.propensity is not None:
+            self._of["propensity"][rows] = planned.propensity
+        takes_turns = self.sampler.design.n_raters > 1
+        for number, where in enumerate(zip(planned.model.tolist(), planned.item.tolist(), strict=True)):
+            epoch = self._epochs[where]
+            self._epochs[where] += 1
+            self._of["epoch"][self._n + number] = epoch
+            if takes_turns:
+                self._of["rater"][self._n + number] = self.sampler.rater_of(where[1], epoch)
+        self.waiting.add(rows.start, n)
+        self._n = n
+        self.n_rounds += 1
+        if not is_adopted(planned):
+            self.n_planned += 1
+            self.note = planned.note
+
+    def _check(self, planned: Planned) -> None:
+        d = self.sampler.design
+        for part, size in ((planned.model, d.n_models), (planned.item, d.n_items)):
+            fits = part.dtype.kind == "i" and part.ndim == 1 and part.shape == planned.item.shape
+            if not fits or (part.size and not (part.min() >= 0 and part.max() < size)):
+                raise ValueError(f"round {self.n_rounds} is of another design")
+
+    def withdraw(self, model: int, asked: int, why: str) -> None:
+        """A model is asked nothing more; of one that was withdrawn before only the first time counts.
+
+        Raises:
+            ValueError: there is no such model.
+        """
+        if not (0 <= model < self.withdrawn.size and asked >= 0):
+            raise ValueError(f"model {model} was withdrawn after {asked} requests")
+        if model not in self.why_withdrawn:
+            self.withdrawn, self.why_withdrawn[model] = self.withdrawn.copy(), why
+            self.withdrawn[model] = asked
+            self.waiting.withdraw()
+
+    def _is_withdrawn(self, number: int) -> bool:
+        return self.of("model", number) in self.why_withdrawn
+
+    def begin_pass(self, ask: IntArray) -> None:
+        """These are handed out next.
+
+        Raises:
+            ValueError: there are no such cells.
+        """
+        if (
+            ask.dtype.kind != "i"
+            or ask.ndim != 1
+            or (ask.size and not (ask.min() >= 0 and ask.max() < self._n))
+        ):
+            raise ValueError(f"pass {self.n_passes} has cells that are not there")
+        self.n_passes += 1
+        self.waiting.begin(ask.tolist(), self.n_passes)
+
+    def change(self, number: int, new: Mapping[str, Any]) -> Kept:
+        """What is new of a cell; all that is kept of it now."""
+        was = self.kept(number)
+        now = was._replace(**new)
+        if now.state != CAME:
+            now = now._replace(value=None)
+        for name in (*new, "value"):
+            self._of[name][number] = getattr(now, name)  # None is nan
+        self._became(number, was, now)
+        return now
+
+    def score(self, number: int, value: float | None, **new: Any) -> Kept:
+        """A cell has this score, or none."""
+        return self.change(number, {**new, "state": OPEN if value is None else CAME, "value": value})
+
+    def hand_out(self, number: int, call: int, attempt: int | None) -> Kept:
+        """A cell is under way from now on, as this call of its model and item; None: the next."""
+        attempt = self._next_attempt(number) if attempt is None else attempt
+        tries = self._of["tries"].item(number) + 1
+        return self.change(number, {"state": TAKEN, "call": call, "attempt": attempt, "tries": tries})
+
+    def asked_next(self, number: int) -> Cell:
+        """A cell, by the number of the next call of its model and item."""
+        return self.cell(number)._replace(epoch=self._next_attempt(number))
+
+    def set_all(self, numbers: Sequence[int], columns: Mapping[str, Sequence[Any]]) -> None:
+        """What is known of several cells now, each of them once; of what happened in between only the end."""
+        at = np.array(numbers, dtype=np.int64)
+        was = map(Kept, *(self._of[name][at].tolist() for name in Kept._fields))
+        for name, column in columns.items():
+            self._of[name][at] = np.array(column, dtype=self._of[name].dtype)
+        now = map(Kept, *(columns[name] for name in Kept._fields))
+        for each in zip(numbers, was, now, strict=True):
+            self._became(*each)
+
+    def _became(self, number: int, was: Kept, now: Kept) -> None:
+        """What is counted of a cell, and whether it waits."""
+        where = self._of["model"].item(number), self._of["item"].item(number)
+        self._attempts[where] = max(self._attempts[where], now.attempt + 1)
+        flew, flies = was.state == TAKEN, now.state == TAKEN
+        self.settled += (now.tries - flies) - (was.tries - flew)
+        self.under_way += int(flies) - int(flew)
+        read = now.state == CAME != was.state
+        self.waiting.changed(number, now.state, failed=now.failed - was.failed, read=read)
+
+    def _next_attempt(self, number: int) -> int:
+        """From 0; lost and failed ones had theirs."""
+        of = self._of
+        if of["call"].item(number) < 0 <= (given_back := of["attempt"].item(number)):
+            return int(given_back)
+        return self._attempts[of["model"].item(number), of["item"].item(number)]
 
     def damaged(self, why: object) -> StoreError:
         """What is raised where something stands there that cannot be."""
         return StoreError(f"{self._where} is damaged: {why}; restore a copy, or begin a new one")
 
-    def _take_in(self, rows: Sequence[Any]) -> None:
-        """Cells that others changed."""
-        if not rows:
+
+class OneByOne:
+    """Cells in the order of the rounds; one without a score is asked again before any other.
+
+    What is planned of an item that is given up waits for the day it opens again.
+
+    Args:
+        sampler: says what closes together.
+        of: the columns of all cells.
+        cell: of a number.
+
+    Attributes:
+        given_up: what is not asked for now.
+    """
+
+    def __init__(self, sampler: Sampler, of: Columns, cell: Callable[[int], Cell]) -> None:
+        self._of, self._cell, self._closes_as = of, cell, sampler.closes_as
+        self._failures = GivenUp(sampler.design, sampler.closes_as)
+        self._has_failed = False
+        self._uncounted: list[int] = []  # cells that were read, for what is given up, if anything fails
+        self._parked: dict[Cell, list[int]] = {}  # what waits for something closed to open again
+        self._back: list[int] = []  # a heap of those that came back without a score, or opened again
+        self._next = self._n = 0  # those from here on had no turn yet
+        self.given_up: frozenset[Cell] = frozenset()
+
+    def add(self, begin: int, end: int) -> None:
+        """Cells of a new round."""
+        self._n = end
+
+    def withdraw(self) -> None:
+        """There is one model here."""
+
+    def begin(self, ask: Sequence[int], number: int) -> None:
+        """There are no passes here.
+
+        Raises:
+            ValueError: always.
+        """
+        raise ValueError("a pass where cells are handed out one by one")
+
+    def changed(self, number: int, state: int, *, failed: int, read: bool) -> None:
+        """Something became of a cell."""
+        if failed > 0:
+            self._has_failed = True
+            self._count()
+            for _ in range(failed):
+                self._failures.failed(self._cell(number))
+        if read:
+            self._uncounted.append(number)
+        if state == OPEN:
+            heapq.heappush(self._back, number)
+
+    def first(self) -> int | None:
+        """The cell that comes next."""
+        self._reopen()
+        while self._back or self._next < self._n:
+            number = self._back[0] if self._back else self._next
+            # what was tried before comes back by the heap alone
+            is_due = self._of["state"].item(number) == OPEN and (
+                self._back or not self._of["tries"].item(number)
+            )
+            if is_due:
+                key = self._closes_as(self._cell(number)) if self.given_up else None
+                if key is None or key not in self.given_up:
+                    return number
+                self._parked.setdefault(key, []).append(number)
+            self._drop(number)
+        return None
+
+    def _drop(self, number: int) -> None:
+        """It had its turn."""
+        if self._back and self._back[0] == number:
+            heapq.heappop(self._back)
+        else:
+            self._next = number + 1
+
+    def _count(self) -> None:
+        """What was read."""
+        for number in self._uncounted:
+            self._failures.read(self._cell(number))
+        self._uncounted.clear()
+
+    def _reopen(self) -> None:
+        if not self._has_failed:
             return
-        columns = dict(zip(rows[0]._fields, zip(*rows, strict=True), strict=True))
-        are_whole = all(set(map(type, columns[name])) == {int} for name in _WHOLE)
-        if not (are_whole and set(map(type, columns["cost"])) == {float}):
-            for row in rows:
-                check_numbers(row, whole=_WHOLE, real=("cost",))
-        for row in rows:
-            self._check(row)
-        self.known.set_all(columns.pop("cell"), columns)
-
-    def _check(self, row: Any) -> None:
-        cell, state, tries, value = row.cell, row.state, row.tries, row.value
-        fits = 0 <= cell < len(self.known) and state in range(4) and 0 <= row.lost <= tries
-        if not fits or tries < (state in (TAKEN, CAME)) or row.attempt < 0 < tries:
-            raise ValueError(f"cell {cell} is in state {state} after {tries} tries")
-        if (state == CAME) != (value is not None and math.isfinite(value)) or not math.isfinite(row.cost):
-            raise ValueError(f"cell {cell} is in state {state} with the score {value} for {row.cost}")
-
-    # what this turn does
-
-    def begin(self, planned: Planned, texts: Mapping[str, str | None]) -> None:
-        """A round was planned; ``texts`` are what is kept of it."""
-        self._changes.append((FORGET_NOTE, [{"before": self.about["rounds"] - 1}]))
-        self._changes.append((BEGIN_ROUND, [{"round": self.about["rounds"], **texts}]))
-        self.about["rounds"] += 1
-        self.known.begin(planned)
-
-    def texts_of(self, planned: Planned) -> dict[str, str | None]:
-        """What is kept of a round, by column."""
-        if is_adopted(planned):
-            return {"planned": packed(tuple(planned), ()), "note": None}
-        cells, note = planned._replace(note=None), packed(planned.note, self._sampler.note_kinds)
-        return {"planned": packed(tuple(cells), ()), "note": note}
-
-    def call(self, cell: int, worker: int, most: float, attempt: int | None = None) -> tuple[int, int]:
-        """Hand a cell out; the number of the call, and which of its model's item it is: the next, if None."""
-        if attempt is None:
-            attempt = self.known.next_attempt(cell)
-        tries = self.known.tried(cell).tries + 1
-        self.about["held"] += most
-        number = self._add_call(cell, worker, most, attempt=attempt, cost=None, error=None)
-        self.change(cell, worker, state=TAKEN, call=number, attempt=attempt, tries=tries)
-        return number, attempt
-
-    def pay(self, worker: int, cost: float, why: str) -> None:
-        """Something was paid that is of no cell."""
-        self.about["spent"] += cost
-        self._add_call(NO_CELL, worker, cost, attempt=0, cost=cost, error=why)
-
-    def _add_call(self, cell: int, worker: int, most: float, **more: Any) -> int:
-        number = int(self.about["calls"])
-        self.about["calls"] += 1
-        self._calls.append({"call": number, "cell": cell, "worker": worker, "most": most, **more})
-        return number
-
-    def settle(self, call: int, cost: float, error: str | None) -> None:
-        """What a call cost."""
-        self._settled[call] = {"which": call, "paid": cost, "why": error}
-
-    def begin_pass(self, ask: IntArray) -> None:
-        """Cells that are handed out next."""
-        self._changes.append((BEGIN_PASS, [{"pass": self.about["passes"], "cells": packed(ask, ())}]))
-        self.about["passes"] += 1
-        self.known.begin_pass(ask)
-
-    def withdraw(self, model: int, why: str) -> None:
-        """A model is asked nothing more."""
-        asked = self.known.cells().asked
-        self._changes.append((WITHDRAW, [{"model": model, "asked": asked, "why": why}]))
-        self.about["withdrawn"] += 1
-        self.known.withdraw(model, asked, why)
-
-    def change(self, cell: int, worker: int, **new: Any) -> None:
-        """Change a cell, here and at the end of the turn in the book."""
-        self.about["changes"] += 1
-        row = self.known.change(cell, new)
-        self._cells[cell] = {**row, "cell": cell, "worker": worker, "changed": self.about["changes"]}
-
-    def write(self, connection: Connection) -> None:
-        """All of it, at once, as the last of the turn."""
-        if not self.known.under_way:
-            self.about["held"] = 0.0  # what rounding left
-        changes, self._changes = self._changes, []
-        if self._calls:
-            changes.append((CALL, self._calls))
-        if self._settled:
-            changes.append((SETTLE, list(self._settled.values())))
-        if self._cells:
-            changes.append((UPSERT, list(self._cells.values())))
-        if self.about != self._before:
-            changes.append((KEEP, [{f"new_{name}": value for name, value in self.about.items()}]))
-        self._calls, self._settled, self._cells, self._before = [], {}, {}, dict(self.about)
-        conclude(connection, changes)
+        self._count()
+        now = self._failures.now()
+        for key in self.given_up - now:
+            for number in self._parked.pop(key, []):
+                heapq.heappush(self._back, number)
+        self.given_up = now

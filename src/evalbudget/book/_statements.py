@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Table, bindparam, exists, func, insert, literal_column, null, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-from evalbudget.book._known import KEPT
+from evalbudget.book._copy import NUMBERS, Kept
 from evalbudget.book._tables import ABOUT, CALLS, CELLS, NO_CELL, PASSES, ROUNDS, WITHDRAWN, WORKERS
 from evalbudget.cells import CAME, TAKEN
 from evalbudget.store._sql import Each, given_rows
@@ -30,7 +30,7 @@ MISSED_PASSES = (
 )
 ALL_WITHDRAWN = select(WITHDRAWN).order_by(WITHDRAWN.c.asked)
 CHANGED = (
-    select(CELLS.c.cell, *(CELLS.c[name] for name in KEPT))
+    select(CELLS.c.cell, *(CELLS.c[name] for name in Kept._fields))
     .where(CELLS.c.changed > bindparam("after"))
     .order_by(CELLS.c.changed)
 )
@@ -82,7 +82,6 @@ SETTLE = Each(
     .values(cost=bindparam("paid"), error=bindparam("why")),
     update(CALLS).where(CALLS.c.call == _PAID.c.which).values(cost=_PAID.c.paid, error=_PAID.c.why),
 )
-NUMBERS = ("cap", "spent", "held", "rounds", "passes", "withdrawn", "calls", "changes", "stopped")
 KEEP = update(ABOUT).values({name: bindparam(f"new_{name}") for name in NUMBERS})
 
 

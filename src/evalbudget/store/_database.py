@@ -33,7 +33,7 @@ from evalbudget.secrets import mode_in, without_known
 from evalbudget.shown import shown_logger
 from evalbudget.store._address import Address
 from evalbudget.store._layout import Layout
-from evalbudget.store._sql import execute, in_one_go
+from evalbudget.store._sql import Change, Each, compiled, conclude, execute, in_one_go
 
 _MEMORY = Path(":memory:")
 _PATIENCE = 30.0
@@ -227,6 +227,19 @@ class Database:
         """
         with self._transaction(writes=True, waits=waits, first=first) as connection:
             yield connection
+
+    def conclude(self, connection: Connection, changes: Sequence[Change]) -> None:
+        """The last of what is written.
+
+        Raises:
+            DBAPIError: as SQLAlchemy does.
+        """
+        if self._file is None:
+            conclude(connection, changes)
+            return
+        for statement, given in changes:
+            one = statement.one if isinstance(statement, Each) else statement
+            _carry_out(self._file, compiled(one, "sqlite").text, given)
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -589,10 +602,15 @@ def _begin_to_write(file: sqlite3.Connection, patience: float) -> None:
         _carry_out(file, f"PRAGMA busy_timeout = {1000 * _PATIENCE:.0f}")
 
 
-def _carry_out(file: sqlite3.Connection, command: str) -> None:
-    """Past SQLAlchemy, which would begin a transaction first, or take several times as long."""
+def _carry_out(
+    file: sqlite3.Connection, command: str, given: Sequence[Mapping[str, Any]] | None = None
+) -> None:
+    """Once, or for each of these; past SQLAlchemy, which would begin a transaction first and takes longer."""
     try:
-        file.execute(command)
+        if given is None:
+            file.execute(command)
+        else:
+            file.executemany(command, given)
     except sqlite3.Error as ex:
         raise OperationalError(command, None, ex) from ex
 

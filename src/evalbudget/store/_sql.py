@@ -81,11 +81,6 @@ class Asked:
         return self._found[statement]
 
 
-def is_file(connection: Connection) -> bool:
-    """Whether it is SQLite's, in memory or not."""
-    return connection.dialect.name == "sqlite"
-
-
 def execute(connection: Connection, text: str, given: Mapping[str, Any] | None = None) -> Any:
     """A cursor that has carried out a statement.
 
@@ -95,19 +90,6 @@ def execute(connection: Connection, text: str, given: Mapping[str, Any] | None =
     driver = _driver(connection)
     try:
         return driver.execute(text, given or {})
-    except _errors(connection) as ex:
-        raise _ours(connection, text, ex) from ex
-
-
-def execute_each(connection: Connection, text: str, given: Sequence[Mapping[str, Any]]) -> None:
-    """Have SQLite carry out a statement for each of these.
-
-    Raises:
-        DBAPIError: as SQLAlchemy does.
-    """
-    driver = _driver(connection)
-    try:
-        driver.executemany(text, given)
     except _errors(connection) as ex:
         raise _ours(connection, text, ex) from ex
 
@@ -165,16 +147,11 @@ def change(connection: Connection, statement: Any, given: Mapping[str, Any]) -> 
 
 
 def conclude(connection: Connection, changes: Sequence[Change]) -> None:
-    """The last of a transaction; a server is sent all of it and the end at once.
+    """The last of a server's transaction: all of it and the end are sent at once.
 
     Raises:
         DBAPIError: as SQLAlchemy does.
     """
-    if is_file(connection):
-        for statement, given in changes:
-            one = statement.one if isinstance(statement, Each) else statement
-            execute_each(connection, _compiled(one, "sqlite").text, given)
-        return
     with in_one_go(connection):
         for statement, given in changes:
             if isinstance(statement, Each):
@@ -187,7 +164,7 @@ def conclude(connection: Connection, changes: Sequence[Change]) -> None:
 
 
 def _sent(connection: Connection, statement: Any, given: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
-    text, _, fixed = _compiled(statement, connection.dialect.name)
+    text, _, fixed = compiled(statement, connection.dialect.name)
     return text, {**fixed, **given} if fixed else given
 
 
@@ -199,7 +176,7 @@ def _array(column: list[Any]) -> list[Any]:
 
 
 def _rows(connection: Connection, statement: Any, cursor: Any) -> list[Any]:
-    make = _compiled(statement, connection.dialect.name).row._make
+    make = compiled(statement, connection.dialect.name).row._make
     return list(map(make, cursor.fetchall()))
 
 
@@ -210,9 +187,9 @@ class _Compiled(NamedTuple):
 
 
 @cache
-def _compiled(statement: ClauseElement, dialect: str) -> _Compiled:
+def compiled(statement: ClauseElement, dialect: str) -> _Compiled:
     """As the driver takes it, what a row of it is, and the parameters that are always the same."""
-    compiled = statement.compile(dialect=_DIALECTS[dialect])
-    fixed = {name: value for name, value in compiled.params.items() if value is not None}
-    names = [column.keyname for column in getattr(compiled, "_result_columns", ())]
-    return _Compiled(str(compiled), namedtuple("Row", names, rename=True), fixed)
+    made = statement.compile(dialect=_DIALECTS[dialect])
+    fixed = {name: value for name, value in made.params.items() if value is not None}
+    names = [column.keyname for column in getattr(made, "_result_columns", ())]
+    return _Compiled(str(made), namedtuple("Row", names, rename=True), fixed)

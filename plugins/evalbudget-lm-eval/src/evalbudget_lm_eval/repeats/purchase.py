@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from evalbudget import Design, Reading, Request
 from evalbudget.book import Book
 from evalbudget.budget import USED_UP, shown_amount
-from evalbudget.errors import StoreError
+from evalbudget.errors import EvalbudgetError, StoreError
 from evalbudget.hosts import HostPurchase
 from evalbudget.repeats.estimates import Strata
 from evalbudget.repeats.samplers import RepeatSampler
@@ -102,11 +103,6 @@ class RepeatPurchase(HostPurchase):
         if self.money is not None and self.record.finished and self.record.finished_with == budget.amount:
             self.book.stop(USED_UP)
 
-    @property
-    def book(self) -> Book:
-        """Of all processes; every score is told at once."""
-        return self._book
-
     def _sampler(self, costs: Sequence[float]) -> RepeatSampler:
         config, primed = self.config, self.primed
         items = tuple(f"{name}:{doc}" for name, doc in self.documents)
@@ -119,6 +115,18 @@ class RepeatPurchase(HostPurchase):
             sampler.weigh_costs(self.budget.amount)
         return sampler
 
+    @property
+    def book(self) -> Book:
+        """Of all processes, told of all that came back."""
+        if not self._book.is_told:
+            self._book.refresh()
+        return self._book
+
+    def catch_up(self) -> None:
+        """Tell the book what it was not told, if it can be reached."""
+        with suppress(EvalbudgetError):
+            self._book.refresh()
+
     # asking
 
     def ask(self, n: int) -> list[Asked]:
@@ -127,7 +135,7 @@ class RepeatPurchase(HostPurchase):
             n = self.money.size(n, self.n_read, float(self.book.cells().cost.sum()))
             if not n:
                 self.book.stop(USED_UP)
-        requests = {self._asked(request): request for request in self.book.trade((), n)}
+        requests = {self._asked(request): request for request in self._book.trade((), n)}
         self._requests |= requests
         return list(requests)
 
@@ -143,7 +151,7 @@ class RepeatPurchase(HostPurchase):
 
     def _asked(self, request: Request) -> Asked:
         """The request in the host's terms: each call of a document has a number of its own."""
-        return Asked(*self.documents[request.cell.item], self.book.attempt(request))
+        return Asked(*self.documents[request.cell.item], self._book.attempt(request))
 
     # going on after a kill
 
@@ -223,17 +231,20 @@ class RepeatPurchase(HostPurchase):
             error = ex
         finally:
             # alone, it goes on with what is under way when the same command runs again
-            self.book.close(keeps=not (self.is_shared and took_over))
+            self._book.close(keeps=not (self.is_shared and took_over))
 
     # what comes back
 
     def tell(self, answers: Iterable[Answered]) -> None:
-        """Documents were scored."""
+        """Documents were scored; it is in the book once anything is asked of that."""
         readings = [self._reading(answer) for answer in answers]
         if readings:
             self.record.count_by(counted_by(self.config))
             self.record.score_by(self.scoring)
-        self.book.trade(readings, 0)
+        if self.is_shared:  # others decide by it, and take the cells of a process that is killed
+            self._book.trade(readings, 0)
+        else:
+            self._book.tell(readings)
         for reading in readings:
             self._stop_if_free(reading, "calls")
 
@@ -297,6 +308,16 @@ class RepeatPurchase(HostPurchase):
         return cells[: len(left)]
 
     # what is known
+
+    @property
+    def spent(self) -> float:
+        """In units of the budget, by earlier runs too, as far as the book was told."""
+        return self._book.spent if self.bill is None else self.bill.spent
+
+    @property
+    def asked(self) -> int:
+        """How often cells were handed out."""
+        return self._book.cells().asked
 
     @property
     def given_up(self) -> list[tuple[str, int]]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from evalbudget import Allocation
 from evalbudget.cells import CAME
-from evalbudget.errors import EvalbudgetError, InvalidInputError
+from evalbudget.errors import EvalbudgetError, InvalidInputError, StoreError
 from evalbudget.repeats import Repeat, Summary
 from evalbudget.secrets import said_by
 from evalbudget.shown import shown_logger
@@ -269,7 +269,9 @@ class _Run:
             error = ex
             if isinstance(ex, Exception) and took_over:
                 book.kept.stop()
-            if record.path is not None and book.book.cells().asked:
+            if not isinstance(ex, StoreError):
+                book.catch_up()
+            if record.path is not None and book.asked:
                 log.warning(
                     "evalbudget: %s of %s are spent and kept in %s; run the same command with "
                     "--journal %s to continue",
@@ -342,7 +344,6 @@ class _Run:
         while cells or (cells := self._next()) or self._suspects:
             if cells:
                 self._ask(cells)
-                self._progress.spent(self.book.spent)
             elif self.book.n_read:
                 self._give_up_suspects()
             else:
@@ -352,13 +353,19 @@ class _Run:
     def _next(self) -> list[Asked]:
         """Cells to ask; none if nothing is left to ask for any process."""
         book, waits = self.book, False
-        while not (cells := book.ask(self._next_size())):
+        while not (cells := self._bought()):
             if not book.is_shared or self._suspects or book.book.finished:
                 break
             if not waits:
                 log.warning("evalbudget: waiting for what other processes have under way")
             waits = True
             time.sleep(_LOOK)
+        return cells
+
+    def _bought(self) -> list[Asked]:
+        cells = self.book.ask(self._next_size())
+        if self.rounds.count:
+            self._progress.spent(self.book.spent)
         return cells
 
     def _doubtful_tasks(self) -> set[str]:
@@ -409,10 +416,16 @@ class _Run:
 
     def _more(self) -> Sequence[Asked]:
         """What is asked beside what is under way; none as long as it depends on that."""
-        self._progress.reached(self.book.spent)
-        if self._doubted or self._suspects or self.rounds.doubtful.difference(self.book.given_up):
+        if self._doubted or self._suspects or self._may_give_up:
             return []
-        return self.book.ask(self._next_size())
+        cells = self.book.ask(self._next_size())
+        self._progress.reached(self.book.spent)
+        return cells
+
+    @property
+    def _may_give_up(self) -> bool:
+        """Whether a document may be given up, which should not be asked for all of its repeats before."""
+        return bool(self.rounds.doubtful.difference(self.book.given_up))
 
     def _next_size(self) -> int:
         """More at once where nothing that is asked depends on what comes back."""
@@ -420,13 +433,12 @@ class _Run:
         # in the first round, that no score is a number should not cost more than it has to
         if book.is_shared or not self.rounds.count:
             return self._size
-        # a document that may be given up should not be asked for all of its repeats before
-        if (doubtful := self.rounds.doubtful) and doubtful.difference(book.given_up):
+        if self._may_give_up:
             return self._size
         most = self._size * LARGER
         if sampler.allocation is not Allocation.ADAPTIVE:  # phases hand out what is decided
             return most
-        warmup = len(book.documents) * max(sampler.fixed_repeats, 1) - book.book.cells().asked
+        warmup = len(book.documents) * max(sampler.fixed_repeats, 1) - book.asked
         return min(max(warmup, self._size), most)
 
     # what comes back

@@ -1,4 +1,4 @@
-"""Which cells may be asked now, in which order: one by one as planned, or pass by pass."""
+"""Which cells of a pass may be asked now, where rounds are handed out pass by pass."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ import heapq
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from evalbudget.book._given_up import GivenUp
 from evalbudget.cells import OPEN
 from evalbudget.design import Cell
-from evalbudget.sampler import Sampler
 
 Columns = Mapping[str, Any]
 """Arrays, by the name of the column."""
@@ -25,98 +23,6 @@ class Left(NamedTuple):
 
     amount: float
     cells: float
-
-
-class OneByOne:
-    """Cells in the order of the rounds; one without a score is asked again before any other.
-
-    What is planned of an item that is given up waits for the day it opens again.
-
-    Args:
-        sampler: says what closes together.
-        of: the columns of all cells.
-        cell: of a number.
-
-    Attributes:
-        given_up: what is not asked for now.
-    """
-
-    def __init__(self, sampler: Sampler, of: Columns, cell: Callable[[int], Cell]) -> None:
-        self._of, self._cell, self._closes_as = of, cell, sampler.closes_as
-        self._failures = GivenUp(sampler.design, sampler.closes_as)
-        self._has_failed = False
-        self._uncounted: list[int] = []  # cells that were read, for what is given up, if anything fails
-        self._parked: dict[Cell, list[int]] = {}  # what waits for something closed to open again
-        self._back: list[int] = []  # a heap of those that came back without a score, or opened again
-        self._next = self._n = 0  # those from here on had no turn yet
-        self.given_up: frozenset[Cell] = frozenset()
-
-    def add(self, begin: int, end: int) -> None:
-        """Cells of a new round."""
-        self._n = end
-
-    def withdraw(self) -> None:
-        """There is one model here."""
-
-    def begin(self, ask: Sequence[int], number: int) -> None:
-        """There are no passes here.
-
-        Raises:
-            ValueError: always.
-        """
-        raise ValueError("a pass where cells are handed out one by one")
-
-    def changed(self, number: int, state: int, *, failed: int, read: bool) -> None:
-        """Something became of a cell."""
-        if failed > 0:
-            self._has_failed = True
-            self._count()
-            for _ in range(failed):
-                self._failures.failed(self._cell(number))
-        if read:
-            self._uncounted.append(number)
-        if state == OPEN:
-            heapq.heappush(self._back, number)
-
-    def first(self) -> int | None:
-        """The cell that comes next."""
-        self._reopen()
-        while self._back or self._next < self._n:
-            number = self._back[0] if self._back else self._next
-            # what was tried before comes back by the heap alone
-            is_due = self._of["state"].item(number) == OPEN and (
-                self._back or not self._of["tries"].item(number)
-            )
-            if is_due:
-                key = self._closes_as(self._cell(number)) if self.given_up else None
-                if key is None or key not in self.given_up:
-                    return number
-                self._parked.setdefault(key, []).append(number)
-            self.drop(number)
-        return None
-
-    def drop(self, number: int) -> None:
-        """It had its turn."""
-        if self._back and self._back[0] == number:
-            heapq.heappop(self._back)
-        else:
-            self._next = number + 1
-
-    def _count(self) -> None:
-        """What was read."""
-        for number in self._uncounted:
-            self._failures.read(self._cell(number))
-        self._uncounted.clear()
-
-    def _reopen(self) -> None:
-        if not self._has_failed:
-            return
-        self._count()
-        now = self._failures.now()
-        for key in self.given_up - now:
-            for number in self._parked.pop(key, []):
-                heapq.heappush(self._back, number)
-        self.given_up = now
 
 
 class Passes:
@@ -176,10 +82,10 @@ class Passes:
             number = self._cells[self._back[0] if self._back else self._next]
             if self._is_due(number):
                 return number
-            self.drop(number)
+            self._drop(number)
         return None
 
-    def drop(self, number: int) -> None:
+    def _drop(self, number: int) -> None:
         """It had its turn."""
         if self._back and self._cells[self._back[0]] == number:
             heapq.heappop(self._back)
