@@ -12,6 +12,7 @@ import pytest
 
 from evalbudget import Budget, Cell, Design, Reading, Request
 from evalbudget.book import Book
+from evalbudget.errors import BudgetError
 from evalbudget.repeats.samplers import Uniform
 from evalbudget.store import Address
 from postgresql_server import Server
@@ -73,6 +74,16 @@ def test_whole_costs_and_others_are_written_in_one_turn(store: str) -> None:
         book.trade(came, 2)
         assert [called.reading.cost for called in book.calls()] == costs
         assert book.spent == sum(costs)
+
+
+def test_a_highest_cost_for_each_item() -> None:
+    costs = [1.0, 2.0, 3.0, *[1.0] * (len(DESIGN.items) - 3)]
+    book = Book(Uniform(DESIGN), Budget(200), most=costs)
+    requests = book.trade((), 3)
+    assert [book.most(each) for each in requests] == [costs[each.cell.item] for each in requests]
+    assert book.free == 200 - sum(map(book.most, requests))
+    with pytest.raises(BudgetError, match="the highest cost of a call is 0"):
+        Book(Uniform(DESIGN), Budget(200), most=[*costs[1:], 0.0])
 
 
 def test_a_book_that_one_worker_has_is_not_read_at_every_turn() -> None:

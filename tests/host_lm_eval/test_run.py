@@ -21,9 +21,11 @@ from tests.host_lm_eval.worlds import (
 )
 
 from evalbudget import Allocation
+from evalbudget.book import Book
 from evalbudget.errors import InvalidInputError
 from evalbudget.repeats.estimates import mean_over_fixed_items, mean_over_sampled_items
 from evalbudget_lm_eval import budgeted, race
+from evalbudget_lm_eval.repeats import run as rounds
 from evalbudget_lm_eval.repeats.task_estimates import Scored, readings_of
 
 STOCK = lm_eval.evaluator.evaluate
@@ -68,6 +70,24 @@ def test_the_budget_is_used_up_exactly_where_scores_vary(folder: Path) -> None:
     journal = bought_in(block["journal"])
     assert journal.spent == 400
     json.dumps(results, default=str)
+
+
+def test_what_came_back_is_told_in_the_turn_that_asks_for_more(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    untold, trade = list[int](), Book.trade
+
+    def traded(book: Book, *given: Any) -> Any:
+        untold.append(len(book.untold))
+        return trade(book, *given)
+
+    monkeypatch.setattr(Book, "trade", traded)
+    monkeypatch.setattr(rounds, "ROUND", 5)
+    monkeypatch.setattr(rounds, "LARGER", 1)
+    with budgeted(sampler="uniform", budget=20, journal="none"):
+        results = simple_evaluate(folder, CoinModel())
+    assert untold == [0, 5, 5, 5, 5]
+    assert results["evalbudget"]["readings"] == 20
 
 
 def test_the_rows_are_the_estimators_on_the_samples(folder: Path) -> None:

@@ -17,7 +17,7 @@ from evalbudget.book._opening import opened, terms_of
 from evalbudget.book._others import look
 from evalbudget.book._statements import BESIDE, CUT_OFF, LOST
 from evalbudget.book._tables import ALONE, LAYOUT
-from evalbudget.book._turn import Claim, Till, Turn, texts_of
+from evalbudget.book._turn import Claim, Most, Till, Turn, texts_of
 from evalbudget.book._turns import Turns
 from evalbudget.book._workers import MEMORY, Workers
 from evalbudget.budget import USED_UP, Budget, shown_amount
@@ -44,8 +44,8 @@ class Book(Turns):
         where: a path, or ``postgresql://user@host/database#name``; begun if nothing is there. None: in
             memory. Or a database of the caller's that is open and has the tables of :data:`ALONE`: no other
             worker has it at the same time; the caller sees to that.
-        most: the highest cost of one call, or of a call for a given cell, whose ``epoch`` counts the calls of
-            its model and item here; 0 for one whose answer is there.
+        most: the highest cost of one call, of a call for each item, or of one for a given cell, whose
+            ``epoch`` counts the calls of its model and item here; 0 for one whose answer is there.
         at_once: how many cells may be under way, of all workers; None: any number.
         about: what else must be the same for all workers, such as the task; JSON values.
         known_as: what this worker is called. Under the name of one that ended, it goes on with what that had
@@ -72,7 +72,7 @@ class Book(Turns):
         budget: Budget,
         where: Address | Database | None = None,
         *,
-        most: float | Callable[[Cell], float] = 1.0,
+        most: Most = 1.0,
         at_once: Callable[[], float] | None = None,
         about: Mapping[str, Any] | None = None,
         known_as: str | None = None,

@@ -228,12 +228,13 @@ class Copy:
 
     def change(self, number: int, new: Mapping[str, Any]) -> Kept:
         """What is new of a cell; all that is kept of it now."""
-        was = self.kept(number)
+        was, of = self.kept(number), self._of
         now = was._replace(**new)
-        if now.state != CAME:
+        if now.state != CAME and now.value is not None:
             now = now._replace(value=None)
-        for name in (*new, "value"):
-            self._of[name][number] = getattr(now, name)  # None is nan
+        for name in new:
+            of[name][number] = new[name]
+        of["value"][number] = math.nan if now.value is None else now.value
         self._became(number, was, now)
         return now
 
@@ -249,7 +250,9 @@ class Copy:
 
     def asked_next(self, number: int) -> Cell:
         """A cell, by the number of the next call of its model and item."""
-        return self.cell(number)._replace(epoch=self._next_attempt(number))
+        of = self._of
+        model, item, attempt = of["model"].item(number), of["item"].item(number), self._next_attempt(number)
+        return Cell(model, item, attempt, of["rater"].item(number))
 
     def set_all(self, numbers: Sequence[int], columns: Mapping[str, Sequence[Any]]) -> None:
         """What is known of several cells now, each of them once; of what happened in between only the end."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from sqlalchemy import Connection
 
@@ -63,12 +63,16 @@ class Claim(NamedTuple):
     attempt: int
 
 
+Most: TypeAlias = float | Sequence[float] | Callable[[Cell], float]
+"""The highest cost of one call, of a call for each item, or of one for a given cell."""
+
+
 class Till:
     """What may be spent, and what a call costs at most.
 
     Args:
         budget: what may be spent in all.
-        most: the highest cost of one call, or of a call for a given cell.
+        most: the highest cost of calls.
         at_once: how many cells may be under way, of all workers; None: any number.
 
     Raises:
@@ -79,13 +83,10 @@ class Till:
         has_answers: whether the caller has answers that cost nothing.
     """
 
-    def __init__(
-        self, budget: Budget, most: float | Callable[[Cell], float], at_once: Callable[[], float] | None
-    ) -> None:
+    def __init__(self, budget: Budget, most: Most, at_once: Callable[[], float] | None) -> None:
         self.budget, self._most, self._at_once = budget, most, at_once
         self.has_answers = False
-        if not callable(most):
-            self._checked(most)
+        self._least = 0.0 if callable(most) else min(map(self._checked, _each(most)))
 
     def free(self, copy: Copy) -> float:
         """Of the budget, neither spent nor held; below 0 where what is held was promised by a larger one."""
@@ -98,8 +99,7 @@ class Till:
 
     def affords_any(self, copy: Copy) -> bool:
         """Whether some call could be paid."""
-        least = 0.0 if callable(self._most) else self._most
-        return self.has_answers or (self.fits(copy, least) and self.free(copy) > _SLACK)
+        return self.has_answers or (self.fits(copy, self._least) and self.free(copy) > _SLACK)
 
     def may(self, copy: Copy, most: float) -> bool:
         """Whether a cell that costs so much can be asked now."""
@@ -115,12 +115,18 @@ class Till:
         Raises:
             BudgetError: the caller says what is no cost.
         """
-        return self._checked(self._most(cell)) if callable(self._most) else self._most
+        if callable(self._most):
+            return self._checked(self._most(cell))
+        return self._most[cell.item] if isinstance(self._most, Sequence) else self._most
 
     def _checked(self, most: float) -> float:
         if not (math.isfinite(most) and (most > 0.0 or (self.has_answers and most == 0.0))):
             raise BudgetError(f"the highest cost of a call is {most:g}; give a finite cost above zero")
         return most
+
+
+def _each(most: float | Sequence[float]) -> Sequence[float]:
+    return most if isinstance(most, Sequence) else (most,)
 
 
 def texts_of(sampler: Sampler, planned: Planned) -> dict[str, str | None]:
@@ -208,10 +214,10 @@ class Turn:
     def _claim(self, n: int, new: dict[int, Claim]) -> None:
         copy, till = self._copy, self._till
         while len(new) < n and (first := copy.waiting.first()) is not None:
-            most = till.cost(copy.asked_next(first))
-            if not till.may(copy, most):  # it stays the first
+            cell = copy.asked_next(first)
+            if not till.may(copy, most := till.cost(cell)):  # it stays the first
                 return
-            claim = self.call(first, most)
+            claim = self.call(first, most, cell.epoch)
             new[claim.request.id] = claim
 
     def _claim_by_model(self, room: Callable[[int], int], new: dict[int, Claim]) -> None:

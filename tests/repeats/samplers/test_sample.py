@@ -151,7 +151,7 @@ def test_a_budget_ends_at_the_first_item_that_it_cannot_pay() -> None:
     costs = [1.0 if item % 2 else 7.0 for item in range(N)]
     found = set()
     for budget in range(100, 130):
-        book = Book(sampler(3), Budget(budget), most=lambda cell: costs[cell.item])
+        book = Book(sampler(3), Budget(budget), most=costs)
         read = []
         while requests := book.trade((), 3):
             read += [request.cell.item for request in requests]

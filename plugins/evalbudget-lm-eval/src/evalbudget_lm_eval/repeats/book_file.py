@@ -42,7 +42,7 @@ def book_of(
         StoreError: that of all processes is, or it was begun anew.
         StoreDownError: it cannot be reached.
     """
-    given: dict[str, Any] = {"most": lambda cell: most[cell.item], "known_as": record.worker}
+    given: dict[str, Any] = {"most": most, "known_as": record.worker}
     if config.store is None:
         try:
             return Book(sampler, budget, record.db, **given)
