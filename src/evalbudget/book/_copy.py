@@ -226,9 +226,9 @@ class Copy:
         self.n_passes += 1
         self.waiting.begin(ask.tolist(), self.n_passes)
 
-    def change(self, number: int, new: Mapping[str, Any]) -> Kept:
-        """What is new of a cell; all that is kept of it now."""
-        was, of = self.kept(number), self._of
+    def change(self, number: int, new: Mapping[str, Any], was: Kept | None = None) -> Kept:
+        """What is new of a cell, which was so until now; all that is kept of it from here on."""
+        was, of = was or self.kept(number), self._of
         now = was._replace(**new)
         if now.state != CAME and now.value is not None:
             now = now._replace(value=None)
@@ -238,15 +238,16 @@ class Copy:
         self._became(number, was, now)
         return now
 
-    def score(self, number: int, value: float | None, **new: Any) -> Kept:
+    def score(self, number: int, was: Kept, value: float | None, **new: Any) -> Kept:
         """A cell has this score, or none."""
-        return self.change(number, {**new, "state": OPEN if value is None else CAME, "value": value})
+        return self.change(number, {**new, "state": OPEN if value is None else CAME, "value": value}, was)
 
     def hand_out(self, number: int, call: int, attempt: int | None) -> Kept:
         """A cell is under way from now on, as this call of its model and item; None: the next."""
         attempt = self._next_attempt(number) if attempt is None else attempt
-        tries = self._of["tries"].item(number) + 1
-        return self.change(number, {"state": TAKEN, "call": call, "attempt": attempt, "tries": tries})
+        was = self.kept(number)
+        new = {"state": TAKEN, "call": call, "attempt": attempt, "tries": was.tries + 1}
+        return self.change(number, new, was)
 
     def asked_next(self, number: int) -> Cell:
         """A cell, by the number of the next call of its model and item."""

@@ -289,14 +289,15 @@ class Turn:
             self._settle(call, cost, TOO_LATE)
             self._change_of_others(cell, cost=was.cost + cost - most)
             return
+        lost, before = was.lost, was.cost
         if was.state == TAKEN:
             self.about["held"] -= most
         else:  # taken for dead, and counted at the most
             self.about["spent"] -= most
-            was = was._replace(lost=was.lost - 1, cost=was.cost - most)
+            lost, before = lost - 1, before - most
         self.about["spent"] += cost
-        new = {"lost": was.lost, "cost": was.cost + cost, "passed": self.about["passes"]}
-        now = self._copy.score(cell, reading.value, **new)
+        new = {"lost": lost, "cost": before + cost, "passed": self.about["passes"]}
+        now = self._copy.score(cell, was, reading.value, **new)
         self._settle(call, cost, reading.error and self.storable(reading.error))
         self._keep(cell, self.me, now)
 
@@ -314,7 +315,7 @@ class Turn:
             if was.call != call or was.state not in (OPEN, CAME):  # asked again meanwhile
                 continue
             self._settle(call, row.cost, reading.error and self.storable(reading.error))
-            self._keep(row.cell, self.me, self._copy.score(row.cell, reading.value))
+            self._keep(row.cell, self.me, self._copy.score(row.cell, was, reading.value))
 
     def bury(self, worker: int) -> int:
         """A worker is gone: what it has under way counts at the most, and is asked again; how many calls."""
@@ -372,8 +373,8 @@ class Turn:
 
     def _keep(self, cell: int, worker: int, now: Kept) -> None:
         self.about["changes"] += 1
-        whose = {"cell": cell, "worker": worker, "changed": self.about["changes"]}
-        self._cells[cell] = now._asdict() | whose
+        row = {"cell": cell, "worker": worker, "changed": self.about["changes"], **now._asdict()}
+        self._cells[cell] = row
 
     def _add_call(
         self, cell: int, most: float, attempt: int = 0, cost: float | None = None, error: str | None = None
