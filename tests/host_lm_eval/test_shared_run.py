@@ -6,12 +6,13 @@ import json
 import random
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
 from collections import Counter
-from contextlib import suppress
+from contextlib import closing, suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -161,6 +162,21 @@ def test_who_is_interrupted_leaves_the_rest_to_others_and_sees_the_whole_later(t
     late = run(folder, CoinModel(fail_at=1), "c")
     assert late["evalbudget"]["estimates"] == whole["estimates"]
     assert late["samples"]["numbers"] == []
+
+
+def test_others_hear_of_every_answer_where_documents_are_asked_one_by_one(tmp_path: Path) -> None:
+    """After a round that broke off: who is killed before it is over has bought nothing in vain."""
+    settled: list[int] = []
+
+    class Model(CoinModel):
+        def _answer(self, prompt: str, kwargs: dict[str, Any]) -> str:
+            with closing(sqlite3.connect("store.db")) as db:
+                settled.extend(db.execute("SELECT count(*) FROM calls WHERE cost IS NOT NULL").fetchone())
+            return super()._answer(prompt, kwargs)
+
+    whole = run(write_task(tmp_path / "tasks", n=8), Model(fail_at=2))["evalbudget"]
+    assert (whole["spent"], whole["readings"]) == (48.0, 48)
+    assert settled[:5] == [0, 0, 1, 2, 3]
 
 
 def test_what_others_bought_is_in_no_row_of_this_process(tmp_path: Path) -> None:

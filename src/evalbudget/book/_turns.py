@@ -274,18 +274,14 @@ class Turns:
         self, connection: Connection, act: Callable[[Turn], T], *, anew: bool
     ) -> tuple[T, tuple[int, int]]:
         """What came of it; and how much was told in it."""
-        self._thread = get_ident()
         is_news = anew or not self._workers.is_alone
         try:
+            self._thread = get_ident()
             if is_news:
                 look(self._copy, self._queries(connection))
             given = connection, self._workers.me, self._till
             self._now = turn = Turn(self._copy, self._db, *given, is_sure=self._is_sure)
-            try:
-                for part in self._parts:
-                    part.take_in(turn, anew=anew)
-            except _OF_DAMAGE as ex:
-                raise self._copy.damaged(ex) from ex
+            self._take_in(turn, anew=anew)
             if is_news:
                 self._bury(turn)
             told = len(self._later), len(self._untold)
@@ -304,6 +300,14 @@ class Turns:
         finally:
             self._thread = None
         return found, told
+
+    def _take_in(self, turn: Turn, *, anew: bool) -> None:
+        """What others wrote."""
+        try:
+            for part in self._parts:
+                part.take_in(turn, anew=anew)
+        except _OF_DAMAGE as ex:
+            raise self._copy.damaged(ex) from ex
 
     def _look_anew(self) -> None:
         """Nobody knows how far the last turn got: read the book again, while others may write."""
