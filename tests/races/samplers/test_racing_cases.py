@@ -342,7 +342,6 @@ def test_a_small_history_stands_in_for_what_is_not_read_and_no_more() -> None:
 
 def test_challengers_are_those_expected_to_beat_the_leader_by_most() -> None:
     sampler = Race(design(4, 100), batch=1)
-    table = replace(sampler._table(), drawn=np.full(4, 10))
     mean, variance = np.array([0.70, 0.69, 0.50, 0.60]), np.array([0.0001, 0.0001, 0.04, 0.01])
     note = replace(sampler.start(), mean=mean, variance=variance)
     draws = np.random.default_rng(0).standard_normal((2, 400_000))
@@ -352,22 +351,81 @@ def test_challengers_are_those_expected_to_beat_the_leader_by_most() -> None:
         assert promise == pytest.approx(np.maximum(beats + spread * draws[0], 0.0).mean(), abs=2e-4)
     # the second one is nearest in standard deviations, the fourth promises most but for the third
     assert sampler._promise(note, 0).argsort()[::-1].tolist() == [2, 3, 0, 1]
-    models, counts = sampler._duels(table, note, np.arange(4))
-    assert (models.tolist(), counts.tolist()) == ([2], [1])
+    assert sampler._next(note, 0, np.ones(4, dtype=bool)) == 2
 
 
 def test_with_anchors_challengers_are_the_nearest_in_standard_deviations() -> None:
     n = 80
     history, truth = of_history(4, n, 60)
     sampler = finish(Race(design(4, n), predictor=history, anchors=6, seed=1), truth, 24)
-    table, note = sampler._now()
+    note = sampler._now()[1]
     assert note.forecast is not None
     mean, variance = np.array([0.70, 0.67, 0.50, 0.60]), np.array([0.0001, 0.0001, 0.04, 0.01])
     note = replace(note, mean=mean, variance=variance)
     behind = [0.0, 0.03 / 0.0002**0.5, 0.2 / 0.0401**0.5, 0.1 / 0.0101**0.5]
     np.testing.assert_allclose(sampler._promise(note, 0), -np.array(behind))
-    models, _ = sampler._duels(table, note, np.arange(4))
-    assert models[0] == 3
+    assert sampler._next(note, 0, np.ones(4, dtype=bool)) == 3
+
+
+def steered(mean: list[float], variance: float) -> list[int]:
+    """Items of each model in the round after a first one, were their means known to be these."""
+    m, n = len(mean), 400
+    sampler = Race(design(m, n), batch=32, seed=1)
+    first = sampler.next_cells()
+    assert first is not None
+    sampler.learn(first, np.tile([1.0, 0.0], 2 * m))
+    table, note = sampler._now()
+    effects = copy(note.effects)
+    effects.uncertain = np.full(m, variance)
+    note = replace(note, mean=np.array(mean), effects=effects)
+    models, counts = sampler._duels(table, note, np.arange(m))
+    return np.bincount(models, counts, m).astype(int).tolist()
+
+
+def test_a_round_goes_to_those_whom_one_would_ask_once_its_first_answers_had_come() -> None:
+    assert steered([0.5, 0.5, 0.5, 0.5], 0.25) == [8, 8, 8, 8]
+    near = steered([0.60, 0.55, 0.50, 0.10], 0.25)
+    assert sum(near) == 32
+    assert near[0] >= near[1] > near[2] > near[3] >= 0
+    assert near[2] > 0
+
+
+def rounds_of(m: int, upto: int, **options: int) -> tuple[list[int], list[int]]:
+    """Cells of each round in which nobody falls behind, and of all rounds before it."""
+    n = 400
+    truth = np.random.default_rng(0).random((m, n)) * 0.01
+    sampler = Race(design(m, n), score_range=(-1.0, 2.0), **options)
+    sizes = []
+    while (cells := sampler.next_cells()) is not None and sampler.asked < upto:
+        sampler.learn(cells, truth[cells.model, cells.item])
+        sizes.append(len(cells))
+    assert sizes[0] == 4 * m
+    return sizes[1:], np.cumsum(sizes)[:-1].tolist()
+
+
+@pytest.mark.parametrize(("options", "least"), [({"batch": 32}, 32), ({}, 128)])
+def test_rounds_have_a_batch_or_one_in_24_of_what_was_read(options: dict[str, int], least: int) -> None:
+    sizes, before = rounds_of(40, 4000, **options)
+    assert sizes == [max(least, read // 24) for read in before]
+
+
+def test_of_many_models_a_round_has_a_hundredth_of_what_was_read() -> None:
+    sizes, before = rounds_of(101, 5000)
+    assert sizes[:10] == [32] * 10
+    assert all(size <= 2.0 * max(32.0, 0.01 * read) for size, read in zip(sizes, before, strict=True))
+
+
+def test_the_leader_is_known_from_the_answers_of_a_round_that_is_not_finished() -> None:
+    sampler = Race(design(2, 200), seed=1)
+    truth = np.array([[1.0, 0.0] * 100, [0.0] * 200])
+    truth[1, sampler.order(1)[4:]] = 1.0  # behind at first
+    finish(sampler, truth, 8)
+    assert sampler.leader() == 0
+    finish(sampler, truth, 40)
+    assert not sampler._table().is_finished
+    assert sampler.proof is not None
+    assert sampler.proof.winner is None
+    assert sampler.leader() == 1
 
 
 def test_history_of_other_items_is_ignored_and_said() -> None:

@@ -32,6 +32,8 @@ class AdditiveEffects:
     Attributes:
         own_noise: variance of each model's scores about their expectation, shape (n_models,).
         noise: the same of all of them, sigma^2.
+        uncertain: variance of one score that a model's effect rests on, what is not known of item effects
+            included, shape (n_models,).
     """
 
     def __init__(self, n_models: int, n_items: int, expected: FloatArray | None = None) -> None:
@@ -40,6 +42,7 @@ class AdditiveEffects:
         if expected is not None:
             self.noise, self._item_spread = float(expected.mean()), 0.1 * ITEM_SPREAD
             self.own_noise = expected.copy()
+        self.uncertain: FloatArray = self.own_noise
         self._prior_spread, self._known = self._item_spread, 4.0 if expected is None else 64.0
         self._renew_at = 0.0
         self._residual: list[NDArray[np.float32]] = [np.zeros(0, dtype=np.float32)] * n_models
@@ -97,11 +100,12 @@ class AdditiveEffects:
         if total < self._renew_at:
             for model in models:
                 self._renew_noise(model, expected)
-            return
-        for _ in range(2 if self._renew_at else 10):
-            self._renew_components(expected)
-            self._solve()
-        self._renew_at = _GROWTH * total
+        else:
+            for _ in range(2 if self._renew_at else 10):
+                self._renew_components(expected)
+                self._solve()
+            self._renew_at = _GROWTH * total
+        self.uncertain = self.own_noise + self.noise * self._shared_uncertainty()
 
     def _renew_components(self, expected: FloatArray | None) -> None:
         """One step of EM for the variances of noise and of item effects."""
@@ -152,7 +156,7 @@ class AdditiveEffects:
             self.model = (self._row_sum - sums) / counted
         self.item[:L] = effect
 
-    def shared_uncertainty(self) -> FloatArray:
+    def _shared_uncertainty(self) -> FloatArray:
         """Mean over each model's items of 1 / (other readers + ratio), shape (n_models,)."""
         L = int(self.length.max(initial=0))
         each = 1.0 / (np.maximum(self._column_count[:L] - 1.0, 0.0) + self._ratio)

@@ -63,6 +63,12 @@ class Forecast:
         leverage = _leverage(predictor, item, row[item])
         return np.asarray((score - row[item]) / (1.0 - leverage))
 
+    def variance_after(self, count: IntArray) -> FloatArray:
+        """Of the error of a mean once so many items are answered, by logarithms as the calibration itself."""
+        log_sd = np.log([calibration.sd for calibration in self._calibrations])
+        at = np.interp(np.log(np.maximum(count, 1)), self._log_counts, log_sd)
+        return np.asarray((_INFLATION * np.exp(at)) ** 2)
+
     def _calibrate(self, model: int, count: int, row: FloatArray) -> None:
         """Between the counts at which history was asked, in proportion to their logarithm."""
         place = float(np.interp(np.log(max(count, 1)), self._log_counts, np.arange(self._log_counts.size)))
@@ -70,7 +76,7 @@ class Forecast:
         few, many = self._calibrations[low], self._calibrations[min(low + 1, self._log_counts.size - 1)]
         mean = row.mean(keepdims=True)
         self.mean[model] = ((1.0 - share) * few(mean) + share * many(mean))[0]
-        self.variance[model] = (_INFLATION * few.sd ** (1.0 - share) * many.sd**share) ** 2
+        self.variance[model] = self.variance_after(np.array([count]))[0]
 
 
 def losses(predictor: FactorModel, item: IntArray, scores: FloatArray) -> tuple[float, float]:

@@ -28,8 +28,13 @@ _TRIALS = (4, 8)  # anchors after which a history that misleads is found out, be
 _PER_ANCHOR = 8  # models of history that it takes for each anchor that it may choose
 _ENOUGH = 64  # answers that it takes to judge a history by so few anchors
 _SURE = 5.0  # standard deviations behind the leader at which a model is no challenger any more
-_SHARE = 0.01  # of the readings so far, that a round has at least
-_PROOF = 12  # items that contenders read at a time where all there is to do is to prove
+_MANY = 100  # models; with more, rounds filled as expected find the best later
+_BATCH, _BATCH_OF_MANY = 128, 32  # cells that a round has at least
+_PART = 24  # of all readings so far, one in so many is what a round has at least
+_SHARE = 0.01  # the same where models are many
+_MOST = 2  # times the readings so far, that a round has at most
+_STEPS = 32  # in which a round is filled, or fewer
+_FEWEST = 12  # cells, or items where all there is to do is to prove: so many make a round
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -84,8 +89,14 @@ class Race(ProvingSampler):
     - the challengers are those expected to beat the leader by most, where not beating it counts 0 (expected
       improvement): models that are near, and models of which little is known. With anchors, which say as
       much of one as of another, they are the nearest in standard deviations. Leader or challenger, whichever
-      is known less well, is asked next. A model's readings at most double, and a round has ``batch`` cells,
-      or one hundredth of the readings so far if that is more.
+      is known less well, is asked next.
+
+    Of up to 100 models a round has ``batch`` cells, or one in 24 of the readings so far if that is more; at
+    most twice these readings, and a third of what leader and challengers have left. It is filled in steps of
+    few items: with means as they are, and variances as they will be once the steps before have been answered.
+    With more models that finds the best later (1,000 models x 9,574 items). There a round goes to whom one
+    would ask first, whose readings at most double, and has ``batch`` cells, or a hundredth of the readings so
+    far.
 
     When costs are weighed (:meth:`weigh_costs`), :math:`c_m` being what a request of model m costs over the
     typical one (:func:`~evalbudget.statistics._costs.model_effects`, from finished rounds), challengers are
@@ -112,7 +123,8 @@ class Race(ProvingSampler):
             that knows too few of them, is a race without history.
         anchors: items everybody answers first, with a history of at least eight models for each.
         first: random items everybody answers first otherwise.
-        batch: cells of all models in a round, at least; unless it is ``until_proved``.
+        batch: cells of all models in a round, while what was read and what is left allow it; None for 128, or
+            for 32 where models are more than 100. Nothing if it is ``until_proved``.
         until_proved: spend on the proof from the start, which takes fewer readings to its end; who leads is
             known less well before that. Contenders read 12 items at a time, or one in 8 of those read before.
         common: see ProvingSampler.
@@ -136,7 +148,7 @@ class Race(ProvingSampler):
         predictor: FactorModel | None = None,
         anchors: int = 16,
         first: int = 4,
-        batch: int = 32,
+        batch: int | None = None,
         until_proved: bool = False,
         **common: Unpack[ProofOptions],
     ) -> None:
@@ -146,6 +158,9 @@ class Race(ProvingSampler):
         match = None if predictor is None else match_items(predictor, design.items)
         self.predictor = None if match is None else match.model
         self._matched = "" if match is None else match.reason
+        is_many = design.n_models > _MANY
+        if batch is None:
+            batch = _BATCH_OF_MANY if is_many else _BATCH
         super().__init__(
             design,
             batch=batch,
@@ -158,6 +173,7 @@ class Race(ProvingSampler):
             **common,
         )
         self.until_proved = until_proved
+        self._has_long_rounds = until_proved or not is_many
         self._first, self._anchors = min(first, self._n_items), 0
         self._cost_power = 1.0 / (1.0 + math.log(self._n_models))
         known, wanted = 0 if self.predictor is None else self.predictor.U.shape[0], _PER_ANCHOR * anchors
@@ -228,12 +244,12 @@ class Race(ProvingSampler):
         """How many items contenders read next: an eighth of those read, or a third of those left if fewer.
 
         The proof holds wherever rounds end, so that long ones cost only what is read past its end: a third of
-        the rounds of 1/32 take 2 to 5% more evaluations (7 models x 400 items, 40 x 800, 1,000 x 9,574). A
-        race that steers first proves in short ones, since it may end before the proof does.
+        the rounds of 1/32 take 2 to 5% more evaluations (7 models x 400 items, 40 x 800, 1,000 x 9,574).
         """
-        if not self.until_proved:
+        if not self._has_long_rounds:
             return super().ahead(proof, batch)
-        return max(_PROOF, min(proof.read // 8, (proof.pool - proof.read) // 3))
+        least = _FEWEST if self.until_proved else batch
+        return max(least, min(proof.read // 8, (proof.pool - proof.read) // 3))
 
     # whom to ask
 
@@ -245,6 +261,48 @@ class Race(ProvingSampler):
 
     def _duels(self, table: Table, note: Known, drawable: IntArray) -> tuple[IntArray, IntArray]:
         """Leader and challengers that fill a round, with the number of items of each."""
+        fill = self._as_expected if self._has_long_rounds else self._by_promise
+        return fill(table, note, drawable)
+
+    def _as_expected(self, table: Table, note: Known, drawable: IntArray) -> tuple[IntArray, IntArray]:
+        """Leader and challengers, few items at a step.
+
+        After each step means are taken to stay and variances to shrink, as if the answers had come as
+        expected, so that the next step is of whom one would ask then.
+        """
+        leader = self._leading(note)
+        more = np.zeros(self._n_models, dtype=np.int64)
+        left = more.copy()
+        left[drawable] = self._n_items - table.drawn[drawable]
+        room = self._room(int(table.drawn.sum()), int(left.sum()))
+        at_once = max(LEAST, room // _STEPS)
+        while room and left.any():
+            known = note.but(variance=self._told(table, note, more)[1])
+            model = self._next(known, leader, left > 0)
+            step = min(at_once, room, int(left[model]))
+            more[model] += step
+            left[model] -= step
+            room -= step
+        models = np.flatnonzero(more)
+        return models, more[models]
+
+    def _room(self, read: int, left: int) -> int:
+        """Cells of a round: fewer where little was read, or where little is left."""
+        most = max(min(self.batch, _FEWEST), min(_MOST * read, left // 3))
+        return min(max(self.batch, read // _PART), most)
+
+    def _next(self, note: Known, leader: int, among: BoolArray) -> int:
+        """Leader or the challenger that promises most, whichever is known less well."""
+        others = among.copy()
+        others[leader] = False
+        if not others.any():
+            return leader
+        challenger = self.first(self._promise(note, leader), others)
+        uncertainty = note.variance * np.exp(-0.5 * note.log_cost)
+        return leader if among[leader] and uncertainty[leader] >= uncertainty[challenger] else challenger
+
+    def _by_promise(self, table: Table, note: Known, drawable: IntArray) -> tuple[IntArray, IntArray]:
+        """The most promising challengers, and the leader if it is known less well; their readings double."""
         leader = self._leading(note)
         promise = self._promise(note, leader)
         others = drawable[drawable != leader]
@@ -400,34 +458,43 @@ class Race(ProvingSampler):
 
     def _posterior(self, table: Table, note: Known) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of every model's benchmark mean."""
-        effects, n = note.effects, self._n_items
+        effects = note.effects
         unread = effects.item.size - effects.length
-        size = np.maximum(n - (table.drawn - table.n_read), 1)
+        size = np.maximum(self._n_items - (table.drawn - table.n_read), 1)
         effect_so_far = np.concatenate([[0.0], np.cumsum(effects.item)])
         item_effects = effect_so_far[-1] - effect_so_far[effects.length]
         mean = (table.total + note.predicted_unread + unread * effects.model + item_effects) / size
-        count = np.maximum(effects.count, 1)
-        noise = effects.own_noise + effects.noise * effects.shared_uncertainty()
-        variance = noise / count * (unread / size) * (1.0 + _FEW / count)
-        variance[table.drawn >= n] = 0.0
-        told = effects.count > 0
+        own, variance = self._told(table, note, np.zeros_like(table.drawn))
+        if note.forecast is not None:
+            return np.where(own, mean, note.forecast.mean), variance
+        return np.where(own, mean, float(mean[own].mean()) if own.any() else 0.5), variance
+
+    def _told(self, table: Table, note: Known, more: IntArray) -> tuple[BoolArray, FloatArray]:
+        """Whose mean rests on its own answers, and all variances, had each model read so many items more."""
+        effects, n = note.effects, self._n_items
+        drawn, count = table.drawn + more, np.maximum(effects.count + more, 1)
+        unread = (effects.item.size - effects.length - more) / np.maximum(n - (table.drawn - table.n_read), 1)
+        variance = np.where(drawn < n, effects.uncertain / count * unread * (1.0 + _FEW / count), 0.0)
+        told = effects.count + more > 0
         if note.forecast is None:
-            centre = float(mean[told].mean()) if told.any() else 0.5
-            return np.where(told, mean, centre), np.where(told, variance, 1.0)
+            return told, np.where(told, variance, 1.0)
         # What history predicts from a model's answers, or what the answers say, whichever is surer. How sure
         # a prediction is, history's own models tell. Nothing is learned about that from the race: the models
         # that were asked most are those that looked good, and would shift what is expected of the others
         # downwards. Both rest on the same scores, so they are not averaged: the less certain one adds next to
         # nothing, and once the data alone say more, a wrong prediction must not outlast them.
-        surer = variance < note.forecast.variance
+        predicted = note.forecast.variance
+        if more.any():
+            predicted = np.minimum(predicted, note.forecast.variance_after(table.n_read + more))
+        surer = variance < predicted
         # without anchors history is small: its predictions only stand in for what a model has not read
-        alone = (told | (table.drawn >= n)) & (surer if note.n_anchors else True)
-        return np.where(alone, mean, note.forecast.mean), np.where(alone, variance, note.forecast.variance)
+        own = (told | (drawn >= n)) & (surer if note.n_anchors else True)
+        return own, np.where(own, variance, predicted)
 
     def estimates(self, table: Table, note: Any) -> FloatArray:
         """Means of the posterior; where rounds are long, with what the one under way has told."""
         untried = note.has_history and note.forecast is None
-        if table.is_finished or untried or not self.until_proved:
+        if table.is_finished or untried or not self._has_long_rounds:
             return np.asarray(note.mean)
         so_far = table.without_open()
         return self._posterior(so_far, self._taken_in(so_far, note))[0]
