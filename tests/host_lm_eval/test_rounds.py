@@ -204,7 +204,9 @@ def test_a_run_survives_an_answer_that_its_task_cannot_score(
         )["evalbudget"]
     assert block["spent"] == len(server.served) == 40  # every call counts, and none twice
     assert block["closed_items"] == ["numbers:5"]
-    assert block["failures"] == {"its round failed: ValueError: no such number": 3}
+    (reason, times), *others = block["failures"].items()
+    assert (reason, others) == ("its round failed: ValueError: no such number", [])
+    assert times == 3 or (concurrent > 1 and 3 < times <= 5)  # with what was asked while a round was scored
 
 
 def test_answers_that_a_broken_task_did_not_score_are_scored_once_it_is_mended(

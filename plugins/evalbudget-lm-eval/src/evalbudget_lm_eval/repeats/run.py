@@ -425,7 +425,7 @@ class _Run:
     @property
     def _may_give_up(self) -> bool:
         """Whether a document may be given up, which should not be asked for all of its repeats before."""
-        return bool(self.rounds.doubtful.difference(self.book.given_up))
+        return bool((doubtful := self.rounds.doubtful) and doubtful.difference(self.book.given_up))
 
     def _next_size(self) -> int:
         """More at once where nothing that is asked depends on what comes back."""
