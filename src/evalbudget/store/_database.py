@@ -271,14 +271,13 @@ class Database:
         """Let the database go; what stands beside a file for one process becomes part of it."""
         with self._lock:
             self._is_over = self.layout.for_one
-            if self._is_over and self._is_quick and self._file is not None:
-                with suppress(SQLAlchemyError):  # it stays beside it, and is found there
-                    self._end("ROLLBACK")
-                    _carry_out(self._file, "PRAGMA journal_mode = DELETE")
-            self._drop()
-            if self._connection is not None:
-                self._connection.close()
-                self._connection, self._file = None, None
+            try:
+                if self._is_over and self._is_quick and self._file is not None:
+                    with suppress(SQLAlchemyError):  # it stays beside it, and is found there
+                        self._end("ROLLBACK")
+                        _carry_out(self._file, "PRAGMA journal_mode = DELETE")
+            finally:
+                self._let_go()
 
     # bookkeeping
 
@@ -297,28 +296,32 @@ class Database:
                     first(self._connection)
                 yield self._connection  # to somebody who is in the middle
                 return
-            connection = self._begun(writes=writes, enters=enters, waits=waits, first=first)
             try:
-                yield connection
+                connection = self._begun(writes=writes, enters=enters, waits=waits, first=first)
+                try:
+                    yield connection
+                except BaseException:
+                    self._take_back(connection)
+                    raise
+                self._commit(connection)
             except BaseException:
-                self._take_back(connection)
-                raise
-            try:
-                connection.commit()
-                self._end("COMMIT")
-            except BaseException:
-                self._drop()  # what is left of the transaction would keep others out
+                if self._is_left:  # it would keep others out
+                    self._drop()
                 raise
 
-    def _take_back(self, connection: Connection) -> None:
-        """Nothing of the transaction was; one that cannot be told so, since it was cut off, is let go."""
+    def _commit(self, connection: Connection) -> None:
         try:
-            if not connection.invalidated:
-                connection.rollback()
-                self._end("ROLLBACK")
+            connection.commit()
+            self._end("COMMIT")
         except BaseException:
             self._drop()
             raise
+
+    def _take_back(self, connection: Connection) -> None:
+        """Nothing of the transaction was; one that cannot be told so, since it was cut off, is let go."""
+        if not connection.invalidated:
+            connection.rollback()
+            self._end("ROLLBACK")
 
     @property
     def _is_within(self) -> bool:
@@ -326,6 +329,13 @@ class Database:
         if self._file is not None:
             return self._file.in_transaction
         return self._connection is not None and self._connection.in_transaction()
+
+    @property
+    def _is_left(self) -> bool:
+        """Whether anything of a transaction is, also one that was cut off while it ended."""
+        return self._is_within or (
+            self._connection is not None and self._connection.get_transaction() is not None
+        )
 
     def _end(self, how: str) -> None:
         """Of a file, end what SQLAlchemy knows nothing of."""
@@ -371,8 +381,8 @@ class Database:
             driver = self._connection.connection.driver_connection
             self._file = driver if isinstance(driver, sqlite3.Connection) else None
             self.connections += 1
-            if self.layout.for_one and self._file is not None:  # its own memory in place of a shared one
-                _carry_out(self._file, "PRAGMA locking_mode = EXCLUSIVE")
+            if self._file is not None:
+                self._set_up(self._file)
         if writes and self.layout.is_busy and self._file is not None and not self._is_quick:
             for pragma in ("journal_mode = WAL", "synchronous = NORMAL"):  # not within a transaction
                 _carry_out(self._file, f"PRAGMA {pragma}")
@@ -387,6 +397,17 @@ class Database:
         connection = self._connection.execution_options(isolation_level=_LEVEL[writes])
         connection.begin()
         return connection
+
+    def _set_up(self, file: sqlite3.Connection) -> None:
+        """Only now: what has touched the file keeps it locked until it is let go, so Ctrl-C must find it.
+
+        A rollback journal keeps everything in the one file, which people copy and send around; with FULL a
+        record is on the disk before whoever made it is told so.
+        """
+        for pragma in ("synchronous = FULL", "foreign_keys = ON", "recursive_triggers = ON"):
+            _carry_out(file, f"PRAGMA {pragma}")
+        if self.layout.for_one:  # its own memory in place of a shared one
+            _carry_out(file, "PRAGMA locking_mode = EXCLUSIVE")
 
     def _lock_file(self, file: sqlite3.Connection) -> None:
         try:
@@ -415,10 +436,20 @@ class Database:
         if self._connection is not None and self.address.path == _MEMORY:  # it is the database
             self._connection.rollback()
             self._end("ROLLBACK")
-        elif (gone := self._connection) is not None:
+        else:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        """Of the connection."""
+        gone, file = self._connection, self._file
+        try:
             self._connection, self._file, self._is_quick = None, None, False  # first: Ctrl-C may come again
-            gone.invalidate()
-            gone.close()
+            if gone is not None:
+                gone.invalidate()
+                gone.close()
+        finally:
+            if file is not None:
+                file.close()
 
     def _enter(
         self,
@@ -490,6 +521,8 @@ class Database:
             if getattr(ex.orig, "sqlstate", None) == _SCHEMA_EXISTS:
                 raise FileExistsError(str(self.address)) from None
             raise self.layout.error(self._told(str(ex.orig))) from ex
+        except AssertionError as ex:  # SQLAlchemy's, where its commit was cut off
+            raise _cut_off_by(ex) from None
         except UnicodeDecodeError as ex:  # of a message of SQLite's, which quotes what is damaged
             raise self.layout.error(self._told("malformed, its schema is not UTF-8")) from ex
 
@@ -574,17 +607,13 @@ def _kept_engine(address: Address) -> Engine:
         poolclass=NullPool,
         connect_args={"timeout": _PATIENCE, "check_same_thread": False, "cached_statements": 64},
     )
-    event.listen(engine, "connect", _set_up)
+    event.listen(engine, "connect", _begin_nothing)
     event.listen(engine, "handle_error", _stay)
     return engine
 
 
-def _set_up(connection: sqlite3.Connection, _: object) -> None:
-    connection.isolation_level = None  # transactions are begun below
-    # A rollback journal keeps everything in the one file, which people copy and send around; with FULL a
-    # record is on the disk before whoever made it is told so.
-    for pragma in ("synchronous = FULL", "foreign_keys = ON", "recursive_triggers = ON"):
-        connection.execute(f"PRAGMA {pragma}")
+def _begin_nothing(connection: sqlite3.Connection, _: object) -> None:
+    connection.isolation_level = None  # transactions are begun above
 
 
 def _stay(context: ExceptionContext) -> None:
@@ -613,6 +642,14 @@ def _carry_out(
             file.executemany(command, given)
     except sqlite3.Error as ex:
         raise OperationalError(command, None, ex) from ex
+
+
+def _cut_off_by(ex: BaseException) -> BaseException:
+    """Ctrl-C, if it came first; itself if nothing of the kind did."""
+    first = ex
+    while isinstance(first, AssertionError) and first.__context__ is not None:
+        first = first.__context__
+    return ex if isinstance(first, Exception) else first
 
 
 def _is_gone(ex: DBAPIError) -> bool:
