@@ -266,7 +266,6 @@ BOTH = ("--baseline", "old.csv", "--candidate", "same.csv", *MARGIN)
         (["--baseline", "old.csv", "--candidate", "same.csv"], "a gate needs --margin"),
         (["--baseline", "old.csv", "--candidate", "same.csv", "--margin", "0"], "--margin 0: give what"),
         ([*BOTH, "--sampler-seed", "5"], "--sampler-seed is for"),
-        ([*BOTH, "--host", "bogus"], "--host evaluates models"),
         (
             [*BOTH, "--budget", "5"],
             "--budget is for",
@@ -276,21 +275,6 @@ BOTH = ("--baseline", "old.csv", "--candidate", "same.csv", *MARGIN)
             "--epochs is for",
         ),
         (["--baseline", "old.csv", "--candidate", "gpt", *MARGIN], "there is no --task"),
-        (
-            [
-                "--baseline",
-                "old.csv",
-                "--candidate",
-                "gpt",
-                "--margin",
-                ".1",
-                "--task",
-                "t",
-                "--host",
-                "inspct",
-            ],
-            "unknown host 'inspct'",
-        ),
         (
             [*BOTH, "--cluster", "document"],
             "has no column document",
