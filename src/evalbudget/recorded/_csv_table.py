@@ -10,8 +10,9 @@ import numpy as np
 
 from evalbudget.design import LARGEST
 from evalbudget.errors import InvalidInputError, reason
+from evalbudget.recorded._column_values import columns_in, unless_of_others
 from evalbudget.recorded._columns import FLAGS, OFTEN_OTHERS, TEXTS, TRUTHS
-from evalbudget.recorded._long_table import LongTable, columns_in, unless_of_others
+from evalbudget.recorded._long_table import LongTable
 from evalbudget.recorded._scores import RecordedScores
 from evalbudget.spreadsheets import names_from_cells
 
