@@ -25,7 +25,7 @@ from sqlalchemy import (
     insert,
     text,
 )
-from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from evalbudget.errors import InvalidInputError, StoreDownError, reason
@@ -33,6 +33,7 @@ from evalbudget.secrets import mode_in, without_known
 from evalbudget.shown import shown_logger
 from evalbudget.store._address import Address
 from evalbudget.store._layout import Layout
+from evalbudget.store._meaning import cut_off_by, first_line, is_gone, told
 from evalbudget.store._sql import Change, Each, compiled, conclude, execute, in_one_go
 
 _MEMORY = Path(":memory:")
@@ -43,12 +44,6 @@ _SOON = 2.0
 
 # a machine that is gone, or a process that hangs, must not keep the others out
 _TIMEOUTS = {"connect_timeout": 10, "keepalives_idle": 20, "tcp_user_timeout": 30_000}
-_REFUSALS = ("does not exist", "authentication failed", "pg_hba.conf", "no password")
-"""Of a server that is there: waiting does not help."""
-_OUTAGES = (
-    *("connection", "failed to resolve", "server closed", "terminating", "starting up", "shutting down"),
-    "recovery mode",
-)
 _SCHEMA_EXISTS = "42P06"
 _LEVEL = {True: "AUTOCOMMIT", False: "REPEATABLE READ"}
 """Whether one writes: then the transaction begins with what is sent first."""
@@ -362,7 +357,7 @@ class Database:
                     self._enter(connection, writes=writes, waits=waits, first=first)
             except DBAPIError as ex:
                 self._drop()
-                if self.address.url is None or not _is_gone(ex) or self._is_patience_over(ex):
+                if self.address.url is None or not is_gone(ex) or self._is_patience_over(ex):
                     raise
                 time.sleep(pause)
                 pause = min(1.0, 2.0 * pause + 0.05)
@@ -428,7 +423,7 @@ class Database:
             self._gone_since = now
             log.warning(
                 "%s cannot be reached (%s); trying again for %g s",
-                *(self.address, _first_line(str(ex.orig)), self.patience),
+                *(self.address, first_line(str(ex.orig)), self.patience),
             )
         return now - self._gone_since > self.patience
 
@@ -512,45 +507,22 @@ class Database:
         try:
             yield
         except DBAPIError as ex:
-            if self.address.url is not None and _is_gone(ex):
+            if self.address.url is not None and is_gone(ex):
                 self._drop()
-                reason = _first_line(str(ex.orig))
+                reason = first_line(str(ex.orig))
                 raise StoreDownError(
                     f"{self.address} cannot be reached: {reason}; see that its server runs, and the address"
                 ) from ex
             if getattr(ex.orig, "sqlstate", None) == _SCHEMA_EXISTS:
                 raise FileExistsError(str(self.address)) from None
-            raise self.layout.error(self._told(str(ex.orig))) from ex
+            raise self._error(str(ex.orig)) from ex
         except AssertionError as ex:  # SQLAlchemy's, where its commit was cut off
-            raise _cut_off_by(ex) from None
+            raise cut_off_by(ex) from None
         except UnicodeDecodeError as ex:  # of a message of SQLite's, which quotes what is damaged
-            raise self.layout.error(self._told("malformed, its schema is not UTF-8")) from ex
+            raise self._error("malformed, its schema is not UTF-8") from ex
 
-    def _told(self, said: str) -> str:
-        """What the database says, with a remedy where there is one."""
-        where, kind = self.address, self.layout.kind
-        if "locked" in said or "lock timeout" in said:
-            return (
-                f"{where} has been kept locked by another process for {_PATIENCE:g} s; end it, then try again"
-            )
-        if where.url is not None:
-            hidden = "permission denied" in said or ("relation" in said and "does not exist" in said)
-            remedy = ". Ask whoever owns the schema to GRANT this user what is needed" if hidden else ""
-            return f"{where}: {_first_line(said)}{remedy}"
-        if "not a database" in said or "malformed" in said:
-            return f"{where} is no {kind}, or damaged: {said}"
-        if "unable to open" in said:
-            return (
-                f"{kind} {where} cannot be opened: {said}. Have its owner let you read it and write into "
-                "its folder, or work on a copy"
-            )
-        if "readonly" in said:
-            return f"{where} cannot be written; copy it to where it can"
-        if "full" in said or "disk I/O" in said:
-            return (
-                f"{where} cannot be written: {said}. Make room, then go on: what was recorded before is in it"
-            )
-        return f"{where}: {said}"
+    def _error(self, said: str) -> Exception:
+        return self.layout.error(told(self.address, self.layout.kind, said, _PATIENCE))
 
 
 def _create_file(path: Path, layout: Layout, meta: Mapping[str, str], clock: Callable[[], float]) -> None:
@@ -642,25 +614,3 @@ def _carry_out(
             file.executemany(command, given)
     except sqlite3.Error as ex:
         raise OperationalError(command, None, ex) from ex
-
-
-def _cut_off_by(ex: BaseException) -> BaseException:
-    """Ctrl-C, if it came first; itself if nothing of the kind did."""
-    first = ex
-    while isinstance(first, AssertionError) and first.__context__ is not None:
-        first = first.__context__
-    return ex if isinstance(first, Exception) else first
-
-
-def _is_gone(ex: DBAPIError) -> bool:
-    """Whether it is the server that is away, or about to be, or has let this connection go."""
-    said = _first_line(str(ex.orig))
-    if any(sign in said for sign in _REFUSALS):
-        return False
-    if ex.connection_invalidated:  # also as who was silent for too long, which is an error of another kind
-        return True
-    return isinstance(ex, OperationalError | InterfaceError) and any(sign in said for sign in _OUTAGES)
-
-
-def _first_line(message: str) -> str:
-    return message.strip().splitlines()[0] if message.strip() else "no reason given"
