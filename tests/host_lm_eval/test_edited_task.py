@@ -21,7 +21,7 @@ from tests.host_lm_eval.worlds import (
 
 from evalbudget.errors import JournalError, StoreError
 from evalbudget_lm_eval import budgeted
-from evalbudget_lm_eval.run.record import Kept
+from evalbudget_lm_eval.run.kept import Kept
 
 RIGHT = "float(results[0] == doc['text'])"
 WRONG = "float(results[0] != doc['text'])"
