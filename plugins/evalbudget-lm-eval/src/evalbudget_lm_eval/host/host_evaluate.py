@@ -16,6 +16,7 @@ from types import MappingProxyType, TracebackType
 from typing import Any, Self
 
 from lm_eval.api.instance import Instance
+from lm_eval.api.metrics import mean
 from lm_eval.api.task import Task
 from lm_eval.evaluator import evaluate as _evaluate
 from lm_eval.utils import handle_non_serializable, hash_string
@@ -208,6 +209,13 @@ class PrimedTasks:
         """Count answers of an earlier run as this one's."""
         for answer in answers:
             self._document(answer.task, answer.doc_id).answers.setdefault(answer.doc_id, []).append(answer)
+
+    def forget(self, answer: Answered) -> None:
+        """Count one answer no more."""
+        answers = self._document(answer.task, answer.doc_id).answers
+        answers[answer.doc_id] = [other for other in answers[answer.doc_id] if other is not answer]
+        if not answers[answer.doc_id]:
+            del answers[answer.doc_id]
 
     def keep_only(self, cells: Collection[Asked]) -> None:
         """Forget answers to other cells."""
@@ -460,10 +468,8 @@ def _without_failing(
     """The same but for what would end a run that was paid for, since its aggregation fails."""
     aggregations, found = task.aggregation(), {}
     for (metric, chosen), own in values.items():
-        how = aggregations.get(metric)
         try:
-            if how is not None and not is_mean(how):
-                how(own)
+            aggregations.get(metric, mean)(own)
         except Exception as ex:  # the task's own
             log.warning(
                 "evalbudget: metric %s of task %s has no row, since what aggregates it failed (%s)",
