@@ -46,6 +46,20 @@ def test_a_race_is_reported_by_its_own_verdict() -> None:
     assert "By paired e-values. Anytime." in shown
 
 
+def test_a_races_verdict_is_not_told_of_another_score() -> None:
+    found = raced()
+    raters = ("acc", "loss")
+    table = np.concatenate([found.scores, 1.0 - found.scores], axis=2)
+    both = RecordedScores(
+        *(table, found.models, found.items, raters), one_measure=False, purchases=found.purchases
+    )
+    assert found.race is not None
+    both = replace(both, race=replace(found.race, score="acc"))
+    assert report(both, rater="acc").sections[0].name == "race"
+    with pytest.raises(InvalidInputError, match=r"race by acc, .* nothing of loss; .* give --rater acc"):
+        report(both, rater="loss")
+
+
 @pytest.mark.parametrize("complete", [(), ("a", "b", "c")])
 def test_a_race_with_a_lost_model_is_not_compared_again(complete: tuple[str, ...]) -> None:
     """Items that the race did not ask of a model are no missing answers of it."""

@@ -134,7 +134,7 @@ def _of_logs(candidate: str, task: str | None, given: dict[str, Any], *, across_
             task=task,
             lower_is_better=config.lower_is_better,
         ),
-        with_lower_better(scores) if config.lower_is_better else scores,
+        with_lower_better(scores, config.score) if config.lower_is_better else scores,
         margin=config.options["margin"],
         delta=config.options.get("delta", 0.05),
         score=config.score,

@@ -162,7 +162,7 @@ def _recorded(
         categories=None if chosen.apart and category is None else documents.categories(recorded.items),
         texts=documents.texts(recorded.items),
         declared=declared,
-        race=_race(logs, names),
+        race=_race(logs, names, recorded.raters),
         task=_task(chosen, logs),
         one_measure=found.judged and not chosen.apart,
         one_generation=all(log.kept for log in logs),
@@ -269,10 +269,12 @@ def _reducers(raters: Sequence[str], found: Readings) -> dict[str, str]:
     return {rater: " or ".join(told) for rater, told in named.items() if told}
 
 
-def _race(logs: Sequence[Log], names: Sequence[str]) -> RaceRecord | None:
+def _race(logs: Sequence[Log], names: Sequence[str], raters: Sequence[str]) -> RaceRecord | None:
     """The verdict of the race or gate that all of these are of; None if they are of none, or of several."""
     last = last_block_of([log.file for log in logs])
     if last is None:
         return None
     models = {log.file.model: name for log, name in zip(logs, names, strict=True)}
-    return RaceRecord.of(last["race"], models, last.get("gate"))
+    keys = [str(last.get("metric")), str(last.get("metric")).partition(",")[0]]
+    score = next((key for key in keys if key in raters), "")
+    return RaceRecord.of(last["race"], models, last.get("gate"), score)
