@@ -128,6 +128,7 @@ def diagnose(
                     ]
             except EvalbudgetError as ex:
                 silent.setdefault(check.name, str(ex))
+    found = _of_all(found, len(parts))
     found.sort(key=lambda finding: _ORDER.index(finding.kind))
     return Diagnosis(
         path,
@@ -138,6 +139,18 @@ def diagnose(
         tuple(found),
         tuple(silent.items()),
     )
+
+
+def _of_all(found: Sequence[Finding], scorers: int) -> list[Finding]:
+    """What is said alike of several scorers is said once."""
+    alike: dict[tuple[Kind, str, str], list[Finding]] = {}
+    for finding in found:
+        alike.setdefault((finding.kind, finding.title, finding.text), []).append(finding)
+    names = [list(dict.fromkeys(each.score for each in group)) for group in alike.values()]
+    return [
+        replace(group[0], score="" if len(own) == scorers else ", ".join(own))
+        for group, own in zip(alike.values(), names, strict=True)
+    ]
 
 
 def _case(part: RecordedScores, whole: RecordedScores, level: float, seed: int) -> Case:

@@ -44,6 +44,7 @@ HIGHER_IS_BETTER = frozenset(
 """The host's own metrics of which more is better."""
 
 _MEANS = ("mean", "nanmean")
+_SINGLE = 1e-5
 _CODE = 20_000  # characters of a function that are read
 _FUNCTION = re.compile(r"<function (?:\S+\.)?(\w+)(?: at 0x[0-9a-f]+)?>")
 
@@ -81,7 +82,8 @@ class Metrics:
         """Metrics that have no score, and why."""
         kinds = {str: "text", list: "lists", dict: "dicts", type(None): "nothing"}
         found = {
-            metric: f"its values are {kinds.get(type(record.get(metric)), 'something else')}, and no numbers"
+            metric: self._why_no_mean(metric)
+            or f"its values are {kinds.get(type(record.get(metric)), 'something else')}, and no numbers"
             for record in self.log.records
             for metric in record.get("metrics") or ()
             if metric not in self.names
@@ -326,6 +328,6 @@ def _mean_of(code: ast.expr | None, values: str) -> str:
 
 
 def _differ(total: float, mean: float) -> bool:
-    """Whether a total is another number; some results are rounded to three digits."""
+    """Whether a total is another number; some are rounded to three digits, or made in single precision."""
     rounded = total == round(total, 3)
-    return not math.isclose(total, mean, rel_tol=1e-9, abs_tol=5.01e-4 if rounded else 1e-9)
+    return not math.isclose(total, mean, rel_tol=_SINGLE, abs_tol=5.01e-4 if rounded else 1e-9)
