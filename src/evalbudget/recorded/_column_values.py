@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from evalbudget.design import LARGEST
 from evalbudget.errors import InvalidInputError, did_you_mean
-from evalbudget.recorded._columns import FLAGS, NAMES, NEEDED, OTHER_NAMES, TRUTHS
+from evalbudget.recorded._columns import ABSENT, FLAGS, NAMES, NEEDED, OTHER_NAMES, TRUTHS
 
 FloatArray = NDArray[np.float64]
 
@@ -138,7 +138,7 @@ def numbers_of(
 
 
 def _number(name: str, value: object, where: Callable[[int], str], row: int, remedy: str) -> float:
-    if value is None:
+    if value is None or (isinstance(value, str) and value.strip().lower() in ABSENT):
         return math.nan
     if isinstance(value, str) and name in TRUTHS and value.strip().lower() in FLAGS:
         return FLAGS[value.strip().lower()]

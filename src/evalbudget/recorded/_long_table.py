@@ -171,7 +171,7 @@ class LongTable:
     def _declared(self, places: Places, texts: Mapping[str, Sequence[str]]) -> Declared | None:
         """None where the table declares nothing."""
         models, items, raters = places.names
-        notes = [*columns_not_read(self.not_read), *self.notes]
+        notes = [*columns_not_read(self.not_read, repeats=self._has_unnumbered_repeats(places)), *self.notes]
         ranges = []
         for name in ("score_low", "score_high"):
             ranges.append(np.full(len(raters), np.nan))
@@ -215,6 +215,10 @@ class LongTable:
             direction_missing=UNKNOWN in ways,
         )
         return None if found == Declared.of(models, items, raters) else found
+
+    def _has_unnumbered_repeats(self, places: Places) -> bool:
+        """Whether rows count as repeats since no column that is read tells them apart."""
+        return places.shape[3] > 1 and not any(self.texts.get("repeat", ()))
 
     def _directions(self, texts: Mapping[str, Sequence[str]], notes: list[str]) -> list[str]:
         """What each row says of which way is better; nothing where no column says that.
