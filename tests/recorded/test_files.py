@@ -212,3 +212,15 @@ def test_a_truncated_archive_is_broken_not_foreign(small: RecordedScores, tmp_pa
     path.write_bytes(path.read_bytes()[:300])
     with pytest.raises(InvalidInputError, match="truncated"):
         open_scores(path)
+
+
+def test_a_metric_without_a_direction_is_said_to_have_none(tmp_path: Path) -> None:
+    for text, told in (
+        ("item,metric,score\na,wer,0.1\nb,wer,0.9\n", "No direction is declared for wer: higher is taken"),
+        ("item,metric,score,better\na,wer,0.1,lower\nb,wer,0.9,lower\n", ""),
+        ("item,judge,score\na,gpt,0.1\nb,gpt,0.9\n", ""),
+    ):
+        table = open_scores(csv(tmp_path, text))
+        assert table is not None
+        assert direction_note(table).startswith(told)
+        assert bool(direction_note(table)) is bool(told)

@@ -212,7 +212,7 @@ class LongTable:
             cluster="cluster",
             unclustered=alone,
             notes=notes,
-            direction_missing=UNKNOWN in ways,
+            direction_missing=UNKNOWN in ways or self.metrics,
         )
         return None if found == Declared.of(models, items, raters) else found
 
