@@ -386,6 +386,40 @@ def test_results_without_samples_say_what_to_do(tmp_path: Path, named: str) -> N
         read(tmp_path / named)
 
 
+def test_results_beside_packed_samples_say_what_to_do(tmp_path: Path) -> None:
+    path = write_log(tmp_path)
+    path.rename(f"{path}.gz")
+    with pytest.raises(InvalidInputError, match=rf"{path.name}\.gz beside it is packed: unpack it"):
+        read(tmp_path)
+
+
+def test_numbers_of_numpy_that_earlier_hosts_wrote_as_text(tmp_path: Path) -> None:
+    texts = {
+        "acc": ["True", "False", "True", "True"],
+        "f": ["0.5", "0.25", "nan", "0.75"],
+        "word": list("abcd"),
+    }
+    samples = [sample(i, {name: own[i] for name, own in texts.items()}) for i in range(4)]
+    metrics = averages(*texts)
+    for totals in ({"acc,none": 0.75, "f,none": NAN, "word,none": 1.0}, {"acc,none": "N/A"}):
+        write_log(tmp_path, samples, metrics=metrics, results={"toy": totals})
+        if totals["acc,none"] == "N/A":
+            with pytest.raises(InvalidInputError, match="its values are text, and no numbers"):
+                read(tmp_path)
+            continue
+        recorded = read(tmp_path)
+        assert recorded.raters == ("acc", "f")
+        assert (mean(recorded, "acc"), mean(recorded, "f")) == (0.75, 0.5)
+        assert "word of toy is not read: its values are text, and no numbers." in notes(recorded)
+
+
+def test_files_that_begin_with_a_mark_of_their_encoding(tmp_path: Path) -> None:
+    path = write_log(tmp_path)
+    for file in (path, tmp_path / f"results_{DATE}.json"):
+        file.write_text(file.read_text(), encoding="utf-8-sig")
+    assert mean(read(tmp_path)) == 0.75
+
+
 @pytest.mark.parametrize("strict", [{"acc": 1.0, "f": NAN}, {"acc": 1.0}])
 def test_a_metric_that_one_filter_has_no_score_by_is_read_of_the_other(
     tmp_path: Path, strict: dict[str, float]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 import json
 import zipfile
 from dataclasses import replace
@@ -12,7 +13,7 @@ from evalbudget.backtest import Declared, RecordedScores
 from evalbudget.comparisons import Baseline, as_csv
 from evalbudget.errors import InvalidInputError
 from evalbudget.frames import Scores
-from evalbudget.hooks._plugins import Plugins
+from evalbudget.hooks._plugins import Plugins, plugins
 from evalbudget.recorded._direction import direction_note
 from evalbudget.recorded._files import open_scores
 
@@ -224,3 +225,10 @@ def test_a_metric_without_a_direction_is_said_to_have_none(tmp_path: Path) -> No
         assert table is not None
         assert direction_note(table).startswith(told)
         assert bool(direction_note(table)) is bool(told)
+
+
+def test_a_packed_table_is_to_be_unpacked(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv.gz"
+    path.write_bytes(gzip.compress(b"item,score\na,1\n"))
+    with pytest.raises(InvalidInputError, match=r"t\.csv\.gz is packed, and read when it is not: unpack it"):
+        plugins().open_scores(path)

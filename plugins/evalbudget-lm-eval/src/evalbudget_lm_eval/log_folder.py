@@ -212,9 +212,12 @@ def _check_results(path: Path) -> None:
         InvalidInputError: they do.
     """
     if path.exists() and (results := results_without_samples(path)) is not None:
+        told = f"{results} is results without samples: they have totals, and no score of a document"
+        if packed := next(results.parent.glob("samples_*.json*.*"), None):
+            raise InvalidInputError(f"{told}. {packed.name} beside it is packed: unpack it")
         raise InvalidInputError(
-            f"{results} is results without samples: they have totals, and no score of a document. Run "
-            "lm-eval with --log_samples, and give the folder that it writes"
+            f"{told}. Run lm-eval with --log_samples, and give the folder that it writes (it writes none of "
+            "a task with / in its name: rename that)"
         )
 
 
