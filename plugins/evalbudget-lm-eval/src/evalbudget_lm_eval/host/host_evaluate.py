@@ -39,15 +39,10 @@ from evalbudget_lm_eval.host.driving_metric import is_mean, scores_per_answer
 from evalbudget_lm_eval.host.feed import Feed
 from evalbudget_lm_eval.host.owners import Owners
 from evalbudget_lm_eval.host.patched import bars_of_a_round, compiled_once, said_once
-from evalbudget_lm_eval.host.private import (
-    _handle_back_comp,
-    _process_results,
-    get_sample_size,
-    print_writeout,
-)
+from evalbudget_lm_eval.host.private import _handle_back_comp, _process_results, print_writeout
 from evalbudget_lm_eval.host.responses import Hook, Memory, Received, Responses, listening, said_to
 from evalbudget_lm_eval.host.seeds import OwnSeeds
-from evalbudget_lm_eval.host.task_requests import Sent, ServedTask
+from evalbudget_lm_eval.host.task_requests import Sent, ServedTask, most_documents
 
 __all__ = ["Answered", "Asked", "PrimedTasks", "asked_now"]
 
@@ -305,7 +300,7 @@ class PrimedTasks:
     def _prime(self, name: str, task: Task, samples: Mapping[str, Sequence[int]] | None) -> ServedTask:
         host, lm = self._host, self.lm
         chat = bool(host.get("apply_chat_template"))
-        limit = get_sample_size(task, host.get("limit"))
+        limit = most_documents(name, task, host.get("limit"))
         ids = None if samples is None else list(samples[name])
         task.build_all_requests(
             limit=limit,
