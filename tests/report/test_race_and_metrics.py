@@ -216,3 +216,20 @@ def test_notes_of_sources_stand_in_every_result(tmp_path: Path) -> None:
     assert note in " ".join(typed("doctor")(path).stdout.split())
     assert note in typed("plan")(path, "--half-width", "0.3", "--model", "a").stderr
     assert note in " ".join(typed("backtest", "races")(path, "--seeds", "1").stderr.split())
+
+
+def test_a_metric_without_any_score_leaves_the_others(tmp_path: Path) -> None:
+    """Whether all of its values were nan, or too large to be scores."""
+    rows = [f"q{i},m,acc,{i % 2},1\nq{i},m,loss,,1\n" for i in range(40)]
+    path = tmp_path / "t.csv"
+    path.write_text("item,model,metric,score,complete\n" + "".join(rows))
+    told = json.loads(typed("report")(path, "--json", "-").stdout)["metrics"]["boards"]
+    assert {name: [row["estimate"] for row in board] for name, board in told.items()} == {"acc": [0.5]}
+    found = typed("doctor")(path)
+    assert found.exit_code == 0, found.output
+    assert "(acc)" not in found.output
+    asked = ["--baseline", path, "--candidate", path, "--margin", "0.1", "--score"]
+    assert typed("gate")(*asked, "loss").exit_code == 3
+    assert "40 of m (baseline)'s and 40 of m (candidate)'s answers are missing" in " ".join(
+        typed("gate")(*asked, "loss").output.split()
+    )
