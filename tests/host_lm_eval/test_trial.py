@@ -63,6 +63,13 @@ def told(doc, results):
 def parts(doc, results):
     return told(doc, results) | {"parts": {"a": 1.0}}
 
+def share(values):
+    'Of all.'
+    return sum(values) / len(values)
+
+def largest(values):
+    return max(values)
+
 def failing(values):
     raise RuntimeError("no such thing")
 """
@@ -243,6 +250,15 @@ def test_dicts_that_are_to_be_averaged_cost_their_own_row_alone(
     assert 0.0 < results["results"]["rated"]["right,none"] < 1.0
     assert "parts,none" not in results["results"]["rated"]
     assert "metric parts of task rated has no row" in caplog.text
+
+
+def test_a_mean_of_the_tasks_own_is_known_by_its_code(tmp_path: Path) -> None:
+    entry = "  - {{metric: right, aggregation: !function rates.{}}}"
+    lm, results = bought(declared(tmp_path / "a", entry.format("share")))
+    assert len(lm.calls) == 60
+    assert 0.0 < results["results"]["rated"]["right,none"] < 1.0
+    with pytest.raises(InvalidInputError, match=r"no metric that is .* averaged \(right: largest\)"):
+        bought(declared(tmp_path / "b", entry.format("largest")))
 
 
 def test_what_aggregates_runs_once(tmp_path: Path) -> None:
