@@ -230,6 +230,74 @@ def test_what_a_killed_run_had_not_written_counts_beside_invalid_samples(world: 
     assert entry_of(done)["failures"][LOST] == 2
 
 
+def _killed(log: EvalLog) -> None:
+    """As if the run had been killed before its last answer was written."""
+    answered = [sample for sample in log.samples or [] if sample.error is None]
+    write_eval_log(log.model_copy(update={"status": "started", "samples": answered[:-1]}), log.location)
+
+
+def test_answers_that_a_kill_kept_out_of_the_log_are_told_of_each_time(
+    world: World, warnings_of_plugin: list[str]
+) -> None:
+    first = world.first(sampler="uniform")
+    _killed(first)
+    world.stops.append(STOP + 4)
+    third = world.again(world.again(first))
+    _spent_well(world, third)
+    said = [text for text in warnings_of_plugin if "cannot use" in text]
+    assert len(said) == 2
+    assert all(
+        "paid 2 of the budget" in text and "the log it goes on from lacks them" in text for text in said
+    )
+
+
+@pytest.mark.parametrize("killed", [True, False])
+def test_a_log_whose_book_is_gone_counts_for_what_it_has_and_the_rest_is_told(
+    killed: bool, world: World, warnings_of_plugin: list[str]
+) -> None:
+    first = world.first(sampler="uniform")
+    cut_off = [sample for sample in first.samples or [] if sample.error is not None]
+    if killed:
+        _killed(first)
+    else:
+        cut_off[0].error = EvalError(message="CancelledError()", traceback="", traceback_ansi="")
+        write_eval_log(first, first.location)
+    for path in world.logs.glob(".evalbudget-*"):
+        path.unlink()
+    done = world.again(first)
+    said = entry_of(done)
+    (told,) = [text for text in warnings_of_plugin if "was missing" in text]
+    assert ("(1 call at most)" in told) == killed
+    assert said["changes"] == [f"{told}."]
+    assert told.split(". ")[1] in " ".join(said["summary"]["text"].split())
+    assert said["spent"] == BUDGET
+    assert world.calls == BUDGET + 2 * killed  # an answer that was not written, and one that failed
+    assert said["failures"] == ({} if killed else {UNANSWERED: 1})
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_a_log_without_samples_whose_book_is_gone_is_told_of_if_it_asked_anything(
+    asked: bool, world: World, warnings_of_plugin: list[str]
+) -> None:
+    first = world.first(sampler="uniform")
+    first.samples = []
+    first.stats.model_usage = first.stats.model_usage if asked else {}
+    write_eval_log(first, first.location)
+    for path in world.logs.glob(".evalbudget-*"):
+        path.unlink()
+    world.again(first)
+    assert any("was missing" in text for text in warnings_of_plugin) == asked
+
+
+def test_a_log_whose_book_is_gone_counts_for_what_others_beside_it_have(world: World) -> None:
+    first = world.first(sampler="uniform")
+    world.stops.append(STOP + 5)
+    world.again(first)
+    for path in world.logs.glob(".evalbudget-*"):
+        path.unlink()
+    _spent_well(world, world.again(first))
+
+
 def test_an_eval_set_pays_for_samples_it_lost(world: World, tmp_path: Path) -> None:
     def whole() -> EvalLog:
         world.write()

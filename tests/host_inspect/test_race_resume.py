@@ -241,13 +241,21 @@ def test_what_a_killed_run_had_begun_counts(names: str, tmp_path: Path) -> None:
     assert attempts(again) == SPENT - 3
 
 
-def test_a_killed_race_whose_book_is_gone_goes_on_with_what_its_logs_have(tmp_path: Path) -> None:
-    first = _eval_set(tmp_path, three())
-    _unfinished(first, "abc", samples=8, more=3)
-    for path in tmp_path.glob(".evalbudget-*"):
+@pytest.mark.parametrize("has_book", [False, True], ids=["it is gone", "it is older"])
+def test_a_killed_race_whose_book_lacks_something_goes_on_with_what_its_logs_have(
+    has_book: bool, tmp_path: Path, warnings_of_plugin: list[str]
+) -> None:
+    first = _eval_set(tmp_path, three(), max_samples=2)
+    _unfinished(first, "abc", samples=8, more=-3)
+    assert not warnings_of_plugin
+    for path in () if has_book else tmp_path.glob(".evalbudget-*"):
         path.unlink()
-    again = _eval_set(tmp_path, three())
+    again = _eval_set(tmp_path, three(), max_samples=2)
     assert attempts(again) == board(again).spent == SPENT
+    (told,) = warnings_of_plugin
+    assert "or older than the log" in told
+    assert "(6 calls at most)" in told
+    assert told in board(again).notes
 
 
 def test_a_model_added_to_an_unfinished_race(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from evalbudget.book._book import Book
 from evalbudget.book._calls import Called, Unread
 from evalbudget.book._drive import Answer, Bought, drive
-from evalbudget.book._opening import Told, begin_anew, paid_in, spent_in, told_in
+from evalbudget.book._opening import Told, begin_anew, end_well, paid_in, spent_in, told_in, was_killed
 from evalbudget.book._statements import LOST
 from evalbudget.book._tables import ALONE, BESIDE_LOGS
 from evalbudget.book._turn import Turn
@@ -21,7 +21,9 @@ __all__ = [
     "Unread",
     "begin_anew",
     "drive",
+    "end_well",
     "paid_in",
     "spent_in",
     "told_in",
+    "was_killed",
 ]

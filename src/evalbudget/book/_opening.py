@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, delete, func, insert, select
 
 from evalbudget._version import __version__
-from evalbudget.book._statements import BESIDE_FOR, PAID
+from evalbudget.book._statements import ALL_BESIDE, BEGUN, CAME_BACK
 from evalbudget.book._tables import (
     ABOUT,
     CALLS,
@@ -31,6 +31,8 @@ from evalbudget.sampler import Sampler
 from evalbudget.store import Address, Database, Layout, Terms
 
 _COUNTS = dict.fromkeys(("rounds", "passes", "withdrawn", "calls", "changes"), 0)
+_IN_USE = "in use"
+"""Key in a book, as long as an attempt that began it anew may pay something."""
 _TERMS = select(META.c.value).where(META.c.key == "terms")
 _NOTHING = {"spent": 0.0, "held": 0.0, **_COUNTS, "stopped": None}
 
@@ -148,43 +150,49 @@ def told_in(where: Address | Database) -> Told:
         return Told(int(readings), float(cost), frozenset(map(str, workers)), *map(float, about))
 
 
-def begin_anew(db: Database, why: str, more: float = 0.0, *, kept: str | None = None) -> int:
-    """Forget what was planned in a book, and keep what its calls cost, as paid for no cell.
-
-    A call that was under way counts at what its host had begun of it.
-
-    Args:
-        db: that has it.
-        why: is paid what no cell explains.
-        more: that was paid in other books, which this one takes the place of.
-        kept: why something was paid for no cell before, that it stays paid for.
-
-    Returns:
-        How many scores it had.
-    """
+def begin_anew(db: Database, paid: Mapping[str, float]) -> None:
+    """Forget what is in a book, but that so much was paid, by the reason, for no cell."""
     with db.write() as connection:
-        readings = connection.scalar(select(func.count()).where(CELLS.c.state == CAME)) or 0
-        paid = {} if kept is None else {kept: float(connection.scalar(BESIDE_FOR, {"reason": kept}) or 0.0)}
-        paid[why] = float(connection.scalar(PAID) or 0.0) + more - sum(paid.values())
         for table in (ABOUT, WORKERS, ROUNDS, PASSES, WITHDRAWN, CELLS, CALLS):
             connection.execute(delete(table))
-        connection.execute(delete(META).where(META.c.key == "terms"))
+        connection.execute(delete(META).where(META.c.key.in_(["terms", _IN_USE])))
+        connection.execute(insert(META), {"key": _IN_USE, "value": "yes"})
         for call, (reason, cost) in enumerate(paid.items()):
             row = {"call": call, "cell": NO_CELL, "attempt": 0, "worker": 0, "most": cost, "cost": cost}
             connection.execute(insert(CALLS), row | {"error": reason, "begun": cost})
         about = {**_NOTHING, "id": 1, "cap": 0.0, "spent": sum(paid.values()), "calls": len(paid)}
         connection.execute(insert(ABOUT), about)
-    return int(readings)
+    db.gather()
 
 
-def paid_in(db: Database) -> float:
-    """What the calls of a book cost, those under way what their host had begun of them.
+def end_well(db: Database) -> None:
+    """All that was paid since a book was begun anew is in it."""
+    with db.write() as connection:
+        connection.execute(delete(META).where(META.c.key == _IN_USE))
+
+
+def was_killed(db: Database) -> bool:
+    """Whether nobody called :func:`end_well` since a book was begun anew: its latest is beside its file."""
+    with db.read() as connection:
+        return connection.scalar(select(META.c.value).where(META.c.key == _IN_USE)) is not None
+
+
+def paid_in(db: Database, *, came: str, begun: str) -> dict[str, float]:
+    """What the calls of a book cost, by the reason.
+
+    Args:
+        db: that has it.
+        came: the reason to pay what came back.
+        begun: that to pay what is under way, as far as its host has begun it.
 
     Raises:
         StoreError: it is damaged.
     """
     with db.read() as connection:
-        return float(connection.scalar(PAID) or 0.0)
+        paid = {str(why): float(cost) for why, cost in connection.execute(ALL_BESIDE)}
+        for why, query in ((came, CAME_BACK), (begun, BEGUN)):
+            paid[why] = paid.get(why, 0.0) + float(connection.scalar(query) or 0.0)
+    return paid
 
 
 def spent_in(sampler: Sampler, where: Address, about: Mapping[str, Any] | None = None) -> float:

@@ -166,5 +166,6 @@ MONEY = Table(
 LAYOUT = Layout("book", _SHARED, 1, 0x65766270, grows_only=("meta",), is_busy=True)
 ALONE = replace(LAYOUT, tables=_TABLES, for_one=True)
 """Without what processes that race share, in a file that one worker at a time has, or in memory."""
-BESIDE_LOGS = replace(ALONE, grows_only=())
-"""The same, of a run whose host goes on with it: the book is begun anew, and keeps what was paid."""
+BESIDE_LOGS = replace(ALONE, grows_only=(), is_private=False)
+"""The same, of a run whose host goes on with it: the book is begun anew, keeps what was paid, and is for all
+who may read the logs."""

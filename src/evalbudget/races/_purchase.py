@@ -85,6 +85,8 @@ class RacePurchase(Arms):
     ) -> None:
         self.config = config
         self._where, self._beside = where, 0.0
+        self.lacks = False
+        """Whether the book does not have all that earlier attempts paid."""
         self._defers, self._is_closed, self._is_finished = defers, False, False
         self._lobby: Lobby | None = None
         own, documents = tuple(arms), tuple(items)
@@ -345,7 +347,11 @@ class RacePurchase(Arms):
             self._is_closed = True
 
     def replay(
-        self, known: Mapping[int, Sequence[KnownCell]], unread: Mapping[int, float] = MappingProxyType({})
+        self,
+        known: Mapping[int, Sequence[KnownCell]],
+        unread: Mapping[int, float] = MappingProxyType({}),
+        *,
+        lacks: bool = False,
     ) -> set[tuple[int, Key]]:
         """Take over what earlier attempts paid for, arm by arm.
 
@@ -357,8 +363,9 @@ class RacePurchase(Arms):
 
         Args:
             known: cells of each arm that the host knows.
-            unread: evaluations that earlier attempts at each arm paid for and nobody read, where no book
-                says it; none where the budget is money or tokens, since the bill has them.
+            unread: evaluations that earlier attempts at each arm paid for and nobody read, if the book lacks
+                something; none where the budget is money or tokens, since the bill has them.
+            lacks: it is known that the book does not have all that they paid.
 
         Returns:
             Arms and keys of cells that were cut off and cannot be paid for again; the race may ask them anew.
@@ -371,20 +378,27 @@ class RacePurchase(Arms):
                 else:
                     self._take_over(arm, cell, self.attempts)
             return set()
-        return self.book.once(lambda _: self._take_in(known, unread, cells))
+        self.lacks = lacks
+        beside = self.book.beside()
+        return self.book.once(lambda _: self._take_in(known, unread, cells, beside))
 
     def _take_in(
         self,
         known: Mapping[int, Sequence[KnownCell]],
         unread: Mapping[int, float],
         cells: Sequence[tuple[int, KnownCell]],
+        beside: Mapping[str, float],
     ) -> set[tuple[int, Key]]:
         gone = {arm: sum(c.attempts for c in own if not self._known.has(c.key)) for arm, own in known.items()}
         told = sum(gone.values()) + sum(cell.attempts for _, cell in cells)
         if self._is_kept:  # what is paid for cells is not paid beside them too
             paid = self.book.spent
+            self.lacks = self.lacks or paid < told - _SLACK
+            unread = unread if self.lacks else {}
             self._beside = max(0.0, paid - told)
-            self.book.pay(-min(paid, told), UNANSWERED)
+            for why, cost in beside.items():
+                self.book.pay(-cost, why)
+            self.book.pay(self._beside, UNANSWERED)
         free = self.book.free - told - sum(unread.values())
         left_out: set[tuple[int, Key]] = set()
         n_again = sum(cell.again and not self.lanes[arm].absent for arm, cell in cells)

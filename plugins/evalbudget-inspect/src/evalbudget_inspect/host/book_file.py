@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ import fsspec  # type: ignore[import-untyped]
 
 from evalbudget import __version__
 from evalbudget.errors import InvalidInputError, JournalError, StoreError, reason
-from evalbudget.run import LOST, UNANSWERED, held
+from evalbudget.run import UNANSWERED, held
 from evalbudget.shown import shown_logger
 from evalbudget_inspect.host.current_run import Run, at_the_end
 
@@ -29,6 +30,8 @@ logger = shown_logger(__name__)
 BILL = ".bill"
 """How the name of a file ends that has the bill of a run in money or tokens."""
 _BOOK, _PLACE, _NAME = ".book", ".place", ".evalbudget-"
+KNOWN = "answers of earlier attempts"
+"""Why something was paid before a run goes on from its log, which says for what."""
 _STATE = "XDG_STATE_HOME"
 """Where users say what folder has what programs keep on one machine."""
 
@@ -39,29 +42,43 @@ class BookFile:
     Args:
         path: of it.
         db: it.
-        had: scores that it had when this attempt began.
+        lacks: as below.
         opened: to be let go with it.
 
     Attributes:
         path: of it.
         db: it.
-        had: scores that it had when this attempt began.
+        lacks: what earlier attempts paid may not all be in it.
         ends: called before it is let go.
     """
 
-    def __init__(self, path: Path, db: Database, had: int, opened: ExitStack) -> None:
-        self.path, self.db, self.had = path, db, had
+    def __init__(self, path: Path, db: Database, lacks: bool, opened: ExitStack) -> None:
+        self.path, self.db, self.lacks = path, db, lacks
         self.ends: Callable[[], None] = lambda: None
         self._opened = opened
 
     def let_go(self) -> None:
         """The attempt is over; more than once does nothing."""
+        from evalbudget.book import end_well
+
         if _open.get(self.path) is self:
             del _open[self.path]
-            try:
+            with self._opened:
                 self.ends()
-            finally:
-                self._opened.close()
+                end_well(self.db)
+
+    def said(self, at_most: int) -> str:
+        """That it lacks something, where so many calls were under way when an earlier attempt was killed."""
+        calls = "1 call" if at_most == 1 else f"{at_most:,} calls"
+        uncounted = (
+            f"what was under way at the kill ({calls} at most), and not written by then, may not count"
+            if at_most
+            else "what no log tells of, such as tries that failed, may not count"
+        )
+        return (
+            f"the book of what earlier attempts paid ({self.path}) was missing, or without what stood beside "
+            f"it ({self.path.name}-wal), or older than the log. What logs have counts as spent; {uncounted}"
+        )
 
 
 _open: dict[Path, BookFile] = {}
@@ -85,12 +102,25 @@ def open_book(runs: Sequence[Run]) -> BookFile | None:
         return None
     paths = [book_path(folders_of(run), run.spec.task_id) for run in runs]
     there = [path for path in dict.fromkeys(paths) if path.exists()]
-    path = there[0] if there else paths[0]
-    file = _opened(path, sum(_paid(other) for other in there[1:]))
+    path = _to_be_written(there[0], runs[0]) if there else paths[0]
+    lacks = not there and any(run.goes_on_from is not None for run in runs)
+    file = _opened(path, [other for other in there if other != path], lacks=lacks)
     for run in runs:
         say_where(path, folders_of(run)[0], run.spec.task_id)
     at_the_end(file.let_go)
     return file
+
+
+def _to_be_written(path: Path, run: Run) -> Path:
+    """A book; one beside the run's own log where that cannot be written."""
+    own = _beside(folders_of(run)[0], run.spec.task_id, _BOOK)
+    if path == own or (os.access(path.parent, os.W_OK) and os.access(path, os.W_OK)):
+        return path
+    logger.warning(
+        f"{path} cannot be written, so what this attempt pays stands in {own}, after what earlier ones paid. "
+        "A run that goes on from their log once more does not know of it: go on from the log of this one only"
+    )
+    return own
 
 
 def folders_of(run: Run) -> list[str]:
@@ -140,6 +170,7 @@ def say_where(path: Path, folder: str, task_id: str) -> None:
     place = _beside(folder, task_id, _PLACE)
     book = path.with_suffix(_BOOK)
     if book == _beside(folder, task_id, _BOOK):
+        place.unlink(missing_ok=True)
         return
     here = place.parent.absolute()
     named = book.name if book.parent == place.parent else f"{book.absolute()}\n{os.path.relpath(book, here)}"
@@ -161,7 +192,7 @@ def spent_by(folders: Sequence[str], task_id: str) -> float | None:
         StoreError: it is damaged.
     """
     path = book_path(folders, task_id)
-    return _paid(path) if path.exists() else None
+    return sum(_looked_into(path)[0].values()) if path.exists() else None
 
 
 def _beside(folder: str, task_id: str, kind: str) -> Path:
@@ -198,7 +229,7 @@ def _named_in(place: Path) -> Path:
     return there[0]
 
 
-def _opened(path: Path, more: float) -> BookFile:
+def _opened(path: Path, others: Sequence[Path], *, lacks: bool) -> BookFile:
     # it brings SQLAlchemy, and hosts start without
     from evalbudget.book import BESIDE_LOGS, begin_anew
     from evalbudget.store import Address, Database
@@ -210,26 +241,41 @@ def _opened(path: Path, more: float) -> BookFile:
         path.parent.mkdir(parents=True, exist_ok=True)
         if (lock := held(path)) is not None:
             opened.callback(lock.release)
+            opened.callback(_unlink, Path(lock.lock_file))
         address = Address(path=path)
         try:
+            looks = [_looked_into(other) for other in (path, *others) if other.exists()]
             if path.exists():
                 db = Database.open(address, BESIDE_LOGS)
             else:
                 db = Database.create(address, BESIDE_LOGS, {"version": __version__})
             opened.callback(db.close)
-            had = begin_anew(db, UNANSWERED, more, kept=LOST)
+            paid: dict[str, float] = {}
+            for why, cost in chain.from_iterable(each.items() for each, _ in looks):
+                paid[why] = paid.get(why, 0.0) + cost
+            begin_anew(db, paid)
         except StoreError as ex:
             raise JournalError(
                 f"{ex}. It is the book of this run, which has what earlier attempts paid: restore it; or "
                 "move it away, and what no log tells of is not counted as spent"
             ) from ex
-        _open[path] = file = BookFile(path, db, had, opened.pop_all())
+        lacks = lacks or not all(is_whole for _, is_whole in looks)
+        _open[path] = file = BookFile(path, db, lacks, opened.pop_all())
     return file
 
 
-def _paid(path: Path) -> float:
-    from evalbudget.book import BESIDE_LOGS, paid_in
+def _unlink(lock: Path) -> None:
+    """Whoever waits for a lock that is gone, and whoever makes it anew, still have the book one by one."""
+    with suppress(OSError):
+        lock.unlink()
+
+
+def _looked_into(path: Path) -> tuple[dict[str, float], bool]:
+    """What was paid by a book, and whether all that was written is there."""
+    from evalbudget.book import BESIDE_LOGS, paid_in, was_killed
     from evalbudget.store import looked_into
 
+    whole = path.resolve()
+    has_latest = whole.with_name(f"{whole.name}-wal").exists()
     with looked_into(path, BESIDE_LOGS) as db:
-        return paid_in(db)
+        return paid_in(db, came=KNOWN, begun=UNANSWERED), has_latest or not was_killed(db)

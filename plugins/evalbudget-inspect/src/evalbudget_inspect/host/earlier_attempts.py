@@ -17,10 +17,14 @@ from inspect_ai.log import (
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.shown import shown_logger
+from evalbudget_inspect.host.book_file import folder_of
 from evalbudget_inspect.host.current_run import EarlierLog, Run
 from evalbudget_inspect.host.private import is_cancellation_message
 
 logger = shown_logger(__name__)
+
+_AT_ONCE = 100
+"""Samples that the host runs at once at most, where nobody limits them."""
 
 _LOOKS = 20
 _PAUSE = 0.1  # seconds between two looks
@@ -47,6 +51,24 @@ async def not_handed_back(run: Run) -> list[EvalSampleSummary]:
     invalid.
     """
     return await anyio.to_thread.run_sync(_not_handed_back, run)
+
+
+async def of_other_attempts(run: Run) -> list[EvalSampleSummary]:
+    """Samples in logs beside the one that a run goes on from, which the host does not hand back to it.
+
+    Of samples that failed those are left out that were tried again: the later try counts what failed before.
+    """
+    return await anyio.to_thread.run_sync(_of_other_attempts, run)
+
+
+async def end_of_earlier(run: Run) -> tuple[bool, int]:
+    """How the attempt ended whose log a run goes on from.
+
+    Returns:
+        Whether it may have asked anything; and of one that was killed, how many samples had begun at most,
+        each as often as it may be tried.
+    """
+    return await anyio.to_thread.run_sync(_end_of_earlier, run)
 
 
 def attempts_in(folder: str, task_id: str) -> list[EvalLogInfo]:
@@ -139,6 +161,40 @@ def _not_handed_back(run: Run) -> list[EvalSampleSummary]:
         return []
     handed_back = {name_of(summary) for summary in _handed_back(run)}
     return [summary for summary in _samples_of(log) if name_of(summary) not in handed_back]
+
+
+def _of_other_attempts(run: Run) -> list[EvalSampleSummary]:
+    log = run.goes_on_from
+    if log is None or not log.location:
+        return []
+    here = _handed_back(run)
+    known = {*map(name_of, here), *map(name_of, _samples_of(log))}
+    tries = {(str(s.id), s.epoch): s.retries or 0 for s in here}
+    found: dict[str, EvalSampleSummary] = {}
+    for info in attempts_in(folder_of(log.location), run.spec.task_id):
+        its = header_of(info).eval
+        if its.task_id != run.spec.task_id or its.eval_id in (run.spec.eval_id, log.eval_id):
+            continue
+        for summary in _summaries(info.name):
+            counts = summary.error and tries.get((str(summary.id), summary.epoch), 0) > (summary.retries or 0)
+            if not counts:
+                found[name_of(summary)] = summary
+    return [summary for name, summary in found.items() if name not in known]
+
+
+def _end_of_earlier(run: Run) -> tuple[bool, int]:
+    log = run.goes_on_from
+    if log is None or not log.location:
+        return False, 0
+    try:
+        header = read_eval_log(log.location, header_only=True)
+    except FileNotFoundError:
+        return False, 0
+    if header.status != "started":
+        return bool(header.stats.model_usage), 0
+    config = header.eval.config
+    at_once = config.max_samples or header.eval.model_generate_config.max_connections or _AT_ONCE
+    return True, at_once * (1 + (config.retry_on_error or 0))
 
 
 def _samples_of(log: EarlierLog) -> list[EvalSampleSummary]:

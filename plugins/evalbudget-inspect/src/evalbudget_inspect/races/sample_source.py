@@ -205,7 +205,7 @@ class RaceSource(SampleSource):
             logger.warning(earlier.warning)
         known = known_cells(earlier.samples, earlier.lost, self.group.score, self.group.config.bounds)
         models = list(dict.fromkeys([*models_asked(run.spec, ()), *self._models]))
-        arm = Arm(run, self.label, pool, known, models)
+        arm = Arm(run, self.label, pool, known, earlier, models)
         await coordinator.join(arm)
         if not self.group.config.in_scores:
             return coordinator, arm  # the gate before calls knows what is sent again

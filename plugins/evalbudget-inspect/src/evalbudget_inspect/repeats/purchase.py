@@ -14,6 +14,7 @@ from evalbudget.hosts import Account, HostPurchase
 from evalbudget.repeats.estimates import Strata
 from evalbudget.repeats.samplers import JudgeOf, RepeatSampler
 from evalbudget.run import ABANDONED, LOST, RUN_AGAIN, UNANSWERED, Bill
+from evalbudget_inspect.host.book_file import KNOWN
 from evalbudget_inspect.host.readings import ALL_ITEMS, PHASE, STRATUM, STRATUM_ITEMS
 from evalbudget_inspect.repeats.config import Config
 from evalbudget_inspect.repeats.least_budget import FEWER, least_of
@@ -103,8 +104,10 @@ class RepeatPurchase(HostPurchase):
         self.epochs = epochs if seeded else 0
         self.resumed = False
         """Whether earlier attempts bought cells; in which order is not known."""
-        self.lost = 0
+        self.lost = 0.0
         """How often earlier attempts asked samples whose answers cannot be used."""
+        self.lacks = False
+        """Whether the book does not have all that they paid."""
         self.cached = 0
         """Readings whose answers came out of the host's cache."""
         self._attempts = attempts
@@ -164,7 +167,9 @@ class RepeatPurchase(HostPurchase):
 
     # what happens
 
-    def begin(self, prior: Sequence[PriorCell] = (), *, lost: int = 0) -> list[Key]:
+    def begin(
+        self, prior: Sequence[PriorCell] = (), *, lost: int = 0, unread: int = 0, lacks: bool = False
+    ) -> list[Key]:
         """Take over what the host starts by itself and what an earlier attempt paid for.
 
         What else the book says that they paid was for samples that had begun when they ended, or for calls
@@ -173,6 +178,8 @@ class RepeatPurchase(HostPurchase):
         Args:
             prior: cells that the host hands back.
             lost: how often earlier attempts asked samples whose answers cannot be used here.
+            unread: how often they asked others of which logs have no answer, if the book lacks something.
+            lacks: it is known that the book does not have all that they paid.
 
         Returns:
             Keys the host does not start by itself and must be given, in order.
@@ -188,12 +195,12 @@ class RepeatPurchase(HostPurchase):
         self.lost = lost
         self._failed_before = {known.key for known in earlier.values() if known.errored}
         self._begun.update({known.key: known.attempts for known in earlier.values()})
-        before = self.book.beside().get(LOST, 0.0) if self._is_kept else 0.0
+        beside = self.book.beside() if self._is_kept else {}
 
         def take_over() -> None:
             promised = dict.fromkeys((*seeds, *others), 0.0)  # in money the bill decides, call by call
             if self.bill is None:
-                self._explain(lost, before)
+                self._explain(beside, lost, unread, lacks=lacks)
                 cells = [(key, earlier.get(key)) for key in (*seeds, *others)]
                 promised, self._refused = promises(cells, attempts=self._attempts, free=self.book.free)
             for phase in sorted(phases):
@@ -205,21 +212,27 @@ class RepeatPurchase(HostPurchase):
             self.book.once(lambda _: take_over())
         return others  # what may not run again too: the log keeps only what the host was given
 
-    def _explain(self, lost: int, before: float) -> None:
+    def _explain(self, beside: Mapping[str, float], lost: int, unread: int, *, lacks: bool) -> None:
         """What earlier attempts paid is not paid twice, and why is said of it.
 
         Args:
+            beside: what they paid by what the book says, by the reason.
             lost: as of :meth:`begin`.
-            before: paid for such answers by what the book says.
+            unread: as of it.
+            lacks: as of it.
         """
-        spent = self.book.spent
-        if not (self._is_kept and spent):  # the log alone says it
+        if not self._is_kept:  # the log alone says it
             self._pay(min(lost, max(0.0, self.book.free)), LOST)
             return
-        left = max(0.0, spent - self._begun.total())
-        now = min(left, max(before, lost))
-        self.book.pay(left - now - (spent - before), UNANSWERED)
-        self.book.pay(now - before, LOST)
+        spent, used = self.book.spent, self._begun.total()
+        self.lacks = lacks or spent < used + lost - _SLACK
+        paid = max(spent, min(used + lost + unread, self.budget.amount)) if self.lacks else spent
+        more = {why: cost for why, cost in beside.items() if why not in (KNOWN, LOST, UNANSWERED)}
+        left = max(0.0, paid - used - sum(more.values()))
+        answered = beside.get(KNOWN, 0.0) + beside.get(LOST, 0.0)
+        self.lost = min(left, max(lost, answered - used))
+        for why, cost in ((KNOWN, 0.0), (LOST, self.lost), (UNANSWERED, left - self.lost)):
+            self._pay(cost - beside.get(why, 0.0), why)
 
     def _adopt(self, keys: Sequence[Key], phase: int, promised: Mapping[Key, float]) -> None:
         item = np.array([self._index[key[0]] for key in keys])

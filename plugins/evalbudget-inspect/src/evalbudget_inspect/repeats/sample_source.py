@@ -29,11 +29,11 @@ from evalbudget.run import UNANSWERED
 from evalbudget.shown import shown_logger
 from evalbudget_inspect.host.bill import Account, gave_up, host_price, open_account
 from evalbudget_inspect.host.bill_file import open_bill
-from evalbudget_inspect.host.book_file import BookFile, open_book
+from evalbudget_inspect.host.book_file import open_book
 from evalbudget_inspect.host.call_bounds import check_roles
 from evalbudget_inspect.host.chosen_samples import chosen_samples, clusters_of_samples, strata_of_items
 from evalbudget_inspect.host.current_run import Run, at_the_end, current_run, is_cancelled
-from evalbudget_inspect.host.earlier_attempts import samples_of_error
+from evalbudget_inspect.host.earlier_attempts import end_of_earlier, samples_of_error
 from evalbudget_inspect.host.how_bought import CHANGES
 from evalbudget_inspect.host.interrupts import interrupts
 from evalbudget_inspect.host.media import with_media
@@ -62,6 +62,7 @@ from evalbudget_inspect.repeats.config import Config
 from evalbudget_inspect.repeats.diagnostics import Diagnosis, outcome
 from evalbudget_inspect.repeats.earlier_log import (
     Earlier,
+    asked_in_vain,
     is_from_cache,
     paid_attempts,
     refuse_other_task,
@@ -564,8 +565,14 @@ class BudgetedSource(SampleSource):
             for cell in prior:
                 if not cell.errored:
                     serving.kept.expect(*cell.key)
-        keys = book.begin(prior, lost=max(earlier.lost, _not_in_the_log(file, earlier)))
+        lacks = file is not None and file.lacks
+        unread = earlier.cut_off + (await asked_in_vain(run) if lacks else 0)
+        has_asked, at_most = await end_of_earlier(run)
+        lacks = lacks and (has_asked or bool(prior) or earlier.lost + unread > 0)
+        keys = book.begin(prior, lost=earlier.lost, unread=unread, lacks=lacks)
         serving.book = book
+        if file is not None:
+            self._warn_of_earlier(serving, book, earlier, file.said(at_most))
         serving.seen.count += book.n_read  # of other processes too
         serving.tried = bool(prior) or serving.seen.count > 0
         if self.config.store is not None:
@@ -580,6 +587,19 @@ class BudgetedSource(SampleSource):
             show_spending(serving.account, f"{spec.task}, {spec.model}")
         note(spec.task_id, lambda: self._summary_at_the_end(run))
         self._enqueue(serving, keys)
+
+    def _warn_of_earlier(
+        self, serving: _Serving, book: RepeatPurchase, earlier: Earlier, lacking: str
+    ) -> None:
+        """What earlier attempts paid in vain, and what may not count of it, is said each time one goes on."""
+        if book.lacks:
+            logger.warning(lacking)
+            serving.changes.append(lacking)
+        if book.lost and not earlier.warning:
+            logger.warning(
+                f"earlier attempts paid {book.lost:g} of the budget for answers that this run cannot use: "
+                "the log it goes on from lacks them. They count as spent, and not for the estimate"
+            )
 
     def _about(self, run: Run) -> dict[str, str]:
         """What is the same in all processes that share a budget."""
@@ -738,17 +758,6 @@ class BudgetedSource(SampleSource):
         warning = repeats_were_identical(book.account.readings, self.config.repeat)
         if warning is not None:
             logger.warning(warning)
-
-
-def _not_in_the_log(file: BookFile | None, earlier: Earlier) -> int:
-    """Scores of earlier attempts that the book had and the host does not hand back."""
-    missing = 0 if file is None else max(0, file.had - earlier.scored)
-    if missing and not earlier.warning:
-        logger.warning(
-            f"earlier attempts brought {missing:,} scores that are not in the log which this run goes on "
-            "from. They count as spent, and not for the estimate"
-        )
-    return missing
 
 
 def _why_not_run(book: RepeatPurchase, key: Key) -> str:
