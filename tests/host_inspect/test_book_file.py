@@ -171,6 +171,18 @@ def test_no_lock_stays_beside_the_logs(tmp_path: Path) -> None:
     assert [path.name for path in here.iterdir()] == [".evalbudget-t.book"]
 
 
+def test_whoever_goes_on_from_an_attempt_that_was_kept_away_finds_the_book(tmp_path: Path) -> None:
+    here, there = folders(tmp_path, "here", "there")
+    path = opened(run(here, "t")).path
+    _leave()
+    lock = held(path)
+    with pytest.raises(HeldError, match="being written by another process"):
+        opened(run(there, "t", here))
+    assert lock is not None
+    lock.release()
+    assert opened(run(there, "t", there)).path == path
+
+
 def test_whoever_may_read_the_logs_may_read_the_book(tmp_path: Path) -> None:
     (here,) = folders(tmp_path, "here")
     path = opened(run(here, "t")).path

@@ -104,9 +104,9 @@ def open_book(runs: Sequence[Run]) -> BookFile | None:
     there = [path for path in dict.fromkeys(paths) if path.exists()]
     path = _to_be_written(there[0], runs[0]) if there else paths[0]
     lacks = not there and any(run.goes_on_from is not None for run in runs)
-    file = _opened(path, [other for other in there if other != path], lacks=lacks)
     for run in runs:
         say_where(path, folders_of(run)[0], run.spec.task_id)
+    file = _opened(path, [other for other in there if other != path], lacks=lacks)
     at_the_end(file.let_go)
     return file
 
