@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 from tests.claims import variant
+from tests.host_inspect.worlds import kept_in_memory, killed, paid_by
 
 from evalbudget import Allocation
 from evalbudget.book import Book
 from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.repeats.phases._plan import FEWEST_ITEMS
 from evalbudget.repeats.samplers import Readings
+from evalbudget.run import LOST, UNANSWERED
 from evalbudget_inspect.repeats.config import Config
 from evalbudget_inspect.repeats.diagnostics import outcome, why_unfinished
 from evalbudget_inspect.repeats.purchase import RepeatPurchase
@@ -251,8 +253,17 @@ def test_budget_below_the_minimum_says_the_minimum(
 
 def test_what_a_killed_run_had_begun_counts_as_spent() -> None:
     items = ["a", "b", "c", "d"]
-    book = RepeatPurchase(Config.of(budget=8, sampler="uniform"), items, epochs=2)
-    book.begin([PriorCell(("a", 1), 1, errored=False)], unread=3)
+    config, kept = Config.of(budget=8, sampler="uniform"), kept_in_memory()
+    first = RepeatPurchase(config, items, epochs=2, where=kept)
+    first.begin()
+    for item in items:
+        first.started((item, 1))
+    first.completed(("a", 1), 1.0)
+    first.wanted()
+    killed(kept)
+    book = RepeatPurchase(config, items, epochs=2, where=kept)
+    assert book.spent == 4.0  # of the samples that wait for their turn nothing
+    book.begin([PriorCell(("a", 1), 1, errored=False)])
     assert book.spent == 3.0
     assert book.book.free == 0.0
     # the host starts all first epochs by itself: the last ones, which the rest does not pay, stay out
@@ -264,6 +275,56 @@ def test_what_a_killed_run_had_begun_counts_as_spent() -> None:
     assert book.wanted() == []
     assert book.finished
     assert book.spent == 8.0
+
+
+def test_each_try_of_a_sample_that_is_cut_off_counts_and_what_the_log_has_is_not_paid_twice() -> None:
+    """However often the run is killed, also while the host hands back."""
+    items, kept = ["a", "b", "c", "d"], kept_in_memory()
+    config = Config.of(budget=20, sampler="uniform")
+    first = RepeatPurchase(config, items, epochs=1, attempts=3, where=kept)
+    first.begin()
+    for key in (("a", 1), ("b", 1), ("b", 1), ("c", 1)):
+        first.started(key)
+    assert first.pays(0.5)  # what was sent again
+    prior = [PriorCell(("a", 1), 1, errored=False), PriorCell(("c", 1), 1, errored=True)]
+    for _ in range(3):
+        killed(kept)
+        again = RepeatPurchase(config, items, epochs=1, attempts=3, where=kept)
+        again.begin(prior, lost=1)
+        assert again.spent == 2.5
+        assert again.account.failures == {LOST: 1, UNANSWERED: 2}
+    assert paid_by(kept) == 4.5
+    again.started(("c", 1))
+    assert paid_by(kept) == 5.5
+
+
+def test_answers_of_several_attempts_that_are_lost_are_called_so() -> None:
+    """Each goes on from the first log, and what the one before it bought is not in that."""
+    kept, config = kept_in_memory(), Config.of(budget=40, sampler="uniform")
+    found = []
+    for attempt in range(4):
+        book = RepeatPurchase(config, ["a", "b"], epochs=1, width=5, where=kept)
+        book.begin([PriorCell(("a", 1), 1, errored=False)] if attempt else [])
+        keys = [("a", 1), ("b", 1), *book.wanted()]
+        for key in keys[bool(attempt) :]:
+            book.started(key)
+        for key in keys[:4]:
+            book.completed(key, 1.0)
+        found.append((book.lost, book.account.failures))
+        killed(kept)
+    assert found[0] == (0.0, {})
+    assert found[1:] == [(3.0 * n, {LOST: 3 * n, UNANSWERED: n}) for n in (1, 2, 3)]
+
+
+@pytest.mark.parametrize("paid", [0.0, 3.0, 30.0])
+def test_what_the_log_tells_of_counts_where_the_book_lacks_it(paid: float) -> None:
+    book = RepeatPurchase(Config.of(budget=20), ["a", "b"], epochs=1, where=kept_in_memory(paid))
+    book.begin([PriorCell(("a", 1), 1, errored=False)], lost=4, unread=2)
+    book.completed(("a", 1), 1.0)
+    assert (book.lacks, book.spent) == ((True, 7.0) if paid < 5.0 else (False, paid))
+    known = RepeatPurchase(Config.of(budget=20), ["a", "b"], epochs=1, where=kept_in_memory(6.0))
+    known.begin([PriorCell(("a", 1), 1, errored=False)], lost=4, unread=2, lacks=True)
+    assert known.account.failures == {LOST: 4, UNANSWERED: 2}
 
 
 def test_a_phase_in_an_earlier_log_that_is_none() -> None:

@@ -517,32 +517,3 @@ def test_what_is_held_is_exact_and_summed_seldom() -> None:
         account.release(hold)
         assert account.held == sum(range(ended + 1, 1001))
     assert under_way.seen < 2 * len(holds)
-
-
-def test_a_bill_that_moves_to_another_folder_and_back_is_one(tmp_path: Path) -> None:
-    here, there = tmp_path / "here", tmp_path / "there"
-
-    def pays(path: Path, cost: int, *earlier: Path) -> float:
-        account = Bill.on_file(path, CAP, TOKENS, earlier=earlier)
-        paid(account, cost, most=cost)
-        account.close()
-        return account.spent
-
-    assert pays(here, 30) == 30
-    with here.open("ab") as file:
-        file.write(b'{"hold": 1, "mo')  # cut off by a kill
-    assert pays(there, 20, here) == 50
-    assert pays(there, 5, here) == 55  # it knows more
-    assert pays(here, 5, there) == 60
-    forked = here.read_bytes()
-    pays(there, 1)
-    with pytest.raises(JournalError, match="each has payments that the other lacks"):
-        Bill.on_file(here, CAP, TOKENS, earlier=[there])
-    writer = Bill.on_file(there, CAP, TOKENS)
-    before = there.read_bytes()
-    with pytest.raises(JournalError, match="written by another process"):
-        Bill.on_file(there, CAP, TOKENS, earlier=[here])
-    with pytest.raises(JournalError, match="written by another process"):
-        Bill.on_file(tmp_path / "third", CAP, TOKENS, earlier=[there])
-    writer.close()
-    assert (here.read_bytes(), there.read_bytes()) == (forked, before)

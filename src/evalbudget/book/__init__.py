@@ -3,13 +3,14 @@
 from evalbudget.book._book import Book
 from evalbudget.book._calls import Called, Unread
 from evalbudget.book._drive import Answer, Bought, drive
-from evalbudget.book._opening import Told, spent_in, told_in
+from evalbudget.book._opening import Told, begin_anew, end_well, paid_in, spent_in, told_in, was_killed
 from evalbudget.book._statements import LOST
-from evalbudget.book._tables import ALONE
+from evalbudget.book._tables import ALONE, BESIDE_LOGS
 from evalbudget.book._turn import Turn
 
 __all__ = [
     "ALONE",
+    "BESIDE_LOGS",
     "LOST",
     "Answer",
     "Book",
@@ -18,7 +19,11 @@ __all__ = [
     "Told",
     "Turn",
     "Unread",
+    "begin_anew",
     "drive",
+    "end_well",
+    "paid_in",
     "spent_in",
     "told_in",
+    "was_killed",
 ]

@@ -7,10 +7,22 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, func, insert, select
+from sqlalchemy import Connection, delete, func, insert, select
 
 from evalbudget._version import __version__
-from evalbudget.book._tables import ABOUT, CELLS, LAYOUT, META, WORKERS
+from evalbudget.book._statements import ALL_BESIDE, BEGUN, CAME_BACK
+from evalbudget.book._tables import (
+    ABOUT,
+    CALLS,
+    CELLS,
+    LAYOUT,
+    META,
+    NO_CELL,
+    PASSES,
+    ROUNDS,
+    WITHDRAWN,
+    WORKERS,
+)
 from evalbudget.book._workers import MEMORY
 from evalbudget.budget import Budget, Unit
 from evalbudget.cells import CAME
@@ -19,6 +31,8 @@ from evalbudget.sampler import Sampler
 from evalbudget.store import Address, Database, Layout, Terms
 
 _COUNTS = dict.fromkeys(("rounds", "passes", "withdrawn", "calls", "changes"), 0)
+_IN_USE = "in use"
+"""Key in a book, as long as an attempt that began it anew may pay something."""
 _TERMS = select(META.c.value).where(META.c.key == "terms")
 _NOTHING = {"spent": 0.0, "held": 0.0, **_COUNTS, "stopped": None}
 
@@ -134,6 +148,51 @@ def told_in(where: Address | Database) -> Told:
         asked = select(ABOUT.c.spent + ABOUT.c.held, ABOUT.c.cap)
         about = connection.execute(asked).one_or_none() or (0.0, 0.0)
         return Told(int(readings), float(cost), frozenset(map(str, workers)), *map(float, about))
+
+
+def begin_anew(db: Database, paid: Mapping[str, float]) -> None:
+    """Forget what is in a book, but that so much was paid, by the reason, for no cell."""
+    with db.write() as connection:
+        for table in (ABOUT, WORKERS, ROUNDS, PASSES, WITHDRAWN, CELLS, CALLS):
+            connection.execute(delete(table))
+        connection.execute(delete(META).where(META.c.key.in_(["terms", _IN_USE])))
+        connection.execute(insert(META), {"key": _IN_USE, "value": "yes"})
+        for call, (reason, cost) in enumerate(paid.items()):
+            row = {"call": call, "cell": NO_CELL, "attempt": 0, "worker": 0, "most": cost, "cost": cost}
+            connection.execute(insert(CALLS), row | {"error": reason, "begun": cost})
+        about = {**_NOTHING, "id": 1, "cap": 0.0, "spent": sum(paid.values()), "calls": len(paid)}
+        connection.execute(insert(ABOUT), about)
+    db.gather()
+
+
+def end_well(db: Database) -> None:
+    """All that was paid since a book was begun anew is in it."""
+    with db.write() as connection:
+        connection.execute(delete(META).where(META.c.key == _IN_USE))
+
+
+def was_killed(db: Database) -> bool:
+    """Whether nobody called :func:`end_well` since a book was begun anew: its latest is beside its file."""
+    with db.read() as connection:
+        return connection.scalar(select(META.c.value).where(META.c.key == _IN_USE)) is not None
+
+
+def paid_in(db: Database, *, came: str, begun: str) -> dict[str, float]:
+    """What the calls of a book cost, by the reason.
+
+    Args:
+        db: that has it.
+        came: the reason to pay what came back.
+        begun: that to pay what is under way, as far as its host has begun it.
+
+    Raises:
+        StoreError: it is damaged.
+    """
+    with db.read() as connection:
+        paid = {str(why): float(cost) for why, cost in connection.execute(ALL_BESIDE)}
+        for why, query in ((came, CAME_BACK), (begun, BEGUN)):
+            paid[why] = paid.get(why, 0.0) + float(connection.scalar(query) or 0.0)
+    return paid
 
 
 def spent_in(sampler: Sampler, where: Address, about: Mapping[str, Any] | None = None) -> float:

@@ -75,6 +75,11 @@ BESIDE = select(func.coalesce(func.sum(CALLS.c.cost), 0.0)).where(
 IS_TOLD = select(CALLS.c.cost).where(
     CALLS.c.call == bindparam("which"), CALLS.c.cost.is_not(None), CALLS.c.error.is_distinct_from(LOST)
 )
+_BEGUN = given_rows(CALLS, {"which": "call", "by_now": "begun"})
+BEGIN_CALL = Each(
+    update(CALLS).where(CALLS.c.call == bindparam("which")).values(begun=bindparam("by_now")),
+    update(CALLS).where(CALLS.c.call == _BEGUN.c.which).values(begun=_BEGUN.c.by_now),
+)
 _PAID = given_rows(CALLS, {"which": "call", "paid": "cost", "why": "error"})
 SETTLE = Each(
     update(CALLS)
@@ -82,6 +87,10 @@ SETTLE = Each(
     .values(cost=bindparam("paid"), error=bindparam("why")),
     update(CALLS).where(CALLS.c.call == _PAID.c.which).values(cost=_PAID.c.paid, error=_PAID.c.why),
 )
+CAME_BACK = select(func.sum(CALLS.c.cost)).where(CALLS.c.cell != NO_CELL)
+"""What calls cost that came back."""
+BEGUN = select(func.sum(CALLS.c.begun)).where(CALLS.c.cost.is_(None))
+"""What those under way may be billed by now."""
 KEEP = update(ABOUT).values({name: bindparam(f"new_{name}") for name in NUMBERS})
 
 

@@ -99,11 +99,13 @@ CALLS = Table(
     Column("most", Float, nullable=False),
     Column("cost", Float),
     Column("error", Text),
+    Column("begun", Float, nullable=False),
     Index("calls_by_cell", "cell"),
     Index("calls_by_worker", "worker"),
 )
 """The bill; a call without a cost is under way. ``attempt`` counts the calls of a model's item, from 0. What
-was paid for no cell has ``NO_CELL``."""
+was paid for no cell has ``NO_CELL``. ``begun`` is what a call under way may be billed by now, where hosts say
+when they begin what they were handed."""
 
 NO_CELL = -1
 
@@ -164,3 +166,6 @@ MONEY = Table(
 LAYOUT = Layout("book", _SHARED, 1, 0x65766270, grows_only=("meta",), is_busy=True)
 ALONE = replace(LAYOUT, tables=_TABLES, for_one=True)
 """Without what processes that race share, in a file that one worker at a time has, or in memory."""
+BESIDE_LOGS = replace(ALONE, grows_only=(), is_private=False)
+"""The same, of a run whose host goes on with it: the book is begun anew, keeps what was paid, and is for all
+who may read the logs."""

@@ -25,10 +25,9 @@ from typing import Any, Protocol
 
 from evalbudget._version import __version__
 from evalbudget.budget import Budget, Unit, shown_amount
-from evalbudget.errors import BudgetError, HeldError, JournalError, reason
+from evalbudget.errors import BudgetError, JournalError, reason
 from evalbudget.prices import Tariff, Usage
 from evalbudget.run._json_lines import LinesFile, read_line, whole_lines
-from evalbudget.run._lock import held
 
 FORMAT = 1
 ANSWERED = "answered"
@@ -167,9 +166,7 @@ class Bill:
         self._shares: dict[str, list[float]] = {}
 
     @classmethod
-    def on_file(
-        cls, path: Path, cap: Budget, tariff: Tariff, *, risk: float = 0.0, earlier: Sequence[Path] = ()
-    ) -> Bill:
+    def on_file(cls, path: Path, cap: Budget, tariff: Tariff, *, risk: float = 0.0) -> Bill:
         """Begin a bill, or go on with one; what was under way when it was left counts as spent.
 
         Args:
@@ -177,16 +174,11 @@ class Bill:
             cap: as above.
             tariff: as above.
             risk: as above.
-            earlier: bills that this one is a copy of, or is made one: whichever was gone on with knows more.
 
         Raises:
-            JournalError: a file is no bill or damaged, another process writes it, or two of these bills
-                were both gone on with.
+            JournalError: the file is no bill or damaged, or another process writes it.
             BudgetError: it is in another unit.
         """
-        for other in earlier:
-            if other.resolve() != path.resolve():
-                _follow(path, other)
         if not path.exists():
             bill = cls(cap, tariff, risk=risk, lines=LinesFile.create(path))
             bill._write(_header(cap))
@@ -562,38 +554,6 @@ def spent_in(data: bytes, where: Path | str) -> tuple[Unit, dict[str, float]]:
     bill = Bill(Budget(1.0, unit), Tariff(unit))
     bill._replay(entries, where)
     return unit, dict(bill._of_sample)
-
-
-def _follow(path: Path, earlier: Path) -> None:
-    """Add to a bill what was paid on one that it is the beginning of."""
-    paid = _paid_on(earlier)
-    lines, known = LinesFile.open(path, _parse) if path.exists() else (LinesFile.create(path), [])
-    try:
-        both = min(len(paid), len(known))
-        if both and (paid[0]["unit"], paid[1:both]) != (known[0]["unit"], known[1:both]):
-            raise JournalError(
-                f"{earlier} and {path} are bills of one run, and each has payments that the other lacks. "
-                "Nobody knows what all attempts paid: begin anew in another folder, with a budget of the rest"
-            )
-        for entry in paid[len(known) :]:
-            lines.append(entry)
-    finally:
-        lines.close()
-
-
-def _paid_on(path: Path) -> list[dict[str, Any]]:
-    """The lines of a bill that nobody writes: what else its run pays would be on no other one."""
-    try:
-        lock = held(path)
-    except HeldError:
-        raise
-    except JournalError:  # nobody writes in a folder that takes no files
-        lock = None
-    try:
-        return _parse(path.read_bytes(), path)[0]
-    finally:
-        if lock is not None:
-            lock.release()
 
 
 def _header(cap: Budget) -> dict[str, Any]:

@@ -44,6 +44,8 @@ _SOON = 2.0
 
 # a machine that is gone, or a process that hangs, must not keep the others out
 _TIMEOUTS = {"connect_timeout": 10, "keepalives_idle": 20, "tcp_user_timeout": 30_000}
+_PUBLIC = 0o666
+"""Mode of a file that others may read, before the umask."""
 _SCHEMA_EXISTS = "42P06"
 _LEVEL = {True: "AUTOCOMMIT", False: "REPEATABLE READ"}
 """Whether one writes: then the transaction begins with what is sent first."""
@@ -261,6 +263,12 @@ class Database:
         said = str(without_known(said))
         said = said.encode(errors="replace").decode()
         return said if self.address.url is None else said.replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+    def gather(self) -> None:
+        """What stands beside a file becomes part of it; whatever is written from now on stands beside it."""
+        with self._lock, self._our_errors():
+            if self._is_quick and self._file is not None:
+                _carry_out(self._file, "PRAGMA wal_checkpoint(TRUNCATE)")
 
     def close(self) -> None:
         """Let the database go; what stands beside a file for one process becomes part of it."""
@@ -532,7 +540,7 @@ def _create_file(path: Path, layout: Layout, meta: Mapping[str, str], clock: Cal
     begun = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     address = Address(path=begun)
     try:
-        begun.touch(mode_in(path.parent), exist_ok=False)
+        begun.touch(mode_in(path.parent) if layout.is_private else _PUBLIC, exist_ok=False)
         db = Database(address, layout, _engine(address), clock)
         try:
             with db.write() as connection:

@@ -33,6 +33,7 @@ class Layout:
             open, and what a machine that loses power was about to write may be gone.
         for_one: one process at a time has it open, and nobody else can look into an SQLite file meanwhile. It
             needs no memory that processes share, so it may be on a network disk.
+        is_private: a file is its owner's alone, unless its folder is meant for several.
     """
 
     kind: str
@@ -44,6 +45,7 @@ class Layout:
     error: type[EvalbudgetError] = StoreError
     is_busy: bool = False
     for_one: bool = False
+    is_private: bool = True
 
     def make(self, connection: Connection) -> None:
         """All tables of a new store, and their triggers."""

@@ -8,7 +8,7 @@ other processes do to a race is taken in by a thread, since they may have to be 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -29,9 +29,10 @@ from evalbudget.races import (
 )
 from evalbudget.races.prediction import FactorModel
 from evalbudget.shown import shown_logger
-from evalbudget_inspect.host.attempt_notes import Note
 from evalbudget_inspect.host.bill import host_price
+from evalbudget_inspect.host.book_file import BookFile, open_book
 from evalbudget_inspect.host.current_run import Run, is_cancelled
+from evalbudget_inspect.host.earlier_attempts import end_of_earlier
 from evalbudget_inspect.host.interrupts import interrupts
 from evalbudget_inspect.host.private import effective_max_tasks, task_dispatcher_stats
 from evalbudget_inspect.host.refusals import refused
@@ -41,8 +42,9 @@ from evalbudget_inspect.races.arm import Arm, Group
 from evalbudget_inspect.races.arm_names import alone, check_gate, check_items, name_of, names_of_arms
 from evalbudget_inspect.races.history import earlier_scores
 from evalbudget_inspect.races.money import RaceMoney, bill_of, check_money, copy_of_bill, open_money
-from evalbudget_inspect.races.resume import Finished, finished_elsewhere
+from evalbudget_inspect.races.resume import finished_elsewhere
 from evalbudget_inspect.races.shared import shared_race
+from evalbudget_inspect.repeats.earlier_log import asked_in_vain
 from evalbudget_inspect.repeats.resume import Key
 
 T = TypeVar("T")
@@ -71,6 +73,7 @@ class Coordinator:
         self.closed = anyio.Event()
         self.refusal: EvalbudgetError | None = None
         self.notes: list[str] = []
+        self._file: BookFile | None = None
         self._lock = anyio.Lock()
         self._in_order: list[tuple[str, str]] = []
         self._of_baseline: list[KnownCell] = []
@@ -139,24 +142,37 @@ class Coordinator:
         except EvalbudgetError as ex:
             raise self.refuse(ex) from None
         known: dict[int, Sequence[KnownCell]] = {}
-        unread: dict[int, Note] = {}
         for index, identity in enumerate(self._in_order):
             if identity in self.arms:
                 self.arms[identity].index = index
-                known[index], unread[index] = self.arms[identity].known, self.arms[identity].unread
+                known[index] = self.arms[identity].known
             else:
                 race.lanes[index].absent = True
-                known[index], unread[index] = absent[identity].known, absent[identity].unread
+                known[index] = absent[identity]
             if index == 0:
                 asked = {cell.key for cell in known[index]}
                 known[index] = [*known[index], *(c for c in self._of_baseline if c.key not in asked)]
         try:
-            self._left_out = race.replay(
-                known, {index: note.at_most(race.attempts) for index, note in unread.items()}
-            )
+            await self._replay(race, known)
         except EvalbudgetError as ex:
             raise self.refuse(ex) from None
         await self._started(race)
+
+    async def _replay(self, race: RacePurchase, known: Mapping[int, Sequence[KnownCell]]) -> None:
+        """Take in what earlier attempts paid."""
+        arms, file = list(self.arms.values()), self._file
+        if file is None:
+            self._left_out = race.replay(known)
+            return
+        ends = [await end_of_earlier(arm.run) for arm in arms]
+        unread = {arm.index: float(arm.earlier.cut_off) for arm in arms}
+        for arm in arms if file.lacks else ():
+            unread[arm.index] += await asked_in_vain(arm.run)
+        has_asked = any(has for has, _ in ends) or any(unread.values()) or any(known.values())
+        self._left_out = race.replay(known, unread, lacks=file.lacks and has_asked)
+        if race.lacks:
+            self.notes.append(file.said(sum(at_most for _, at_most in ends)))
+            logger.warning(self.notes[-1])
 
     async def _started(self, race: RacePurchase) -> None:
         self.race = race
@@ -216,14 +232,14 @@ class Coordinator:
 
         return await anyio.to_thread.run_sync(checked, limiter=self._turns)
 
-    async def _make(self) -> tuple[RacePurchase, dict[tuple[str, str], Finished]]:
+    async def _make(self) -> tuple[RacePurchase, dict[tuple[str, str], list[KnownCell]]]:
         first = next(iter(self.arms.values()))
         items = list(first.pool)
         for arm in self.arms.values():
             check_items(first, arm)
         config = self.group.config
         spec = first.run.spec
-        absent: dict[tuple[str, str], Finished] = {}
+        absent: dict[tuple[str, str], list[KnownCell]] = {}
         if spec.eval_set_id is not None and self._workers_gate is None:
             absent = await finished_elsewhere(
                 *(first.run, self.group.labels, self.group.score, config.bounds),
@@ -244,7 +260,7 @@ class Coordinator:
                     "answers here; choose items with --sample-id, or give --repeats 1"
                 )
             if config.baseline_model is None:
-                absent[BASELINE, baseline.model] = Finished(baseline.known, Note())
+                absent[BASELINE, baseline.model] = list(baseline.known)
             self._of_baseline, self._said_of_baseline = baseline.known, baseline.notes
         self._in_order = sorted([*self.arms, *absent], key=lambda each: (not self._is_baseline(each), each))
         names = names_of_arms(self._in_order)
@@ -260,6 +276,9 @@ class Coordinator:
             self.notes.append(note)
             logger.warning(note) if predictor is None else logger.info(note)
         self.money = self._open_money(len(items) * repeats, len(names), goes_on=goes_on)
+        if config.in_scores:
+            runs = [self.arms[identity].run for identity in self._in_order if identity in self.arms]
+            self._file = await anyio.to_thread.run_sync(open_book, runs)
         race = RacePurchase(
             config,
             names,
@@ -271,7 +290,10 @@ class Coordinator:
             bill=None if self.money is None else self.money.bill,
             categories=categories,
             repeats=repeats,
+            where=None if self._file is None else self._file.db,
         )
+        if self._file is not None:
+            self._file.ends = race.let_go
         return race, absent
 
     def _is_baseline(self, identity: tuple[str, str]) -> bool:

@@ -11,14 +11,12 @@ from inspect_ai.event import ModelEvent
 from inspect_ai.log import EvalSample, EvalSampleSummary
 
 from evalbudget.errors import InvalidInputError
-from evalbudget_inspect.host.attempt_notes import Note
 from evalbudget_inspect.host.current_run import Run
 from evalbudget_inspect.host.earlier_attempts import (
     handed_back,
     is_begun,
-    name_of,
     not_handed_back,
-    paid_for_nothing,
+    of_other_attempts,
 )
 from evalbudget_inspect.host.not_run import is_refused
 from evalbudget_inspect.host.questions import asks_else, is_judged_else
@@ -56,14 +54,14 @@ class Earlier:
     Attributes:
         samples: that the host hands back, of items of the task.
         cells: the same, as the purchase knows them.
-        unread: what was paid that is in no log.
+        cut_off: how many samples were cut off on their way.
         lost: how often samples were asked whose answers cannot be used, since the task has changed.
-        warning: that says so, where this attempt is the first to find it; empty for none.
+        warning: that says so; empty for none.
     """
 
     samples: list[EvalSampleSummary]
     cells: list[PriorCell]
-    unread: Note
+    cut_off: int
     lost: int
     warning: str
 
@@ -79,12 +77,15 @@ async def what_is_left(run: Run, items: Collection[str]) -> Earlier:
     samples = [summary for summary in found if str(summary.id) in items]
     gone = [summary for summary in found if str(summary.id) not in items]
     left_out = await not_handed_back(run)
-    lost = {name_of(summary): _paid_for(summary) for summary in (*gone, *left_out)}
-    unread = await paid_for_nothing(run, {name: times for name, times in lost.items() if times})
-    times = unread.lost_beside({name_of(summary) for summary in samples})
-    return Earlier(
-        samples, [_prior(each) for each in samples], unread, times, _warning(gone, left_out, items)
-    )
+    lost = sum(_paid_for(summary) for summary in (*gone, *left_out))
+    cells = [_prior(each) for each in samples]
+    cut_off = sum(map(_is_cut_off, (*found, *left_out)))
+    return Earlier(samples, cells, cut_off, lost, _warning(gone, left_out, items))
+
+
+async def asked_in_vain(run: Run) -> int:
+    """How often attempts at a run asked samples that only other logs tell of than the one it goes on from."""
+    return sum(_paid_for(summary) + _is_cut_off(summary) for summary in await of_other_attempts(run))
 
 
 def refuse_other_task(
@@ -174,6 +175,10 @@ def _warning(
         "They count as spent, and not for the estimate. If samples were taken away or renamed: to use "
         "their answers, stop this run, give the task its samples back, and go on from the log that has them"
     )
+
+
+def _is_cut_off(summary: EvalSampleSummary) -> bool:
+    return is_begun(summary) and not is_refused(summary.metadata)
 
 
 def _paid_for(summary: EvalSampleSummary) -> int:

@@ -14,6 +14,7 @@ from evalbudget.hosts import Account, HostPurchase
 from evalbudget.repeats.estimates import Strata
 from evalbudget.repeats.samplers import JudgeOf, RepeatSampler
 from evalbudget.run import ABANDONED, LOST, RUN_AGAIN, UNANSWERED, Bill
+from evalbudget_inspect.host.book_file import KNOWN
 from evalbudget_inspect.host.readings import ALL_ITEMS, PHASE, STRATUM, STRATUM_ITEMS
 from evalbudget_inspect.repeats.config import Config
 from evalbudget_inspect.repeats.least_budget import FEWER, least_of
@@ -21,6 +22,7 @@ from evalbudget_inspect.repeats.resume import Key, PriorCell, phases_of, promise
 
 if TYPE_CHECKING:
     from evalbudget.book import Book
+    from evalbudget.store import Database
 
 _UNLIMITED = 10**12  # where no budget was given: what the host runs by itself is all there is
 _UNKNOWN = 1e-6  # of the budget: what a reading costs, as long as none is known
@@ -33,8 +35,8 @@ _AT_ONCE = 20  # cells to start with, where the host says no number and has none
 class RepeatPurchase(HostPurchase):
     """Drives one sampler from a host that completes samples one by one.
 
-    The run is a book: in memory, begun anew from the log by a run that goes on, or where processes meet that
-    share the budget.
+    The run is a book: in a file beside its log, or where processes meet that share the budget. Of a run that
+    goes on it is begun anew from the log, with what earlier attempts had paid.
 
     Args:
         config: what the user asked for.
@@ -49,6 +51,7 @@ class RepeatPurchase(HostPurchase):
         about: what must be the same in all processes that share the budget.
         worker: what this one is called in :attr:`processes`.
         questions: digest of what each item asks, by which known variances are paired; None: by ids.
+        where: the book is kept, begun anew by this attempt; None: in memory, or where processes meet.
 
     Raises:
         BudgetError: the budget does not cover the first readings.
@@ -70,6 +73,7 @@ class RepeatPurchase(HostPurchase):
         about: Mapping[str, str] | None = None,
         worker: str = "",
         questions: Mapping[str, str] | None = None,
+        where: Database | None = None,
     ) -> None:
         self.config = config
         self.strata = Strata.of(strata, len(items)) if config.draws else None
@@ -100,14 +104,17 @@ class RepeatPurchase(HostPurchase):
         self.epochs = epochs if seeded else 0
         self.resumed = False
         """Whether earlier attempts bought cells; in which order is not known."""
-        self.lost = 0
+        self.lost = 0.0
         """How often earlier attempts asked samples whose answers cannot be used."""
+        self.lacks = False
+        """Whether the book does not have all that they paid."""
         self.cached = 0
         """Readings whose answers came out of the host's cache."""
         self._attempts = attempts
         self._index = {item: i for i, item in enumerate(items)}
         self._requests: dict[Key, Request] = {}  # with the host
         self._started: set[Key] = set()  # of these, what it works on
+        self._begun: Counter[Key] = Counter()  # how often, by earlier attempts at the run too
         self._refused: set[Key] = set()
         self._failed_before: set[Key] = set()
         self._short: dict[Key, int] = {}  # attempts left of the last cells, which the budget pays no more of
@@ -128,11 +135,12 @@ class RepeatPurchase(HostPurchase):
         self._account: Account | None = None  # as of the last look
         self._is_closed = False
         self._came: list[Reading] = []  # that the book was not told yet
-        self._book = self._opened(about, worker)
+        self._is_kept = where is not None
+        self._book = self._opened(about, worker, where)
         if config.budget is None:
             self.stop("no budget given")
 
-    def _opened(self, about: Mapping[str, str] | None, worker: str) -> Book:
+    def _opened(self, about: Mapping[str, str] | None, worker: str, kept: Database | None) -> Book:
         # it brings SQLAlchemy, and hosts start without
         from evalbudget.book import Book
         from evalbudget.store import Address
@@ -141,7 +149,7 @@ class RepeatPurchase(HostPurchase):
             return self._most
 
         if self.config.store is None:
-            return Book(self.sampler, self.budget, most=most)
+            return Book(self.sampler, self.budget, kept, most=most)
         where = Address.parse(self.config.store)
         settings = {"cost": self._most, **(about or {})}
         return Book(self.sampler, self.budget, where, most=most, about=settings, shown_as=worker or None)
@@ -159,13 +167,19 @@ class RepeatPurchase(HostPurchase):
 
     # what happens
 
-    def begin(self, prior: Sequence[PriorCell] = (), *, unread: float = 0.0, lost: int = 0) -> list[Key]:
+    def begin(
+        self, prior: Sequence[PriorCell] = (), *, lost: int = 0, unread: int = 0, lacks: bool = False
+    ) -> list[Key]:
         """Take over what the host starts by itself and what an earlier attempt paid for.
+
+        What else the book says that they paid was for samples that had begun when they ended, or for calls
+        that brought nothing.
 
         Args:
             prior: cells that the host hands back.
-            unread: what earlier attempts may have paid for that is in no log, in samples.
-            lost: how often they asked samples whose answers cannot be used here.
+            lost: how often earlier attempts asked samples whose answers cannot be used here.
+            unread: how often they asked others of which logs have no answer, if the book lacks something.
+            lacks: it is known that the book does not have all that they paid.
 
         Returns:
             Keys the host does not start by itself and must be given, in order.
@@ -177,25 +191,55 @@ class RepeatPurchase(HostPurchase):
         seeds = [(item, epoch) for epoch in range(1, self.epochs + 1) for item in self._index]
         others = sorted(earlier.keys() - set(seeds), key=lambda key: (key[1], self._index[key[0]]))
         phases = phases_of((*seeds, *others), earlier, self.sampler)
-        self.resumed = bool(prior or lost)
+        self.resumed = bool(prior or lost or (self._is_kept and self.book.spent))
         self.lost = lost
-        promised = dict.fromkeys((*seeds, *others), 0.0)  # in money the bill decides, call by call
-        if self.bill is None:
-            for paid, why in ((lost, LOST), (unread, UNANSWERED)):
-                if paid:
-                    self._pay(min(paid, max(0.0, self.book.free)), why)
-            cells = [(key, earlier.get(key)) for key in (*seeds, *others)]
-            promised, self._refused = promises(cells, attempts=self._attempts, free=self.book.free)
         self._failed_before = {known.key for known in earlier.values() if known.errored}
-        for phase in sorted(phases):
-            self._adopt(phases[phase], phase, promised)
+        self._begun.update({known.key: known.attempts for known in earlier.values()})
+        beside = self.book.beside() if self._is_kept else {}
+
+        def take_over() -> None:
+            promised = dict.fromkeys((*seeds, *others), 0.0)  # in money the bill decides, call by call
+            if self.bill is None:
+                self._explain(beside, lost, unread, lacks=lacks)
+                cells = [(key, earlier.get(key)) for key in (*seeds, *others)]
+                promised, self._refused = promises(cells, attempts=self._attempts, free=self.book.free)
+            for phase in sorted(phases):
+                self._adopt(phases[phase], phase, promised)
+
+        if self.is_shared:
+            take_over()
+        else:  # all of it, or nothing, whenever the process is killed
+            self.book.once(lambda _: take_over())
         return others  # what may not run again too: the log keeps only what the host was given
+
+    def _explain(self, beside: Mapping[str, float], lost: int, unread: int, *, lacks: bool) -> None:
+        """What earlier attempts paid is not paid twice, and why is said of it.
+
+        Args:
+            beside: what they paid by what the book says, by the reason.
+            lost: as of :meth:`begin`.
+            unread: as of it.
+            lacks: as of it.
+        """
+        if not self._is_kept:  # the log alone says it
+            self._pay(min(lost, max(0.0, self.book.free)), LOST)
+            return
+        spent, used = self.book.spent, self._begun.total()
+        self.lacks = lacks or spent < used + lost - _SLACK
+        paid = max(spent, min(used + lost + unread, self.budget.amount)) if self.lacks else spent
+        more = {why: cost for why, cost in beside.items() if why not in (KNOWN, LOST, UNANSWERED)}
+        left = max(0.0, paid - used - sum(more.values()))
+        answered = beside.get(KNOWN, 0.0) + beside.get(LOST, 0.0)
+        self.lost = min(left, max(lost, answered - used))
+        for why, cost in ((KNOWN, 0.0), (LOST, self.lost), (UNANSWERED, left - self.lost)):
+            self._pay(cost - beside.get(why, 0.0), why)
 
     def _adopt(self, keys: Sequence[Key], phase: int, promised: Mapping[Key, float]) -> None:
         item = np.array([self._index[key[0]] for key in keys])
         chosen = Planned(np.zeros_like(item), item, phase, None)
         most, attempts = [promised[key] for key in keys], [epoch - 1 for _, epoch in keys]
-        for key, request in zip(keys, self.book.adopt(chosen, most, attempts), strict=True):
+        begun = [float(self._begun[key]) for key in keys]
+        for key, request in zip(keys, self.book.adopt(chosen, most, attempts, begun), strict=True):
             self._hand(key, request)
 
     def _hand(self, key: Key, request: Request) -> None:
@@ -212,10 +256,13 @@ class RepeatPurchase(HostPurchase):
         return key in self._failed_before or key in self._short
 
     def started(self, key: Key) -> dict[str, int]:
-        """The host works on this cell now; how it was bought, as :meth:`share`."""
+        """The host works on this cell now, or tries it again; how it was bought, as :meth:`share`."""
         if key in self._requests:
             self._started.add(key)
             self._peak = max(self._peak, len(self._started))
+            if self._is_kept:
+                self._begun[key] += 1
+                self.book.begins(self._requests[key], float(self._begun[key]))
         return self.share(key)
 
     def attempt_failed(self, key: Key) -> None:
@@ -281,6 +328,8 @@ class RepeatPurchase(HostPurchase):
     def _pay(self, samples: float, why: str) -> None:
         """For calls beside those of the readings."""
         self._account = None
+        if not samples:
+            return
         if self.bill is None:
             self.book.pay(samples, why)
         else:  # which has what they cost
