@@ -5,12 +5,14 @@ from evalbudget.book._calls import Called, Unread
 from evalbudget.book._drive import Answer, Bought, drive
 from evalbudget.book._opening import Told, spent_in, told_in
 from evalbudget.book._statements import LOST
-from evalbudget.book._tables import ALONE
+from evalbudget.book._tables import ALONE, BILL, PAID_CALLS
 from evalbudget.book._turn import Turn
 
 __all__ = [
     "ALONE",
+    "BILL",
     "LOST",
+    "PAID_CALLS",
     "Answer",
     "Book",
     "Bought",

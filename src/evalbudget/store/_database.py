@@ -192,8 +192,12 @@ class Database:
         """
         path = address.path
         if path is not None and not path.is_file():
-            what = "is a folder" if path.is_dir() else "does not exist"
-            raise layout.error(f"{layout.kind} {path} {what}; the run that fills it creates it")
+            what = (
+                "is a folder; name a file"
+                if path.is_dir()
+                else "does not exist; the run that fills it creates it"
+            )
+            raise layout.error(f"{layout.kind} {path} {what}")
         db = cls(address, layout, _engine(address), clock)
         try:
             kind, version = db._kind_and_version()
@@ -373,15 +377,16 @@ class Database:
             self.connections += 1
             if self.layout.for_one and self._file is not None:  # its own memory in place of a shared one
                 _carry_out(self._file, "PRAGMA locking_mode = EXCLUSIVE")
+        is_ours = self.layout.for_one and self._is_quick
         if writes and self.layout.is_busy and self._file is not None and not self._is_quick:
             for pragma in ("journal_mode = WAL", "synchronous = NORMAL"):  # not within a transaction
                 _carry_out(self._file, f"PRAGMA {pragma}")
             self._is_quick = True
         if self._file is not None:  # where a snapshot needs no lock
-            if writes:
+            if writes and not is_ours:
                 self._lock_file(self._file)
             else:
-                _carry_out(self._file, "BEGIN")
+                _carry_out(self._file, "BEGIN IMMEDIATE" if writes else "BEGIN")
             return self._connection
         # all queries of a snapshot must be of one moment
         connection = self._connection.execution_options(isolation_level=_LEVEL[writes])

@@ -10,7 +10,7 @@ import fsspec  # type: ignore[import-untyped]
 from evalbudget.budget import Budget
 from evalbudget.errors import BudgetError
 from evalbudget.prices import Tariff
-from evalbudget.run import Bill
+from evalbudget.run import Bill, bill_on_file
 from evalbudget_inspect.host.attempt_notes import folder_of
 from evalbudget_inspect.host.current_run import Run
 from evalbudget_inspect.host.earlier_attempts import folders_of, holds_paid
@@ -76,7 +76,7 @@ def _begun(path: Path, cap: Budget, tariff: Tariff, risk: float, others: Sequenc
     if before is not None:  # of a task that the host tries again within one run
         before.close()
     known = [other for other in others if other.exists()]
-    _bills[path] = bill = Bill.on_file(path, cap, tariff, risk=risk, earlier=known)
+    _bills[path] = bill = bill_on_file(path, cap, tariff, risk=risk, earlier=known)
     return bill
 
 

@@ -1,0 +1,224 @@
+"""Bills whose calls are rows of a database that one process at a time has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from threading import RLock
+from typing import Any, NamedTuple, TypeVar
+
+from sqlalchemy import Connection, delete, insert, select
+
+from evalbudget.book._tables import BILL, PAID_CALLS
+from evalbudget.budget import Budget, Unit
+from evalbudget.errors import BudgetError, HeldError, JournalError
+from evalbudget.prices import Tariff
+from evalbudget.run._bill import Bill
+from evalbudget.run._bill_rows import OF_DAMAGE, BillRows, damaged, signed, unit_of
+from evalbudget.run._lock import held
+from evalbudget.run._own_file import file_of_own
+from evalbudget.run._sums import CUT_OFF
+from evalbudget.store import Database, Layout, looked_into
+from evalbudget.store._sql import change, rows
+
+T = TypeVar("T")
+
+_ALL = select(PAID_CALLS).order_by(PAID_CALLS.c.call)
+
+
+def bill_on_file(
+    path: Path, cap: Budget, tariff: Tariff, *, risk: float = 0.0, earlier: Sequence[Path] = ()
+) -> Bill:
+    """Begin a bill in a file of its own, or go on with one; what was under way when it was left is spent.
+
+    Args:
+        path: of the file.
+        cap: in US dollars or tokens.
+        tariff: what calls cost.
+        risk: as of a :class:`~evalbudget.run.Bill`.
+        earlier: bills that this one is a copy of, or is made one: whichever was gone on with knows more.
+
+    Raises:
+        HeldError: another process writes one of them.
+        JournalError: a file is no bill or damaged, or two of these bills were both gone on with.
+        BudgetError: it is in another unit.
+    """
+    with ExitStack() as opened:
+        db = opened.enter_context(file_of_own(path, BILL))
+        for other in earlier:
+            if other.resolve() != path.resolve():
+                _follow(db, other)
+        bill = bill_in(db, cap, tariff, risk=risk)
+        bill.opened.push(opened.pop_all())
+    return bill
+
+
+def bill_in(
+    db: Database | Callable[[], Database],
+    cap: Budget,
+    tariff: Tariff,
+    *,
+    risk: float = 0.0,
+    waits: bool = False,
+) -> Bill:
+    """The same, among other things of the only process that has them.
+
+    Args:
+        db: that has the tables; or what opens one, which is closed with the bill.
+        cap: as above.
+        tariff: as above.
+        risk: as above.
+        waits: until the first call, since the database is yet to be begun.
+
+    Raises:
+        JournalError: what stands there is damaged.
+        BudgetError: it is in another unit.
+    """
+    bill = Bill(cap, tariff, risk=risk)
+    turns = _OwnTurns(bill, db)
+    bill.keep(BillRows(turns))
+    try:
+        if not waits:
+            turns.once(lambda _: None)
+    except BaseException:
+        bill.opened.close()
+        raise
+    return bill
+
+
+class _Turn(NamedTuple):
+    connection: Connection
+    me: int = 0
+
+
+class _OwnTurns:
+    """At a database that no other process has: each is a transaction."""
+
+    def __init__(self, bill: Bill, db: Database | Callable[[], Database]) -> None:
+        self._bill, self._db = bill, db
+        self._guard = RLock()
+        self._is_begun, self._is_sure = False, False
+
+    def once(self, act: Callable[[Any], T]) -> T:
+        with self._guard:
+            if not isinstance(self._db, Database):
+                self._db = self._bill.opened.enter_context(closing(self._db()))
+            sure, self._is_sure = self._is_sure, False  # until all of it is written
+            with self._db.write() as connection:
+                turn = _Turn(connection)
+                if not sure:
+                    self._look(turn, self._db)
+                found = act(turn)
+            self._is_sure = self._is_begun = True
+            return found
+
+    def later(self, act: Callable[[Any], object]) -> None:
+        self.once(act)
+
+    def _look(self, turn: _Turn, db: Database) -> None:
+        try:
+            self._bill.take_in(turn, anew=True)
+            if not self._is_begun:
+                self._bill.begin(turn, CUT_OFF)
+        except BudgetError as ex:
+            raise BudgetError(f"{db.address}: {ex}") from None
+        except OF_DAMAGE as ex:
+            raise damaged(db.address, ex) from ex
+
+
+def spent_on(path: Path, layout: Layout = BILL) -> tuple[Unit, dict[str, float]]:
+    """What the calls of a bill in a file cost, those under way at the most; nothing is written.
+
+    Args:
+        path: of the file.
+        layout: of what is in it, beside the bill or not.
+
+    Returns:
+        Its unit, and costs by sample; those of no sample have an empty name. Nothing was paid in scores.
+
+    Raises:
+        JournalError: or what the layout names: the file is none such, is damaged, or cannot be read.
+    """
+    with looked_into(path, layout) as db:
+        return spent_in(db) or (Unit.SCORES, {})
+
+
+def spent_in(db: Database) -> tuple[Unit, dict[str, float]] | None:
+    """The same, of the bill in a database; None if there is none.
+
+    Raises:
+        JournalError: it is damaged.
+    """
+    unit = unit_in(db)
+    if unit is None:
+        return None
+    bill = Bill(Budget(1.0, unit), Tariff(unit))
+    bill.keep(BillRows(_OwnTurns(bill, db)))
+    with db.read() as connection, _readable(db):
+        bill.take_in(_Turn(connection), anew=True)
+    return unit, bill.of_samples
+
+
+def unit_in(db: Database) -> Unit | None:
+    """Of the bill in a database; None if there is none.
+
+    Raises:
+        JournalError: it is damaged.
+    """
+    with db.read() as connection, _readable(db):
+        return unit_of(connection)
+
+
+@contextmanager
+def _readable(db: Database) -> Iterator[None]:
+    try:
+        yield
+    except OF_DAMAGE as ex:
+        raise damaged(db.address, ex) from ex
+
+
+def _follow(db: Database, earlier: Path) -> None:
+    """Have a bill know what was paid on one that it is the beginning of."""
+    with _nobody_writes(earlier), looked_into(earlier, BILL) as other:
+        unit = unit_in(other)
+        with other.read() as connection:
+            theirs = rows(connection, _ALL)
+    with _readable(db), db.write() as connection:
+        ours = rows(connection, _ALL)
+        is_other = unit is not None and signed(connection, unit) is not unit
+        if (ours and theirs and is_other) or any(map(_differ, ours, theirs)):
+            raise JournalError(
+                f"{earlier} and {db.address} are bills of one run, and each has payments that the other "
+                "lacks. Nobody knows what all attempts paid: begin anew in another folder, with a budget of "
+                "the rest"
+            )
+        if _known(theirs) > _known(ours):
+            connection.execute(delete(PAID_CALLS))
+            for row in theirs:
+                change(connection, insert(PAID_CALLS), row._asdict())
+
+
+@contextmanager
+def _nobody_writes(path: Path) -> Iterator[None]:
+    """Within the block: what else a run pays would be on no other bill."""
+    with ExitStack() as opened:
+        try:
+            if (lock := held(path.resolve())) is not None:
+                opened.callback(lock.release)
+        except HeldError:
+            raise
+        except JournalError:  # nobody writes in a folder that takes no files
+            pass
+        yield
+
+
+def _known(calls: Sequence[Any]) -> tuple[int, int]:
+    return len(calls), sum(row.cost is not None for row in calls)
+
+
+def _differ(one: Any, other: Any) -> bool:
+    """Whether two rows are not of one call, or it cost two amounts; in one of them it may be under way."""
+    begun = [(row.model, row.role, row.sample, row.most, row.bound) for row in (one, other)]
+    ended = [(row.cost, row.why, row.tokens) for row in (one, other) if row.cost is not None]
+    return begun[0] != begun[1] or ended[:1] != ended[-1:]
