@@ -82,7 +82,7 @@ def test_a_disk_that_is_full_keeps_no_lock_and_loses_no_call(tmp_path: Path) -> 
     bill._once(lambda _: None)
     assert (bill.held, bill.under_way) == (10.0, 1)
     with pytest.raises(JournalError, match=r"a\.bill cannot be written: .*full\. Make room"):
-        bill.takes(replace(first, number=7, sample="y" * 9000))
+        bill.add(replace(first, sample="y" * 9000), 1.0, "answered", 1)
     bill.close()
     lock = hold(path)
     assert lock is not None

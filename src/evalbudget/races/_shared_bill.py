@@ -44,7 +44,6 @@ class SharedBill(Bill):
         self._book: Book
         self._own: dict[str, float] = {}  # what samples of this process cost
         self._copy: Bill | None = None
-        self._copied: dict[int, Hold] = {}  # calls under way, in the copy
         self._look_again = 0.0
         self._room_told = math.nan  # nobody knows whether it was
 
@@ -78,24 +77,11 @@ class SharedBill(Bill):
             self._copy.close()
             self._copy = None
 
-    def _again(self, hold: Hold) -> Hold | None:
-        second = super()._again(hold)
-        if second is not None:
-            self._copy_begin([second])
-            self._has_paid(second, second.bound, LOST, 0)
-        return second
-
-    def _copy_begin(self, holds: Sequence[Hold]) -> None:
-        if self._copy is not None:
-            for hold in holds:
-                self._copied[hold.number] = self._copy.takes(hold)
-
-    def _has_paid(self, hold: Hold, cost: float, why: str, tokens: int) -> None:
+    def _has_ended(self, hold: Hold, cost: float, why: str, tokens: int) -> None:
         with self._lock:
             self._own[hold.sample] = self._own.get(hold.sample, 0.0) + cost
-        own = self._copied.pop(hold.number, None)
-        if self._copy is not None and own is not None:
-            self._copy._end(own, cost, why, tokens)
+        if self._copy is not None:
+            self._copy.add(hold, cost, why, tokens)
 
     def _put_aside(
         self, model: str, calls: Sequence[tuple[float, str]], role: str, follows: Follows
@@ -106,12 +92,6 @@ class SharedBill(Bill):
         held = super()._put_aside(model, calls, role, follows)
         if not held:
             self._look_again = time.monotonic() + _LOOK
-        try:
-            self._copy_begin(held)
-        except BaseException:
-            for each in held:
-                self.release(each)
-            raise
         return held
 
     def _locked_look(
@@ -119,13 +99,6 @@ class SharedBill(Bill):
     ) -> list[Hold]:
         with self._lock:
             return self._would_hold(model, calls, role, follows)
-
-    def _end(self, hold: Hold, cost: float, why: str, tokens: int) -> float:
-        if hold.ended:
-            return 0.0
-        super()._end(hold, cost, why, tokens)
-        self._has_paid(hold, cost, why, tokens)
-        return cost
 
     # in a turn
 

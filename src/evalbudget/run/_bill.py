@@ -168,28 +168,21 @@ class Bill(Sums):
 
     def again(self, hold: Hold) -> bool:
         """The call is sent once more, and its first sending may be billed; False if that does not fit."""
-        return self._again(hold) is not None
 
-    def _again(self, hold: Hold) -> Hold | None:
-        def again(turn: Turn | None) -> Hold | None:
-            if hold.ended or not self._fits(hold.most):
-                return None
-            second = replace(hold, number=self._count, reached=0.0)
-            self._begins(turn, second)
-            self._ends(turn, second.number, second.bound, LOST, 0)
-            return second
+        def again(turn: Turn | None) -> bool:
+            fits = not hold.ended and self._fits(hold.most)
+            if fits:
+                self._add(turn, hold, hold.bound, LOST, 0)
+            return fits
 
-        return self._once(again)
+        fits = self._once(again)
+        if fits:
+            self._has_ended(hold, hold.bound, LOST, 0)
+        return fits
 
-    def takes(self, hold: Hold) -> Hold:
-        """A call that another bill has room for is on this one, too, under a number of its own."""
-
-        def begins(turn: Turn | None) -> Hold:
-            own = replace(hold, number=self._count, reached=0.0)
-            self._begins(turn, own)
-            return own
-
-        return self._once(begins)
+    def add(self, hold: Hold, cost: float, why: str, tokens: int) -> None:
+        """A call that was reserved on another bill, and has ended, is on this one, too."""
+        self._once(lambda turn: self._add(turn, hold, cost, why, tokens))
 
     # after it
 
@@ -326,14 +319,19 @@ class Bill(Sums):
         with self._lock:
             if hold.ended:
                 return 0.0
+            hold.ended = True
             self._keep_again(hold.sample, again)
         try:
             self._later(lambda turn: self._ends(turn, hold.number, cost, why, tokens))
         except BaseException:
+            hold.ended = False
             self._keep_again(hold.sample, -again)
             raise
-        hold.ended = True
+        self._has_ended(hold, cost, why, tokens)
         return cost
+
+    def _has_ended(self, hold: Hold, cost: float, why: str, tokens: int) -> None:
+        """A call of this process, of which others may not know yet."""
 
     def _keep_again(self, sample: str, amount: float) -> None:
         with self._lock:
@@ -380,6 +378,11 @@ class Bill(Sums):
             hold.worker = turn.me
             self._changes += 1
             self._kept.begin(turn, hold, self._changes)
+
+    def _add(self, turn: Turn | None, hold: Hold, cost: float, why: str, tokens: int) -> None:
+        own = replace(hold, number=self._count, reached=0.0)
+        self._begins(turn, own)
+        self._ends(turn, own.number, cost, why, tokens)
 
     def _ends(self, turn: Turn | None, number: int, cost: float, why: str, tokens: int) -> None:
         hold = self._open.get(number)

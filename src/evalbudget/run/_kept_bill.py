@@ -16,8 +16,7 @@ from evalbudget.errors import BudgetError, HeldError, JournalError
 from evalbudget.prices import Tariff
 from evalbudget.run._bill import Bill
 from evalbudget.run._bill_rows import OF_DAMAGE, BillRows, damaged, signed, unit_of
-from evalbudget.run._lock import held
-from evalbudget.run._own_file import file_of_own
+from evalbudget.run._own_file import file_of_own, is_held
 from evalbudget.run._sums import CUT_OFF
 from evalbudget.store import Database, Layout, looked_into
 from evalbudget.store._sql import change, rows
@@ -180,7 +179,9 @@ def _readable(db: Database) -> Iterator[None]:
 
 def _follow(db: Database, earlier: Path) -> None:
     """Have a bill know what was paid on one that it is the beginning of."""
-    with _nobody_writes(earlier), looked_into(earlier, BILL) as other:
+    if is_held(earlier):  # what else its run pays would be on no other bill
+        raise HeldError(f"{earlier} is being written by another process; wait for it to end")
+    with looked_into(earlier, BILL) as other:
         unit = unit_in(other)
         with other.read() as connection:
             theirs = rows(connection, _ALL)
@@ -197,20 +198,6 @@ def _follow(db: Database, earlier: Path) -> None:
             connection.execute(delete(PAID_CALLS))
             for row in theirs:
                 change(connection, insert(PAID_CALLS), row._asdict())
-
-
-@contextmanager
-def _nobody_writes(path: Path) -> Iterator[None]:
-    """Within the block: what else a run pays would be on no other bill."""
-    with ExitStack() as opened:
-        try:
-            if (lock := held(path.resolve())) is not None:
-                opened.callback(lock.release)
-        except HeldError:
-            raise
-        except JournalError:  # nobody writes in a folder that takes no files
-            pass
-        yield
 
 
 def _known(calls: Sequence[Any]) -> tuple[int, int]:
