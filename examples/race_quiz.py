@@ -1,6 +1,7 @@
 """An ordinary inspect task for several models; it knows nothing of evalbudget.
 
-The metadata serves the offline models ``simulated/...`` only: how likely each of them is to be right.
+The metadata serves the offline models ``simulated/...`` only: how likely each of them is to be right. They
+answer right or wrong with ``-M bernoulli=true``; without it they give ratings, which are all wrong here.
 """
 
 import math

@@ -13,6 +13,8 @@ from evalbudget.budget import Unit, shown_amount
 MISSING = "-"
 _LARGE = 9999.5
 """From here on numbers have no fewer than five digits before the point."""
+_SUSPICIOUS = 20
+"""So many scores that are all 0 are no chance."""
 NOTHING = 1e-12
 """A standard error up to this is rounding: equal differences prove no interval."""
 
@@ -114,6 +116,19 @@ def share_of_all(share: float) -> str:
     if 0.0 < share < 1.0 and shown in ("0%", "100%"):
         return "under 1%" if shown == "0%" else "over 99%"
     return shown
+
+
+def all_zero(count: int, scores: Iterable[float]) -> str:
+    """What to look at where every score is 0; empty where one is not, or where there are few.
+
+    Args:
+        count: of scores.
+        scores: all of them, or means of them.
+    """
+    if count < _SUSPICIOUS or any(scores):
+        return ""
+    told = f"{count:,} of {count:,} scores are 0"
+    return f"{told}: look at some answers first, since a scorer that cannot read them says the same."
 
 
 def names(what: Iterable[str], most: int = 5) -> str:

@@ -185,6 +185,15 @@ def test_what_is_left_to_ask_is_no_promise_where_answers_are_missing() -> None:
     assert "at the latest" not in told
 
 
+def test_that_every_score_is_0_is_said_before_anything_is_concluded_from_it() -> None:
+    nothing, cancelling = np.zeros((2, 20)), np.tile([1.0, -1.0], (2, 10))
+    told = dict(closing_lines(board_of(nothing)))["Next"]
+    assert told.startswith("40 of 40 scores are 0: look at some answers first")
+    board = board_of(cancelling, score_range=(-1.0, 1.0))
+    assert board.leader.estimate == 0.0
+    assert dict(closing_lines(board))["Next"].startswith("choose by price or speed")
+
+
 def test_where_both_lack_answers_it_says_between_what_they_are() -> None:
     scores = crashed()
     scores[0, :3] = np.nan

@@ -205,6 +205,7 @@ def test_on_two_values_bought_in_phases_plain_epochs_are_compared_by_the_mean() 
         (_noisy(), {}, "Declare the range of the scores (--score-range LOW..HIGH)"),
         ([[1.0, 1.0], [2.0, 2.0], [4.0, 4.0]], {}, "Repeats of an item never differed"),
         ([[1.0, 2.0], [2.0, 3.0]], {}, "Add items: 2 items cannot speak for others."),
+        ([[0.0, 0.0]] * 10, {}, "20 of 20 scores are 0: look at some answers first"),
     ],
 )
 def test_what_to_do_next(items: list[list[float]], given: dict[str, Any], advice: str) -> None:
@@ -216,6 +217,8 @@ def test_no_advice_that_does_not_apply() -> None:
     assert "--score-range" not in text
     assert "--judges" not in text
     assert "the mean of 2 judges' means" in text
+    for few in ([[0.0, 0.0]] * 9, [[1.0, 1.0]] * 20, [[0.0, 0.0]] * 20 + [[0.0, 1.0]]):
+        assert "scores are 0" not in _text(_summary(few))
 
 
 @pytest.mark.parametrize(

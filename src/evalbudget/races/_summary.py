@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evalbudget._fields import share_of_all
+from evalbudget._fields import all_zero, share_of_all
 from evalbudget.budget import USED_UP, cut_off
 from evalbudget.missing import Missing
 from evalbudget.races._board import Board
@@ -82,6 +82,10 @@ def _score(board: Board) -> str:
 
 
 def _next(board: Board) -> str:
+    asked = [standing for standing in board.standings if standing.readings]
+    scores = [standing.stderr or standing.estimate or 0.0 for standing in asked]
+    if said := all_zero(sum(standing.readings for standing in asked), scores):
+        return said
     if board.outcome == Finding.TIE:
         return "choose by price or speed: these items cannot tell them apart."
     if board.outcome == Finding.BEST and board.leader.unread:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from evalbudget._fields import share_of_all
+from evalbudget._fields import all_zero, share_of_all
 from evalbudget.repeats._mean_rows import FEWEST_ITEMS
 from evalbudget.repeats._outcome import Outcome
 from evalbudget.repeats._sample_in_words import enough_for_half
@@ -50,6 +50,8 @@ def next_steps(outcome: Outcome, failures: Mapping[str, int]) -> list[str]:
         steps.append(f"{failed:,} of {failed + scored:,} calls {_of_failures(unread)}.")
     if not scored:
         return steps
+    if said := all_zero(scored, table.value):
+        steps.append(said)
     items = int(np.count_nonzero(table.counts))
     known = "lower" in mean.rows and "full_lower" not in mean.rows  # every item that can be scored was read
     if outcome.drawn and items < table.n_items and not known:
