@@ -122,7 +122,7 @@ def test_what_is_under_way_elsewhere_is_waited_for() -> None:
     assert book.finished
 
 
-def test_only_a_book_in_memory_that_has_planned_nothing_adopts(tmp_path: Path) -> None:
+def test_only_a_book_that_nobody_shares_and_that_has_planned_nothing_adopts(tmp_path: Path) -> None:
     cells = planned([Bought(0, 0, 0, None)], 0)
     book = Book(Uniform(Design.of_items(2)), Budget(9))
     book.adopt(cells, [1.0], [0])
@@ -130,6 +130,6 @@ def test_only_a_book_in_memory_that_has_planned_nothing_adopts(tmp_path: Path) -
     book.trade((), 1)
     kept = Book(Uniform(Design.of_items(2)), Budget(9), Address(path=tmp_path / "book.db"))
     for each in (book, kept):
-        with pytest.raises(InvalidInputError, match="adopted by a book in memory, before it plans"):
+        with pytest.raises(InvalidInputError, match="adopted by a book that nobody shares, before it plans"):
             each.adopt(cells, [1.0], [2])
     kept.close()

@@ -49,6 +49,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(autouse=True, scope="session")
+def _state_of_this_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Books of logs that are elsewhere, also those of processes that tests start."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
 def _streams_of_the_host() -> Iterator[None]:
     # the host leaves the receiving end of each sample's event stream to the garbage collector, which warns
     # whenever it happens to run, in whichever test that is

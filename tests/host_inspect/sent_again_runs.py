@@ -24,7 +24,7 @@ from tests.host_inspect.race_tasks import QUIET
 
 from evalbudget_inspect import budgeted
 from evalbudget_inspect.host import sent_again
-from evalbudget_inspect.host.attempt_notes import read_note
+from evalbudget_inspect.host.book_file import spent_by
 from loopback import GARBLED, Server
 
 ITEMS, BUDGET = 6, 18
@@ -88,12 +88,12 @@ def _parked(folder: Path) -> dict[str, Any]:
         )
         del os.environ["FAULTS"]
         log = read_eval_log(list_eval_logs(str(folder))[0])
-        note = read_note(str(folder), log.eval.task_id)
+        spent = spent_by([str(folder)], log.eval.task_id)
         (done,) = eval_retry(log, log_dir=str(folder), **QUIET)
         billed = sum(one.billed for one in server.served)
     return {
         "before": [log.status, *sorted(str(s.id) for s in log.samples or [] if s.error is None)],
-        "parked": note.at_most(1),
+        "spent before": spent,
         "billed": billed,
         **_said(done),
     }
@@ -121,7 +121,6 @@ def _played(folder: Path, failure: dict[str, Any]) -> dict[str, Any]:
         )
         billed, calls = sum(one.billed for one in server.served), server.calls()
     assert not sent_again._payers  # a run that has ended is let go
-    note = read_note(str(folder), log.eval.task_id)
     return {
         "billed": billed,
         "calls": calls,
@@ -129,7 +128,7 @@ def _played(folder: Path, failure: dict[str, Any]) -> dict[str, Any]:
         "samples": len(log.samples or []),
         "judged": sum(one.billed and one.model == "judge" for one in server.served),
         "status": log.status,
-        "in no log": note.at_most(1),
+        "kept": spent_by([str(folder)], log.eval.task_id),
         "limits": [sample.limit.reason for sample in log.samples or [] if sample.limit is not None],
     }
 

@@ -21,15 +21,14 @@ from inspect_ai.log import (
     read_eval_log,
     write_eval_log,
 )
-from inspect_ai.log._recover._buffer import BufferRecoveryData
 from tests.claims import variant
 from tests.host_inspect.log_worlds import read
 from tests.host_inspect.race_tasks import QUIET
-from tests.host_inspect.worlds import entry_of
+from tests.host_inspect.worlds import book_says, entry_of
 
 from evalbudget.report import report
 from evalbudget.run import LOST, UNANSWERED
-from evalbudget_inspect.host import earlier_attempts
+from evalbudget.run._lock import held
 from evalbudget_inspect.host.not_run import NOT_BEGUN, NOT_PAID, is_refused
 from evalbudget_inspect.host.questions import asks_else, is_judged_else
 from evalbudget_inspect.host.refusals import take_refusals
@@ -220,17 +219,13 @@ def test_samples_that_are_marked_as_invalid_are_paid_for(world: World, warnings_
     assert "that nobody marked as invalid" in said
 
 
-def test_what_a_killed_run_had_not_written_counts_beside_invalid_samples(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_killed_run_had_not_written_counts_beside_invalid_samples(world: World) -> None:
     first = world.first(sampler="uniform")
     last, *written = reversed(first.samples or [])
     assert last.error is None
     killed = first.model_copy(update={"status": "started", "samples": written[::-1]})
     invalid = str(written[-1].uuid)
     write_eval_log(invalidate_samples(killed, [invalid], ProvenanceData(author="me")), first.location)
-    buffer = BufferRecoveryData(completed=[last.summary()])
-    monkeypatch.setattr(earlier_attempts, "read_buffer_recovery_data", lambda location: buffer)
     done = world.again(first)
     _spent_well(world, done)
     assert entry_of(done)["failures"][LOST] == 2
@@ -423,6 +418,7 @@ def test_a_sample_cut_off_counts_once_beside_the_failures_that_its_log_tells_of(
     last.error = EvalError(**{**dict(last.error), "message": "CancelledError()"})
     first.eval.config.retry_on_error = 3
     write_eval_log(first, first.location)
+    book_says(first, STOP + 1)
     if fewer:
         del world.samples[2]
     done = world.again(first)
@@ -475,18 +471,13 @@ def test_tries_before_a_log_was_retried_into_several_folders_count_once(
     _spent_well(world, world.again(read_eval_log(str(log)), log_dir=str(world.folder / "c")))
 
 
-def test_what_a_killed_retry_elsewhere_had_not_written_counts(
-    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_killed_retry_elsewhere_had_not_written_counts(world: World, tmp_path: Path) -> None:
     world.stops = [STOP, STOP + 5]
     first = world.first(sampler="uniform")
     killed = world.again(first, log_dir=str(tmp_path / "a"))
     answered = [s for s in killed.samples or [] if s.error is None]
-    last, *written = sorted(answered, key=lambda s: str(s.completed_at), reverse=True)
+    _, *written = sorted(answered, key=lambda s: str(s.completed_at), reverse=True)
     write_eval_log(killed.model_copy(update={"status": "started", "samples": written}), killed.location)
-    failed = [s.summary() for s in killed.samples or [] if s.error is not None]
-    buffer = BufferRecoveryData(completed=[last.summary(), *failed])
-    monkeypatch.setattr(earlier_attempts, "read_buffer_recovery_data", lambda location: buffer)
     done = world.again(first, log_dir=str(tmp_path / "b"))
     _spent_well(world, done)
 
@@ -494,12 +485,12 @@ def test_what_a_killed_retry_elsewhere_had_not_written_counts(
 def test_a_folder_that_is_gone_is_asked_for(world: World, tmp_path: Path) -> None:
     world.stops = [STOP, STOP + 5]
     first = world.first(sampler="uniform")
-    world.again(first, log_dir=str(tmp_path / "a"))
-    (tmp_path / "a").rename(tmp_path / "away")
-    refused = world.again(first, log_dir=str(tmp_path / "b"))
-    assert f"{tmp_path}/a, which is gone" in _refused(world, refused, asked=STOP + 5)
-    (tmp_path / "away").rename(tmp_path / "a")
-    _spent_well(world, world.again(first, log_dir=str(tmp_path / "b")))
+    second = world.again(first, log_dir=str(tmp_path / "a"))
+    world.logs.rename(tmp_path / "away")
+    refused = world.again(second, log_dir=str(tmp_path / "b"))
+    assert f"its book in {world.logs}, which is gone" in _refused(world, refused, asked=STOP + 5)
+    (tmp_path / "away").rename(world.logs)
+    _spent_well(world, world.again(second, log_dir=str(tmp_path / "b")))
 
 
 @pytest.mark.parametrize("goes_on_from", ["logs", "a"])
@@ -514,9 +505,31 @@ def test_folders_that_are_moved_together_are_gone_on_with(goes_on_from: str, wor
     _spent_well(world, world.again(read_eval_log(str(log)), log_dir=str(new / "a")))
 
 
-def test_a_folder_that_takes_no_notes_is_warned_of(world: World, warnings_of_plugin: list[str]) -> None:
+def test_a_log_that_was_moved_without_its_book_goes_on_with_what_it_has(world: World, tmp_path: Path) -> None:
     first = world.first(sampler="uniform")
-    (world.logs / f".evalbudget-{first.eval.task_id}.json.new").mkdir()
-    _spent_well(world, world.again(first, log_dir=str(world.folder / "a")))
-    (said,) = [text for text in warnings_of_plugin if "cannot be written" in text]
-    assert "Go on from this one's log only" in said
+    (tmp_path / "moved").mkdir()
+    moved = Path(first.location).rename(tmp_path / "moved" / "first.eval")
+    done = world.again(read_eval_log(str(moved)), log_dir=str(tmp_path / "moved"))
+    _spent_well(world, done)
+
+
+@pytest.mark.parametrize("damaged", [b"", b"SQLite format 3\0", b"hello"])
+def test_a_damaged_book_is_told(damaged: bytes, world: World) -> None:
+    first = world.first(sampler="uniform")
+    (book,) = world.logs.glob(".evalbudget-*.book")
+    book.write_bytes(damaged)
+    said = _refused(world, world.again(first))
+    assert str(book) in said
+    assert "restore it; or move it away" in said
+    book.unlink()
+    _spent_well(world, world.again(first))
+
+
+def test_a_run_that_another_process_writes_is_left_alone(world: World) -> None:
+    first = world.first(sampler="uniform")
+    (book,) = world.logs.glob(".evalbudget-*.book")
+    lock = held(book)
+    assert lock is not None
+    assert "written by another process" in _refused(world, world.again(first))
+    lock.release()
+    _spent_well(world, world.again(first))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -133,16 +132,6 @@ def test_what_a_race_would_refuse_is(
     assert message in result.output
 
 
-def _goes_on_elsewhere(bill: Path, folder: Path) -> None:
-    """Another attempt, whose logs are in this folder, spends the rest."""
-    folder.mkdir()
-    calls, spent = bill.read_text().count('"hold"'), sum(spent_on(bill)[1].values())
-    hold = {"hold": calls, "model": "simulated/a", "most": 0.01, "sample": "", "role": ""}
-    end = {"end": calls, "cost": 0.01 - spent, "why": "answered", "tokens": 1}
-    (folder / bill.name).write_text(f"{bill.read_text()}{json.dumps(hold)}\n{json.dumps(end)}\n")
-    bill.with_suffix(".json").write_text(json.dumps({"folders": [folder.as_uri()]}))
-
-
 def test_of_a_run_that_goes_on(task_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()  # the run itself asks
     monkeypatch.chdir(tmp_path)
@@ -162,12 +151,31 @@ def test_of_a_run_that_goes_on(task_file: Path, tmp_path: Path, monkeypatch: pyt
     assert "Task rating with simulated/a Items 4 " in said
     assert f"So far {shown_amount(sum(spent_on(bill)[1].values()), Unit.USD)} spent, by its bill;" in said
     assert said.endswith("No call was made.")
-    _goes_on_elsewhere(bill, tmp_path / "elsewhere")
-    more = CliRunner().invoke(cli, ["inspect", "eval-retry", str(log), "--dry-run"])
-    assert "So far $0.010 spent, by its bill; $0.00 left" in " ".join(more.output.split())
     bill.unlink()
     gone = CliRunner().invoke(cli, ["inspect", "eval-retry", str(log), "--dry-run"])
     assert gone.exit_code == 2
     assert "is not beside its log" in " ".join(gone.stderr.split())
     none = CliRunner().invoke(cli, ["inspect", "eval-retry", "logs/none.eval", "--dry-run"])
     assert "there is no log logs/none.eval" in none.stderr
+
+
+def test_of_a_run_in_scores_that_goes_on(
+    task_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.undo()  # the run itself asks
+    command = ["inspect", "eval", str(task_file), "--model", "simulated/a", "--limit", "4", "--budget", "13"]
+    command += ["--log-dir", str(tmp_path / "logs"), "--display", "none"]
+    command += ["--model-role", "grader=simulated/j"]
+    done = CliRunner(env=UNWATCHED).invoke(cli, command)
+    assert done.exit_code == 0, done.output
+    (log,) = (tmp_path / "logs").glob("*.eval")
+
+    def so_far() -> str:
+        found = CliRunner().invoke(cli, ["inspect", "eval-retry", str(log), "--dry-run"])
+        assert found.exit_code == 0, found.output
+        return " ".join(found.output.split())
+
+    assert "So far 13 scores spent, by its book" in so_far()
+    (book,) = (tmp_path / "logs").glob(".evalbudget-*.book")
+    book.unlink()
+    assert "So far what the log says, since its book is not beside it" in so_far()

@@ -30,7 +30,6 @@ from evalbudget.cli.main import cli
 from evalbudget.errors import EvalbudgetError, InvalidInputError
 from evalbudget.untrusted import check_archive
 from evalbudget_inspect import Leaderboard, budgeted, leaderboard, race
-from evalbudget_inspect.host.attempt_notes import read_note
 from evalbudget_inspect.host.how_bought import entries_of
 from evalbudget_inspect.host.log_files import check_log
 from evalbudget_inspect.judges.judge_names import JudgeModel, read_judges
@@ -305,10 +304,3 @@ def test_foreign_logs(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "foreign.eval"
     path.write_bytes(content)
     assert "is not a readable inspect log" in refusal(lambda: open_scores(path), path)
-
-
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"begun": 1}', '{"begun": {"a": 1}}', '{"else": 1}'])
-def test_a_damaged_note_beside_the_logs(tmp_path: Path, content: str) -> None:
-    path = tmp_path / ".evalbudget-task.json"
-    path.write_text(content)
-    assert "is damaged" in refusal(lambda: read_note(str(tmp_path), "task"), path)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from inspect_ai.log import EvalLog, read_eval_log
+from inspect_ai.log._recover._buffer import read_buffer_recovery_data
 from tests.claims import is_full
 from tests.host_inspect.race_tasks import written
 from tests.host_inspect.worlds import COMMAND, entry_of, retried
@@ -23,7 +24,6 @@ from evalbudget.cli.main import cli
 from evalbudget.repeats.estimates import ItemReadings
 from evalbudget.run import UNANSWERED
 from evalbudget_inspect.host.not_run import is_refused
-from evalbudget_inspect.host.private import read_buffer_recovery_data
 from evalbudget_inspect.host.scoring import SHARE
 
 BUDGET = 48

@@ -260,10 +260,10 @@ def test_other_currencies_are_refused(make_task: Any, tmp_path: Path) -> None:
 
 
 def test_logs_elsewhere_have_no_bill() -> None:
-    from evalbudget_inspect.host.bill_file import bill_path
+    from evalbudget_inspect.host.bill_file import path_of_bill
 
     with pytest.raises(BudgetError, match="is no folder of this machine"):
-        bill_path("memory://logs", "x")
+        path_of_bill(["memory://logs"], "x")
 
 
 TWO = """\

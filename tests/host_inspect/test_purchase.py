@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 from tests.claims import variant
+from tests.host_inspect.worlds import kept_in_memory
 
 from evalbudget import Allocation
-from evalbudget.book import Book
+from evalbudget.book import Book, begin_anew, paid_in
 from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.repeats.phases._plan import FEWEST_ITEMS
 from evalbudget.repeats.samplers import Readings
+from evalbudget.run import LOST, UNANSWERED
 from evalbudget_inspect.repeats.config import Config
 from evalbudget_inspect.repeats.diagnostics import outcome, why_unfinished
 from evalbudget_inspect.repeats.purchase import RepeatPurchase
@@ -251,8 +253,17 @@ def test_budget_below_the_minimum_says_the_minimum(
 
 def test_what_a_killed_run_had_begun_counts_as_spent() -> None:
     items = ["a", "b", "c", "d"]
-    book = RepeatPurchase(Config.of(budget=8, sampler="uniform"), items, epochs=2)
-    book.begin([PriorCell(("a", 1), 1, errored=False)], unread=3)
+    config, kept = Config.of(budget=8, sampler="uniform"), kept_in_memory()
+    killed = RepeatPurchase(config, items, epochs=2, where=kept)
+    killed.begin()
+    for item in items:
+        killed.started((item, 1))
+    killed.completed(("a", 1), 1.0)
+    killed.wanted()
+    begin_anew(kept, UNANSWERED)
+    book = RepeatPurchase(config, items, epochs=2, where=kept)
+    assert book.spent == 4.0  # of the samples that wait for their turn nothing
+    book.begin([PriorCell(("a", 1), 1, errored=False)])
     assert book.spent == 3.0
     assert book.book.free == 0.0
     # the host starts all first epochs by itself: the last ones, which the rest does not pay, stay out
@@ -264,6 +275,35 @@ def test_what_a_killed_run_had_begun_counts_as_spent() -> None:
     assert book.wanted() == []
     assert book.finished
     assert book.spent == 8.0
+
+
+def test_each_try_of_a_sample_that_is_cut_off_counts_and_what_the_log_has_is_not_paid_twice() -> None:
+    """However often the run is killed, also while the host hands back."""
+    items, kept = ["a", "b", "c", "d"], kept_in_memory()
+    config = Config.of(budget=20, sampler="uniform")
+    first = RepeatPurchase(config, items, epochs=1, attempts=3, where=kept)
+    first.begin()
+    for key in (("a", 1), ("b", 1), ("b", 1), ("c", 1)):
+        first.started(key)
+    assert first.pays(0.5)  # what was sent again
+    prior = [PriorCell(("a", 1), 1, errored=False), PriorCell(("c", 1), 1, errored=True)]
+    for _ in range(3):
+        begin_anew(kept, UNANSWERED)
+        again = RepeatPurchase(config, items, epochs=1, attempts=3, where=kept)
+        again.begin(prior, lost=1)
+        assert again.spent == 2.5
+        assert again.account.failures == {LOST: 1, UNANSWERED: 2}
+    assert paid_in(kept) == 4.5
+    again.started(("c", 1))
+    assert paid_in(kept) == 5.5
+
+
+def test_a_log_without_its_book_counts_for_what_it_has() -> None:
+    book = RepeatPurchase(Config.of(budget=20), ["a", "b"], epochs=1, where=kept_in_memory())
+    book.begin([PriorCell(("a", 1), 1, errored=False)], lost=4)
+    assert book.spent == 4.0
+    book.completed(("a", 1), 1.0)
+    assert book.spent == 5.0
 
 
 def test_a_phase_in_an_earlier_log_that_is_none() -> None:

@@ -4,21 +4,30 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.host_inspect.worlds import kept_in_memory
 
 from evalbudget.budget import Budget, Unit
 from evalbudget.prices import Tariff, Usage
 from evalbudget.races._config import RaceConfig
 from evalbudget.races._lanes import Asked, KnownCell
 from evalbudget.races._purchase import RacePurchase
-from evalbudget.run import LOST, UNANSWERED, Bill
+from evalbudget.run import LOST, Bill
+from evalbudget.store import Database
 
 ITEMS = [f"i{k}" for k in range(20)]
 ARMS = ["a", "b", "c"]
 
 
-def _race(budget: int, *, sampler: str = "ucb-e", attempts: int = 1, batch: int = 4) -> RacePurchase:
+def _race(
+    budget: int,
+    *,
+    sampler: str = "ucb-e",
+    attempts: int = 1,
+    batch: int = 4,
+    where: Database | None = None,
+) -> RacePurchase:
     config = RaceConfig.of(budget=budget, sampler=sampler, batch=batch)
-    return RacePurchase(config, ARMS, ITEMS, attempts=attempts, widths=[3, 2, 5])
+    return RacePurchase(config, ARMS, ITEMS, attempts=attempts, widths=[3, 2, 5], where=where)
 
 
 def _score(asked: Asked) -> float:
@@ -121,9 +130,8 @@ def test_what_was_cut_off_runs_again_only_if_the_budget_pays_for_both() -> None:
         + [KnownCell(a.key, None, 0, again=True) for a in cut if a.arm == arm]
         for arm in range(len(ARMS))
     }
-    begun = {arm: float(sum(a.arm == arm for a in cut)) for arm in range(len(ARMS))}
-    race = _race(30, sampler="uniform")
-    left_out = race.replay(known, begun)
+    race = _race(30, sampler="uniform", where=kept_in_memory(25.0))
+    left_out = race.replay(known)
     assert race.spent == 10 + 15
     assert race.free == 0
     assert len(left_out) == 15 - 5
@@ -167,8 +175,8 @@ def test_what_was_cut_off_is_tried_again_as_often_as_the_budget_pays() -> None:
         *(KnownCell(a.key, _score(a), 1) for a in whole[:4]),
         KnownCell(whole[4].key, None, 1, again=True),
     ]
-    race = _race(30, sampler="uniform", attempts=3)
-    assert not race.replay({0: known}, {0: 23.0})
+    race = _race(30, sampler="uniform", attempts=3, where=kept_in_memory(28.0))
+    assert not race.replay({0: known})
     tries = 0
     while race.may_run(0, whole[4].key):
         race.attempt_failed(0, whole[4].key)
@@ -201,15 +209,15 @@ def test_answers_to_items_that_are_gone_are_paid_for() -> None:
 
 
 def test_what_is_lost_and_unread_leaves_less_for_what_was_cut_off() -> None:
-    race = _race(30, sampler="uniform")
+    race = _race(30, sampler="uniform", where=kept_in_memory(10.0))
     gone = [KnownCell((f"gone-{k}", 1), 0.5, 1) for k in range(6)]
     cut = [KnownCell((item, 1), None, 0, again=True) for item in ITEMS]
-    left_out = race.replay({0: [*gone, *cut]}, {0: 4.0})
+    left_out = race.replay({0: [*gone, *cut]})
     assert len(left_out) == 0  # 30 - 6 - 4 pay for all 20
-    less = _race(30, sampler="uniform")
-    assert len(less.replay({0: [*gone, *cut]}, {0: 9.0})) == 5
-    assert less.free == 0
-    assert less.lanes[0].tally.failures == {LOST: 6, UNANSWERED: 9}
+    less = _race(30, sampler="uniform", where=kept_in_memory(15.0))
+    assert len(less.replay({0: [*gone, *cut]})) == 5
+    assert (less.free, less.spent, less.evaluations) == (0, 15, 15)
+    assert less.lanes[0].tally.failures == {LOST: 6}
 
 
 def test_a_cell_that_the_host_gives_up_before_it_ran_costs_nothing_and_is_asked_again() -> None:

@@ -23,7 +23,7 @@ from inspect_ai.log import (
 )
 from tests.claims import is_full, variant
 from tests.host_inspect.race_tasks import QUIET, attempts, board, cells, model, quiz, run, three, written
-from tests.host_inspect.worlds import COMMAND, UNWATCHED
+from tests.host_inspect.worlds import COMMAND, UNWATCHED, book_says
 
 import warm
 from evalbudget.cli.main import cli
@@ -182,14 +182,20 @@ def _eval_set(
     return [read_eval_log(log.location) for log in logs]
 
 
-def _unfinished(logs: list[EvalLog], names: str, status: Any = "started", samples: int = 999) -> None:
-    """As if the process had died while the logs of these models were closed, or after so many samples."""
+def _unfinished(
+    logs: list[EvalLog], names: str, status: Any = "started", samples: int = 999, *, more: int = 0
+) -> None:
+    """As if the process had died while the logs of these models were closed, or after so many samples.
+
+    ``more``: what it had paid that no log has.
+    """
     for log in logs:
         if log.eval.model[-1] in names:
             log.status = status
             log.samples = (log.samples or [])[:samples]
             log.results = None
             write_eval_log(log)
+    book_says(logs[0], attempts(logs) + more)
 
 
 @pytest.mark.parametrize("late", [variant(""), "d"], ids=["the same models", "one more"])
@@ -226,24 +232,22 @@ def test_killed_while_the_host_copied_a_killed_log(tmp_path: Path) -> None:
     assert board(again).spent == SPENT
 
 
-def test_where_a_killed_run_left_no_buffer_what_it_may_have_begun_counts(tmp_path: Path) -> None:
+@pytest.mark.parametrize("names", ["abc", "ac"], ids=["all are cut short", "a model's task has ended"])
+def test_what_a_killed_run_had_begun_counts(names: str, tmp_path: Path) -> None:
     first = _eval_set(tmp_path, three(), max_samples=2)
-    _unfinished(first, "abc", samples=8)
+    _unfinished(first, names, samples=8, more=3)
     again = _eval_set(tmp_path, three(), max_samples=2)
     assert board(again).spent == SPENT
-    assert attempts(again) == SPENT - 3 * 2
-
-
-def test_what_a_model_whose_task_has_ended_had_begun_counts(tmp_path: Path) -> None:
-    first = _eval_set(tmp_path, three())
-    for log in first:
-        if log.eval.model == "simulated/b":
-            note = Path(log.location.removeprefix("file://")).parent / f".evalbudget-{log.eval.task_id}.json"
-            note.write_text('{"begun": {"killed": ["one", "two"], "killed again": ["two", "three"]}}')
-    _unfinished(first, "ac", "cancelled", samples=8)
-    again = _eval_set(tmp_path, three())
-    assert board(again).spent == SPENT
     assert attempts(again) == SPENT - 3
+
+
+def test_a_killed_race_whose_book_is_gone_goes_on_with_what_its_logs_have(tmp_path: Path) -> None:
+    first = _eval_set(tmp_path, three())
+    _unfinished(first, "abc", samples=8, more=3)
+    for path in tmp_path.glob(".evalbudget-*"):
+        path.unlink()
+    again = _eval_set(tmp_path, three())
+    assert attempts(again) == board(again).spent == SPENT
 
 
 def test_a_model_added_to_an_unfinished_race(tmp_path: Path) -> None:
@@ -268,7 +272,7 @@ def test_answers_to_items_that_are_gone_stay_paid_and_are_said(
         again = _eval_set(tmp_path, three(), 30, task=quiz(10))
         assert board(again).spent == 30
         assert attempts(again) == 30 - gone
-        _unfinished(again, "abc", "cancelled", samples=6)
+        _unfinished(again, "abc", "cancelled", samples=6, more=gone)
     assert sum("samples that the task no longer has" in text for text in warnings_of_plugin) in range(1, 4)
 
 

@@ -24,7 +24,6 @@ from tests.host_inspect.worlds import COMMAND, entry_of
 import warm
 from evalbudget.run import UNANSWERED
 from evalbudget_inspect.host import current_run, sent_again
-from evalbudget_inspect.host.attempt_notes import Attempt, Note, add_to_note, read_note, write_note
 from evalbudget_inspect.host.interrupts import Interrupts
 from evalbudget_inspect.host.sent_again import UNPAID, _Calls, _counting, paying, retried
 from loopback import Server
@@ -46,19 +45,19 @@ def test_what_is_sent_again_is_on_the_bill(tmp_path: Path) -> None:
         one = found[name]
         assert one["billed"] == one["spent"] == BUDGET
         assert (one["readings"], one["samples"]) == (BUDGET - 2, BUDGET - 2)
-        assert (one["in no log"], one["limits"]) == (2.0, [])
+        assert (one["kept"], one["limits"]) == (BUDGET, [])
         assert (one["failed"], one["failures"]) == (2, {UNANSWERED: 2})
         assert one["summary"]["failures"] == one["failures"]
         assert f"Failed 2 calls: {UNANSWERED}" in " ".join(one["summary"]["text"].split())
 
     one = found["parked"]  # by a sample that failed and was to be tried again when the run ended
-    assert (one["before"], one["parked"]) == (["cancelled", "item-1", "item-2"], 1.0)
+    assert (one["before"], one["spent before"]) == (["cancelled", "item-1", "item-2"], 3.0)
     assert one["billed"] == one["spent"] in (BUDGET - 1, BUDGET)  # the last one may cost two
     assert (one["readings"], one["failures"]) == (one["spent"] - 1, {UNANSWERED: 1})
 
     one = found["error"]  # of the server, which costs nothing
     assert one["billed"] == one["spent"] == one["readings"] == BUDGET
-    assert one["in no log"] == one["failed"] == 0
+    assert (one["kept"], one["failed"]) == (BUDGET, 0)
 
     one = found["unpaid"]  # by the budget, and so not sent again
     assert one["billed"] == one["calls"] == one["spent"] == BUDGET
@@ -219,42 +218,6 @@ def test_other_requests_are_let_through(monkeypatch: pytest.MonkeyPatch) -> None
     assert world.sent == 2
 
 
-# what is kept of attempts
-
-
-def test_notes_of_attempts(tmp_path: Path) -> None:
-    assert read_note(str(tmp_path), "t") == Note()
-    note = Note({"a": ["x", "y"], "handed back": ["y", "z"]}, ["z"], {"a": 1.0, "b": 0.5})
-    assert note.at_most(3) == 2 + 1.5
-    note.join(Note({"b": ["w"]}, ["w"], {"b": 2.0}, {"b": {"u": 2}}, guessed={"c": 4}))
-    assert (note.at_most(3), note.held) == (2 + 3.0 + 2 + 3 * 4, ["w", "z"])
-    write_note(str(tmp_path), "t", note)
-    assert read_note(str(tmp_path), "t") == note
-    attempt = Attempt(str(tmp_path), "t", "b")
-
-    async def add() -> None:
-        await add_to_note(attempt, sent_again=0.25)
-        await add_to_note(attempt, held=["x"])
-        await add_to_note(Attempt("", "t", "b"), sent_again=9.0)  # a run without a log keeps nothing
-
-    asyncio.run(add())
-    again = read_note(str(tmp_path), "t")
-    assert (again.at_most(1), again.held) == (1 + 3.25 + 2 + 4, ["w", "x", "z"])
-
-    async def fail(**failed: int) -> float:
-        await add_to_note(attempt, failed=failed)
-        return read_note(str(tmp_path), "t").at_most(1)
-
-    before = again.at_most(1)
-    assert asyncio.run(fail(p=1, q=2)) == before + 3
-    assert asyncio.run(fail(p=2)) == before + 4
-    assert asyncio.run(fail(q=0)) == before + 2  # it is in the log
-    assert asyncio.run(fail(y=1)) == before + 3  # it was under way again, and counts beside that
-    assert asyncio.run(fail(x=1)) == before + 4  # it waited, and was not asked again
-    assert [path.name for path in tmp_path.iterdir()] == [".evalbudget-t.json"]
-    assert json.loads((tmp_path / ".evalbudget-t.json").read_text())["sent_again"] == {"a": 1.0, "b": 2.25}
-
-
 # signals
 
 
@@ -267,9 +230,8 @@ def heard(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     signal.signal(signal.SIGINT, before)
 
 
-def test_signals_are_passed_on_once_nothing_is_under_way(heard: list[int], tmp_path: Path) -> None:
+def test_signals_are_passed_on_once_nothing_is_under_way(heard: list[int]) -> None:
     interrupts = Interrupts()
-    attempt = Attempt(str(tmp_path), "t", "e")
 
     async def play() -> None:
         await interrupts.begins("before it watches")
@@ -279,11 +241,11 @@ def test_signals_are_passed_on_once_nothing_is_under_way(heard: list[int], tmp_p
         await interrupts.begins("b")
         signal.raise_signal(signal.SIGTERM)
         assert interrupts.came
-        held = asyncio.create_task(interrupts.begins("c", attempt))
+        held = asyncio.create_task(interrupts.begins("c"))
         interrupts.ends("a")
         await asyncio.sleep(0.05)
         assert heard == []
-        again = asyncio.create_task(interrupts.begins("b", attempt))  # it failed, and would be tried again
+        again = asyncio.create_task(interrupts.begins("b"))  # it failed, and would be tried again
         while not heard:
             await asyncio.sleep(0.01)
         assert heard == [signal.SIGINT]
@@ -293,7 +255,7 @@ def test_signals_are_passed_on_once_nothing_is_under_way(heard: list[int], tmp_p
         again.cancel()
 
     asyncio.run(play())
-    assert read_note(str(tmp_path), "t").held == ["b", "c"]
+    assert interrupts.held == {"b", "c"}
     interrupts.release()
     assert interrupts.ended_a_run
     assert not interrupts.came
@@ -304,14 +266,14 @@ def test_signals_are_passed_on_once_nothing_is_under_way(heard: list[int], tmp_p
 
 @pytest.mark.parametrize("under_way", [True, False])
 def test_signals_that_find_nothing_or_come_twice_are_passed_on_at_once(
-    heard: list[int], under_way: bool, tmp_path: Path
+    heard: list[int], under_way: bool
 ) -> None:
     interrupts = Interrupts()
 
     async def play() -> None:
         interrupts.watch()
         if under_way:
-            await interrupts.begins("a", Attempt(str(tmp_path), "t", "e"))
+            await interrupts.begins("a", "e")
             signal.raise_signal(signal.SIGINT)
             assert heard == []
         signal.raise_signal(signal.SIGINT)

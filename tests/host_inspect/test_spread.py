@@ -22,7 +22,7 @@ from tests.bills import cut_to
 from tests.claims import variant
 from tests.host_inspect.race_tasks import QUIET, attempts, model, quiz, run
 from tests.host_inspect.test_race_resume import TASK_FILE
-from tests.host_inspect.worlds import COMMAND, entry_of
+from tests.host_inspect.worlds import COMMAND, book_says, entry_of
 
 import warm
 from evalbudget.cli.main import cli
@@ -81,11 +81,13 @@ def select(document: Path, identifier: str, resume: str | None) -> None:
     document.write_text(json.dumps({"version": 1, "eval_set_id": "set", "tasks": [task]}))
 
 
-def cut_off(log: EvalLog, samples: int, status: Any = "error") -> EvalLog:
+def cut_off(log: EvalLog, samples: int, status: Any = "error", *, in_money: bool = False) -> EvalLog:
     """As if the worker had ended after so many samples; with ``started`` it was killed."""
     log.status, log.results = status, None
     log.samples = (log.samples or [])[:samples]
     write_eval_log(log)
+    if not in_money:
+        book_says(log, samples)
     return log
 
 
@@ -179,10 +181,10 @@ def test_the_bill_goes_on_too(named: bool, tmp_path: Path, monkeypatch: pytest.M
     assert not list(tmp_path.glob("logs/.evalbudget-*.bill"))
     take_refusals()
     (tmp_path / "prices.yaml").write_text(PRICES)
-    first = cut_off(runner.worker(0, unpriced if named else None), 10)
+    first = cut_off(runner.worker(0, unpriced if named else None), 10, in_money=True)
     (bill,) = tmp_path.glob("logs/.evalbudget-*.bill")
     cut_to(bill, 10)  # it paid for ten
-    second = cut_off(runner.worker(0, first if named else None), 15)
+    second = cut_off(runner.worker(0, first if named else None), 15, in_money=True)
     assert uuids(first) < uuids(second)
     third = runner.worker(0, second if named else None)  # it paid for all, and five of these answers are lost
     assert len(uuids(third)) == 15
@@ -198,10 +200,10 @@ def test_a_bill_follows_from_folder_to_folder(tmp_path: Path, monkeypatch: pytes
         return budgeted(quiz(ITEMS), budget="$0.024", prices=str(tmp_path / "prices.yaml"), sampler="uniform")
 
     runner = Runner(tmp_path, paid, monkeypatch)
-    first = cut_off(runner.worker(0, logs=here), 10)
+    first = cut_off(runner.worker(0, logs=here), 10, in_money=True)
     (bill,) = here.glob(".evalbudget-*.bill")
     cut_to(bill, 10)
-    second = cut_off(runner.worker(0, first, logs=there), 15)
+    second = cut_off(runner.worker(0, first, logs=there), 15, in_money=True)
     third = runner.worker(0, second, logs=here)  # whose bill is older
     assert (len(uuids(third)), entry_of(third)["spent"]) == (15, pytest.approx(0.024))
 

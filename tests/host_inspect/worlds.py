@@ -12,6 +12,11 @@ from inspect_ai.scorer import Score, Scorer, Target, mean, scorer
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 from tests.host_inspect.race_tasks import QUIET
 
+from evalbudget.book import BESIDE_LOGS, begin_anew
+from evalbudget.run import UNANSWERED
+from evalbudget.store import Address, Database
+from evalbudget_inspect.host.book_file import book_path, folder_of
+
 EVALBUDGET = "import sys; from evalbudget.cli.main import main; sys.argv[0] = 'evalbudget'; main()"
 COMMAND = [sys.executable, "-c", EVALBUDGET, "inspect"]
 """``evalbudget inspect`` in a process of its own."""
@@ -24,6 +29,22 @@ UNWATCHED = {
 """Environment of a run that nobody watches and nothing kills: no buffer of events, no metrics on the way
 (the host's variable for --no-score-display has no NO in its name), no server that says how it goes, and
 samples are in the log when it ends."""
+
+
+def kept_in_memory(paid: float = 0.0) -> Database:
+    """What a run's book is in beside its log, without a file, after earlier attempts that paid so much."""
+    kept = Database.in_memory(BESIDE_LOGS, {"version": "1"})
+    begin_anew(kept, UNANSWERED, paid)
+    return kept
+
+
+def book_says(log: EvalLog, paid: float) -> None:
+    """Have the book beside a log be that of a run that paid so much, where the log was cut short by hand."""
+    path = book_path([folder_of(log.location)], log.eval.task_id)
+    path.unlink(missing_ok=True)
+    kept = Database.create(Address(path=path), BESIDE_LOGS, {"version": "1"})
+    begin_anew(kept, UNANSWERED, paid)
+    kept.close()
 
 
 def scoring(name: str, value: Callable[[TaskState], Any], metrics: Any = None) -> Callable[[], Scorer]:

@@ -3,13 +3,14 @@
 from evalbudget.book._book import Book
 from evalbudget.book._calls import Called, Unread
 from evalbudget.book._drive import Answer, Bought, drive
-from evalbudget.book._opening import Told, spent_in, told_in
+from evalbudget.book._opening import Told, begin_anew, paid_in, spent_in, told_in
 from evalbudget.book._statements import LOST
-from evalbudget.book._tables import ALONE, BILL, PAID_CALLS
+from evalbudget.book._tables import ALONE, BESIDE_LOGS, BILL, PAID_CALLS
 from evalbudget.book._turn import Turn
 
 __all__ = [
     "ALONE",
+    "BESIDE_LOGS",
     "BILL",
     "LOST",
     "PAID_CALLS",
@@ -20,7 +21,9 @@ __all__ = [
     "Told",
     "Turn",
     "Unread",
+    "begin_anew",
     "drive",
+    "paid_in",
     "spent_in",
     "told_in",
 ]

@@ -102,8 +102,14 @@ class Book(Turns):
 
     # what the caller does
 
-    def adopt(self, planned: Planned, most: Sequence[float], attempts: Sequence[int]) -> Sequence[Request]:
-        """Cells that somebody else chose are under way; of a book in memory, before anything is handed out.
+    def adopt(
+        self,
+        planned: Planned,
+        most: Sequence[float],
+        attempts: Sequence[int],
+        begun: Sequence[float] | None = None,
+    ) -> Sequence[Request]:
+        """Cells that somebody else chose are under way; of a book that nobody shares, before it plans.
 
         They take the place of what the sampler plans of the same items in that phase.
 
@@ -111,30 +117,37 @@ class Book(Turns):
             planned: they; the note is not read.
             most: the highest cost of each, which is held whether the budget pays for it or not.
             attempts: which call of its model and item each is, from 0; later ones go on from the highest.
+            begun: what each may be billed by now; None: nothing.
 
         Returns:
             A request for each, in order.
 
         Raises:
-            InvalidInputError: the book is in a file or on a server, or has planned something.
+            InvalidInputError: other workers may take part, or the book has planned something.
         """
-        if self.where.path != MEMORY or self._copy.n_planned:
+        if not self._workers.is_alone or self._copy.n_planned:
             raise InvalidInputError(
-                f"{self.where}: cells are adopted by a book in memory, before it plans; begin a new one"
+                f"{self.where}: cells are adopted by a book that nobody shares, before it plans; begin a "
+                "new one"
             )
+        by_now = begun or [0.0] * len(most)
         adopted = planned._replace(note=ADOPTED)
         texts = texts_of(self.sampler, adopted)
 
         def act(turn: Turn) -> list[Claim]:
             first = len(self._copy)
             turn.begin(adopted, texts)
-            calls = enumerate(zip(most, attempts, strict=True), first)
-            return [turn.call(cell, cost, attempt) for cell, (cost, attempt) in calls]
+            calls = enumerate(zip(most, attempts, by_now, strict=True), first)
+            return [turn.call(cell, cost, attempt, paid) for cell, (cost, attempt, paid) in calls]
 
         claims = self._take(act)
         self._adopted.add(self._copy, [claim.cell for claim in claims])
         self._mine |= {claim.request.id: claim for claim in claims}
         return [claim.request for claim in claims]
+
+    def begins(self, request: Request, by_now: float) -> None:
+        """The host begins what it was handed, and so much may be billed by now: see :func:`begin_anew`."""
+        self._do(lambda turn: turn.begin_call(request.id, by_now))
 
     def score_again(self, readings: Sequence[Reading]) -> None:
         """Calls that came back have other scores than they had: what was planned stands, nothing is paid.

@@ -7,10 +7,22 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, func, insert, select
+from sqlalchemy import Connection, delete, func, insert, select
 
 from evalbudget._version import __version__
-from evalbudget.book._tables import ABOUT, CELLS, LAYOUT, META, WORKERS
+from evalbudget.book._statements import BESIDE_FOR, PAID
+from evalbudget.book._tables import (
+    ABOUT,
+    CALLS,
+    CELLS,
+    LAYOUT,
+    META,
+    NO_CELL,
+    PASSES,
+    ROUNDS,
+    WITHDRAWN,
+    WORKERS,
+)
 from evalbudget.book._workers import MEMORY
 from evalbudget.budget import Budget, Unit
 from evalbudget.cells import CAME
@@ -134,6 +146,45 @@ def told_in(where: Address | Database) -> Told:
         asked = select(ABOUT.c.spent + ABOUT.c.held, ABOUT.c.cap)
         about = connection.execute(asked).one_or_none() or (0.0, 0.0)
         return Told(int(readings), float(cost), frozenset(map(str, workers)), *map(float, about))
+
+
+def begin_anew(db: Database, why: str, more: float = 0.0, *, kept: str | None = None) -> int:
+    """Forget what was planned in a book, and keep what its calls cost, as paid for no cell.
+
+    A call that was under way counts at what its host had begun of it.
+
+    Args:
+        db: that has it.
+        why: is paid what no cell explains.
+        more: that was paid in other books, which this one takes the place of.
+        kept: why something was paid for no cell before, that it stays paid for.
+
+    Returns:
+        How many scores it had.
+    """
+    with db.write() as connection:
+        readings = connection.scalar(select(func.count()).where(CELLS.c.state == CAME)) or 0
+        paid = {} if kept is None else {kept: float(connection.scalar(BESIDE_FOR, {"reason": kept}) or 0.0)}
+        paid[why] = float(connection.scalar(PAID) or 0.0) + more - sum(paid.values())
+        for table in (ABOUT, WORKERS, ROUNDS, PASSES, WITHDRAWN, CELLS, CALLS):
+            connection.execute(delete(table))
+        connection.execute(delete(META).where(META.c.key == "terms"))
+        for call, (reason, cost) in enumerate(paid.items()):
+            row = {"call": call, "cell": NO_CELL, "attempt": 0, "worker": 0, "most": cost, "cost": cost}
+            connection.execute(insert(CALLS), row | {"error": reason, "begun": cost})
+        about = {**_NOTHING, "id": 1, "cap": 0.0, "spent": sum(paid.values()), "calls": len(paid)}
+        connection.execute(insert(ABOUT), about)
+    return int(readings)
+
+
+def paid_in(db: Database) -> float:
+    """What the calls of a book cost, those under way what their host had begun of them.
+
+    Raises:
+        StoreError: it is damaged.
+    """
+    with db.read() as connection:
+        return float(connection.scalar(PAID) or 0.0)
 
 
 def spent_in(sampler: Sampler, where: Address, about: Mapping[str, Any] | None = None) -> float:

@@ -72,8 +72,16 @@ WHOSE = select(CELLS.c.worker).where(CELLS.c.cell == bindparam("which"))
 BESIDE = select(func.coalesce(func.sum(CALLS.c.cost), 0.0)).where(
     CALLS.c.worker == bindparam("whose"), CALLS.c.cell == NO_CELL
 )
+BESIDE_FOR = select(func.sum(CALLS.c.cost)).where(
+    CALLS.c.cell == NO_CELL, CALLS.c.error == bindparam("reason")
+)
 IS_TOLD = select(CALLS.c.cost).where(
     CALLS.c.call == bindparam("which"), CALLS.c.cost.is_not(None), CALLS.c.error.is_distinct_from(LOST)
+)
+_BEGUN = given_rows(CALLS, {"which": "call", "by_now": "begun"})
+BEGIN_CALL = Each(
+    update(CALLS).where(CALLS.c.call == bindparam("which")).values(begun=bindparam("by_now")),
+    update(CALLS).where(CALLS.c.call == _BEGUN.c.which).values(begun=_BEGUN.c.by_now),
 )
 _PAID = given_rows(CALLS, {"which": "call", "paid": "cost", "why": "error"})
 SETTLE = Each(
@@ -82,6 +90,8 @@ SETTLE = Each(
     .values(cost=bindparam("paid"), error=bindparam("why")),
     update(CALLS).where(CALLS.c.call == _PAID.c.which).values(cost=_PAID.c.paid, error=_PAID.c.why),
 )
+PAID = select(func.coalesce(func.sum(func.coalesce(CALLS.c.cost, CALLS.c.begun)), 0.0))
+"""By all calls; those under way, what they may be billed by now."""
 KEEP = update(ABOUT).values({name: bindparam(f"new_{name}") for name in NUMBERS})
 
 

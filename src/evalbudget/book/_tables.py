@@ -101,11 +101,13 @@ CALLS = Table(
     Column("most", Float, nullable=False),
     Column("cost", Float),
     Column("error", Text),
+    Column("begun", Float, nullable=False),
     Index("calls_by_cell", "cell"),
     Index("calls_by_worker", "worker"),
 )
 """The bill; a call without a cost is under way. ``attempt`` counts the calls of a model's item, from 0. What
-was paid for no cell has ``NO_CELL``."""
+was paid for no cell has ``NO_CELL``. ``begun`` is what a call under way may be billed by now, where hosts say
+when they begin what they were handed."""
 
 NO_CELL = -1
 
@@ -158,5 +160,7 @@ SO_FAR = Table(
 LAYOUT = Layout("book", _SHARED, 1, 0x65766270, grows_only=("meta",), is_busy=True)
 ALONE = replace(LAYOUT, tables=_TABLES, for_one=True)
 """Without what processes that race share, in a file that one worker at a time has, or in memory."""
-BILL = replace(ALONE, kind="bill", error=JournalError)
+BESIDE_LOGS = replace(ALONE, grows_only=())
+"""The same, of a run whose host goes on with it: the book is begun anew, and keeps what was paid."""
+BILL = replace(BESIDE_LOGS, kind="bill", error=JournalError)
 """A file of its own whose only rows are those of a bill."""

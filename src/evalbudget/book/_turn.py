@@ -15,6 +15,7 @@ from evalbudget.book._others import check_numbers
 from evalbudget.book._passes import Left, Passes
 from evalbudget.book._statements import (
     A_CALL,
+    BEGIN_CALL,
     BEGIN_PASS,
     BEGIN_ROUND,
     CALL,
@@ -165,6 +166,7 @@ class Turn:
         self._changes: list[Change] = []
         self._cells: dict[int, dict[str, Any]] = {}
         self._calls: list[dict[str, Any]] = []
+        self._begun: dict[int, dict[str, Any]] = {}
         self._settled: dict[int, dict[str, Any]] = {}
 
     # what is asked
@@ -232,13 +234,13 @@ class Turn:
             claim = self.call(cell, cost(cell))
             new[claim.request.id] = claim
 
-    def call(self, cell: int, most: float, attempt: int | None = None) -> Claim:
+    def call(self, cell: int, most: float, attempt: int | None = None, begun: float = 0.0) -> Claim:
         """Hand a cell out, as the next call of its model and item, or the one of this number."""
         call = int(self.about["calls"])
         now = self._copy.hand_out(cell, call, attempt)
         request = self._copy.request(call, cell)
         self.about["held"] += most
-        self._add_call(cell, most, attempt=now.attempt)
+        self._add_call(cell, most, attempt=now.attempt, begun=begun)
         self._keep(cell, self.me, now)
         return Claim(cell, most, request, now.attempt)
 
@@ -265,6 +267,10 @@ class Turn:
             for row in rows
         }
 
+    def begin_call(self, call: int, by_now: float) -> None:
+        """The host has begun a call of this worker's, and so much may be billed by now."""
+        self._begun[call] = {"which": call, "by_now": by_now}
+
     def withdraw(self, model: int, why: str) -> None:
         """Ask a model nothing more."""
         if model not in self._copy.why_withdrawn:
@@ -276,7 +282,7 @@ class Turn:
     def pay(self, cost: float, why: str) -> None:
         """Pay for what is of no cell."""
         self.about["spent"] += cost
-        self._add_call(NO_CELL, cost, cost=cost, error=self.storable(why))
+        self._add_call(NO_CELL, cost, cost=cost, error=self.storable(why), begun=cost)
 
     # what becomes of calls
 
@@ -377,10 +383,17 @@ class Turn:
         self._cells[cell] = row
 
     def _add_call(
-        self, cell: int, most: float, attempt: int = 0, cost: float | None = None, error: str | None = None
+        self,
+        cell: int,
+        most: float,
+        attempt: int = 0,
+        cost: float | None = None,
+        error: str | None = None,
+        *,
+        begun: float,
     ) -> None:
         row = {"call": self.about["calls"], "cell": cell, "attempt": attempt, "worker": self.me}
-        self._calls.append({**row, "most": most, "cost": cost, "error": error})
+        self._calls.append({**row, "most": most, "cost": cost, "error": error, "begun": begun})
         self.about["calls"] += 1
 
     def _settle(self, call: int, cost: float, error: str | None) -> None:
@@ -394,6 +407,8 @@ class Turn:
         changes = self._changes
         if self._calls:
             changes.append((CALL, self._calls))
+        if self._begun:
+            changes.append((BEGIN_CALL, list(self._begun.values())))
         if self._settled:
             changes.append((SETTLE, list(self._settled.values())))
         if self._cells:

@@ -31,6 +31,7 @@ class Arms(ABC):
         attempts: how often the host runs one cell at most: all of them cost.
         cost_of: what a sample cost so far, where the budget is money or tokens.
         tells_at_once: what is told is in a store when a method returns.
+        is_kept: another attempt may go on with the book, which is told what the host begins.
 
     Attributes:
         lanes: the arms.
@@ -46,10 +47,11 @@ class Arms(ABC):
         cost_of: Callable[[str], float] | None,
         *,
         tells_at_once: bool,
+        is_kept: bool,
     ) -> None:
         self.repeats, self.attempts = repeats, attempts
         self._widths, self._documents, self._cost_of = widths, tuple(documents), cost_of
-        self._tells_at_once = tells_at_once
+        self._tells_at_once, self._is_kept = tells_at_once, is_kept
         self.begin(names)
 
     @property
@@ -78,13 +80,15 @@ class Arms(ABC):
         return self.book.steady()
 
     def started(self, arm: int, key: Key) -> None:
-        """The host works on this cell now."""
+        """The host works on this cell now, or tries it again."""
         lane = self.lanes[arm]
         flight = lane.flights.get(key)
         if flight is not None and not flight.started:
             flight.started = True
             lane.running += 1
             lane.peak = max(lane.peak, lane.running)
+        if self._is_kept and flight is not None and flight.request is not None:
+            self.book.begins(flight.request, flight.attempts + flight.failed + 1.0)
 
     def attempt_failed(self, arm: int, key: Key) -> None:
         """The host tries this cell again, if it may run."""

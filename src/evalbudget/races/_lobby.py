@@ -36,7 +36,9 @@ class Race(Protocol):
     def begin(self, names: Sequence[str]) -> None: ...
 
     def replay(
-        self, known: Mapping[int, Sequence[KnownCell]], unread: Mapping[int, float] | None = None
+        self,
+        known: Mapping[int, Sequence[KnownCell]],
+        unread: Mapping[int, float] = ...,
     ) -> set[tuple[int, Key]]: ...
 
     def recall(self, arm: int, known: Sequence[KnownCell], again: Mapping[Key, int] | None) -> None: ...

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from evalbudget.book import Book, Turn
     from evalbudget.races._lobby import Lobby
     from evalbudget.races._shared_bill import SharedBill
+    from evalbudget.store import Database
 
 _NOTHING = 1e-9  # of a budget in money: what is promised for a cell, whose cost is on the bill
 _SLACK = 1e-9
@@ -55,6 +56,7 @@ class RacePurchase(Arms):
         defers: with a store, as of a :class:`~evalbudget.book.Book`: who calls :meth:`turn` waits for it, and
             nobody else.
         lease: with a store, seconds without a sign of life after which arms leave the race.
+        where: without a store, the book is kept, begun anew by this attempt; None: in memory.
 
     Raises:
         BudgetError: the budget does not cover the first readings.
@@ -79,8 +81,10 @@ class RacePurchase(Arms):
         about: Mapping[str, str] = MappingProxyType({}),
         defers: bool = False,
         lease: float = 60.0,
+        where: Database | None = None,
     ) -> None:
         self.config = config
+        self._where, self._beside = where, 0.0
         self._defers, self._is_closed, self._is_finished = defers, False, False
         self._lobby: Lobby | None = None
         own, documents = tuple(arms), tuple(items)
@@ -106,6 +110,7 @@ class RacePurchase(Arms):
             attempts,
             cost_of,
             tells_at_once=config.store is not None and not defers,
+            is_kept=where is not None,
         )
         self._sampler, most = self._make(predictor), float(attempts)
         if cost_of is not None:
@@ -122,7 +127,8 @@ class RacePurchase(Arms):
         if self._book is None:
             from evalbudget.book import Book  # it brings SQLAlchemy, and hosts start without
 
-            self._book = Book(self._sampler, self.budget, most=self._most_of, at_once=self._at_once)
+            most, at_once = self._most_of, self._at_once
+            self._book = Book(self._sampler, self.budget, self._where, most=most, at_once=at_once)
         return self._book
 
     def turned(self, score: float) -> float:
@@ -190,7 +196,7 @@ class RacePurchase(Arms):
     @property
     def evaluations(self) -> int:
         """That were paid for, by all arms."""
-        return int(sum(lane.evaluations for lane in self.lanes))
+        return int(sum(lane.evaluations for lane in self.lanes) + self._beside)
 
     @property
     def most_evaluations(self) -> int:
@@ -205,7 +211,9 @@ class RacePurchase(Arms):
     @property
     def spent(self) -> float:
         """In units of the budget."""
-        return sum(lane.tally.spent for lane in self.lanes) if self._bill is None else self._bill.spent
+        if self._bill is not None:
+            return self._bill.spent
+        return sum(lane.tally.spent for lane in self.lanes) + self._beside
 
     @property
     def free(self) -> float:
@@ -298,11 +306,11 @@ class RacePurchase(Arms):
             if request.cell.model == arm:
                 key = self._known.key_of(self._numbered(request))
                 lane.flights.setdefault(key, Flight(request.cell.item)).request = request
-        beyond = entry.unread - sum(key not in known for key in lane.flights)
-        if beyond > 0.0 and self._cost_of is None:  # retries of the host
+        beyond = entry.unread - sum(self.attempts for key in lane.flights if key not in known)
+        if beyond > 0.0 and self._cost_of is None:
             self.pay(arm, min(beyond, self.free))
         for key, flight in list(lane.flights.items()):
-            lost = KnownCell(key, None, flight.attempts + 1, error=CUT_OFF)
+            lost = KnownCell(key, None, flight.attempts + self.attempts, error=CUT_OFF)
             self._completed(arm, known.get(key, lost))
 
     def silent(self, arm: int, turn: Turn, worker: int, again: Mapping[Key, int]) -> None:
@@ -330,20 +338,27 @@ class RacePurchase(Arms):
 
     # what earlier attempts paid for
 
+    def let_go(self) -> None:
+        """The race is over, and what it is asked from now on it knows without its book."""
+        if not self._is_closed:
+            self._tell()
+            self._is_closed = True
+
     def replay(
-        self, known: Mapping[int, Sequence[KnownCell]], unread: Mapping[int, float] | None = None
+        self, known: Mapping[int, Sequence[KnownCell]], unread: Mapping[int, float] = MappingProxyType({})
     ) -> set[tuple[int, Key]]:
         """Take over what earlier attempts paid for, arm by arm.
 
-        Answers to items that the race no longer has are paid for, and teach nothing.
+        Answers to items that the race no longer has are paid for, and teach nothing. What else the book says
+        that they paid was for cells that had begun when they ended, or for calls that brought nothing.
 
         What was cut off runs again only if the budget pays for it on top of what it may have cost then; if
         not for all retries of the host, then for as many as it does.
 
         Args:
             known: cells of each arm that the host knows.
-            unread: evaluations that earlier attempts at each arm paid for and nobody read; none where the
-                budget is money or tokens, since the bill has them.
+            unread: evaluations that earlier attempts at each arm paid for and nobody read, where no book
+                says it; none where the budget is money or tokens, since the bill has them.
 
         Returns:
             Arms and keys of cells that were cut off and cannot be paid for again; the race may ask them anew.
@@ -356,10 +371,21 @@ class RacePurchase(Arms):
                 else:
                     self._take_over(arm, cell, self.attempts)
             return set()
-        unread = unread or {}
+        return self.book.once(lambda _: self._take_in(known, unread, cells))
+
+    def _take_in(
+        self,
+        known: Mapping[int, Sequence[KnownCell]],
+        unread: Mapping[int, float],
+        cells: Sequence[tuple[int, KnownCell]],
+    ) -> set[tuple[int, Key]]:
         gone = {arm: sum(c.attempts for c in own if not self._known.has(c.key)) for arm, own in known.items()}
-        free = self.book.free - sum(unread.values()) - sum(gone.values())
-        free -= sum(cell.attempts for _, cell in cells)
+        told = sum(gone.values()) + sum(cell.attempts for _, cell in cells)
+        if self._is_kept:  # what is paid for cells is not paid beside them too
+            paid = self.book.spent
+            self._beside = max(0.0, paid - told)
+            self.book.pay(-min(paid, told), UNANSWERED)
+        free = self.book.free - told - sum(unread.values())
         left_out: set[tuple[int, Key]] = set()
         n_again = sum(cell.again and not self.lanes[arm].absent for arm, cell in cells)
         each = max(1, min(self.attempts, math.floor(free / max(1, n_again) + _SLACK)))

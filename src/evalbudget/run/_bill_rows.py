@@ -75,7 +75,10 @@ class BillRows:
 
     def sign(self, turn: Turn, unit: Unit) -> Unit:
         """The unit of the bill; this one, if nothing stands there."""
-        return signed(turn.connection, unit)
+        known = unit_of(turn.connection)
+        if known is None:
+            change(turn.connection, _SIGN, {"key": _UNIT, "value": unit.value})
+        return known or unit
 
     def begin(self, turn: Turn, hold: Hold, changed: int) -> None:
         """A call is about to be sent."""
@@ -110,18 +113,6 @@ def unit_of(connection: Connection) -> Unit | None:
     """
     row = next(iter(rows(connection, _UNIT_OF)), None)
     return None if row is None else Unit(row.value)
-
-
-def signed(connection: Connection, unit: Unit) -> Unit:
-    """The same; this one, if there is no bill yet: now there is.
-
-    Raises:
-        ValueError: it is damaged.
-    """
-    known = unit_of(connection)
-    if known is None:
-        change(connection, _SIGN, {"key": _UNIT, "value": unit.value})
-    return known or unit
 
 
 def damaged(where: Address, why: object) -> JournalError:

@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from threading import RLock
 from typing import Any, NamedTuple, TypeVar
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection
 
-from evalbudget.book._tables import BILL, PAID_CALLS
+from evalbudget.book._tables import BILL
 from evalbudget.budget import Budget, Unit
-from evalbudget.errors import BudgetError, HeldError, JournalError
+from evalbudget.errors import BudgetError
 from evalbudget.prices import Tariff
 from evalbudget.run._bill import Bill
-from evalbudget.run._bill_rows import OF_DAMAGE, BillRows, damaged, signed, unit_of
-from evalbudget.run._own_file import file_of_own, is_held
+from evalbudget.run._bill_rows import OF_DAMAGE, BillRows, damaged, unit_of
+from evalbudget.run._own_file import file_of_own
 from evalbudget.run._sums import CUT_OFF
 from evalbudget.store import Database, Layout, looked_into
-from evalbudget.store._sql import change, rows
 
 T = TypeVar("T")
 
-_ALL = select(PAID_CALLS).order_by(PAID_CALLS.c.call)
 
-
-def bill_on_file(
-    path: Path, cap: Budget, tariff: Tariff, *, risk: float = 0.0, earlier: Sequence[Path] = ()
-) -> Bill:
+def bill_on_file(path: Path, cap: Budget, tariff: Tariff, *, risk: float = 0.0) -> Bill:
     """Begin a bill in a file of its own, or go on with one; what was under way when it was left is spent.
 
     Args:
@@ -36,18 +31,14 @@ def bill_on_file(
         cap: in US dollars or tokens.
         tariff: what calls cost.
         risk: as of a :class:`~evalbudget.run.Bill`.
-        earlier: bills that this one is a copy of, or is made one: whichever was gone on with knows more.
 
     Raises:
-        HeldError: another process writes one of them.
-        JournalError: a file is no bill or damaged, or two of these bills were both gone on with.
+        HeldError: another process writes it.
+        JournalError: the file is no bill or damaged.
         BudgetError: it is in another unit.
     """
     with ExitStack() as opened:
         db = opened.enter_context(file_of_own(path, BILL))
-        for other in earlier:
-            if other.resolve() != path.resolve():
-                _follow(db, other)
         bill = bill_in(db, cap, tariff, risk=risk)
         bill.opened.push(opened.pop_all())
     return bill
@@ -175,37 +166,3 @@ def _readable(db: Database) -> Iterator[None]:
         yield
     except OF_DAMAGE as ex:
         raise damaged(db.address, ex) from ex
-
-
-def _follow(db: Database, earlier: Path) -> None:
-    """Have a bill know what was paid on one that it is the beginning of."""
-    if is_held(earlier):  # what else its run pays would be on no other bill
-        raise HeldError(f"{earlier} is being written by another process; wait for it to end")
-    with looked_into(earlier, BILL) as other:
-        unit = unit_in(other)
-        with other.read() as connection:
-            theirs = rows(connection, _ALL)
-    with _readable(db), db.write() as connection:
-        ours = rows(connection, _ALL)
-        is_other = unit is not None and signed(connection, unit) is not unit
-        if (ours and theirs and is_other) or any(map(_differ, ours, theirs)):
-            raise JournalError(
-                f"{earlier} and {db.address} are bills of one run, and each has payments that the other "
-                "lacks. Nobody knows what all attempts paid: begin anew in another folder, with a budget of "
-                "the rest"
-            )
-        if _known(theirs) > _known(ours):
-            connection.execute(delete(PAID_CALLS))
-            for row in theirs:
-                change(connection, insert(PAID_CALLS), row._asdict())
-
-
-def _known(calls: Sequence[Any]) -> tuple[int, int]:
-    return len(calls), sum(row.cost is not None for row in calls)
-
-
-def _differ(one: Any, other: Any) -> bool:
-    """Whether two rows are not of one call, or it cost two amounts; in one of them it may be under way."""
-    begun = [(row.model, row.role, row.sample, row.most, row.bound) for row in (one, other)]
-    ended = [(row.cost, row.why, row.tokens) for row in (one, other) if row.cost is not None]
-    return begun[0] != begun[1] or ended[:1] != ended[-1:]

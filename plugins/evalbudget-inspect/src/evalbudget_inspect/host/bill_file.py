@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import fsspec  # type: ignore[import-untyped]
-
 from evalbudget.budget import Budget
 from evalbudget.errors import BudgetError
 from evalbudget.prices import Tariff
 from evalbudget.run import Bill, bill_on_file
-from evalbudget_inspect.host.attempt_notes import folder_of
+from evalbudget_inspect.host.book_file import BILL, book_path, folder_of, folders_of, is_here, say_where
 from evalbudget_inspect.host.current_run import Run
-from evalbudget_inspect.host.earlier_attempts import folders_of, holds_paid
+from evalbudget_inspect.host.earlier_attempts import holds_paid
 
 _bills: dict[Path, Bill] = {}
 """Those begun by this process."""
@@ -30,22 +28,20 @@ def open_bill(run: Run, cap: Budget, tariff: Tariff, *, risk: float) -> Bill:
 
     Raises:
         BudgetError: its folder is none of this machine, or an earlier attempt was made without a bill.
-        JournalError: it is damaged, cannot be written, or lacks what an attempt in another folder paid.
+        InvalidInputError: the folder that has it is gone.
+        JournalError: it is damaged, or cannot be written.
     """
     if not run.log_location:
         return Bill(cap, tariff, risk=risk)
-    key = run.spec.task_id
-    path = bill_path(folder_of(run.log_location), key)
-    log = run.goes_on_from
-    if log is None or not log.location:
-        return _begun(path, cap, tariff, risk)
-    earlier = bill_path(folder_of(log.location), key)
-    if not earlier.exists() and not path.exists() and holds_paid(log.location):
+    folders, log = folders_of(run), run.goes_on_from
+    path = path_of_bill(folders, run.spec.task_id)
+    if log is not None and log.location and not path.exists() and holds_paid(log.location):
         raise BudgetError(
             f"this run goes on from {log.location}, and the bill of what it paid is not beside it "
-            f"({earlier}). Put it back, or begin anew"
+            f"({path_of_bill(folders[-1:], run.spec.task_id)}). Put it back, or begin anew"
         )
-    return _begun(path, cap, tariff, risk, [bill_path(folder, key) for folder in folders_of(run)])
+    say_where(path, folders[0], run.spec.task_id)
+    return _begun(path, cap, tariff, risk)
 
 
 def open_common_bill(run: Run, key: str, cap: Budget, tariff: Tariff, *, risk: float, goes_on: bool) -> Bill:
@@ -62,7 +58,7 @@ def open_common_bill(run: Run, key: str, cap: Budget, tariff: Tariff, *, risk: f
     if not run.log_location:
         return Bill(cap, tariff, risk=risk)
     folder = folder_of(run.log_location)
-    path = bill_path(folder, key)
+    path = path_of_bill([folder], key)
     if goes_on and not path.exists():
         raise BudgetError(
             f"this run goes on from logs in {folder}, and the bill of what they paid is not beside them "
@@ -71,31 +67,30 @@ def open_common_bill(run: Run, key: str, cap: Budget, tariff: Tariff, *, risk: f
     return _begun(path, cap, tariff, risk)
 
 
-def _begun(path: Path, cap: Budget, tariff: Tariff, risk: float, others: Sequence[Path] = ()) -> Bill:
+def _begun(path: Path, cap: Budget, tariff: Tariff, risk: float) -> Bill:
     before = _bills.pop(path, None)
     if before is not None:  # of a task that the host tries again within one run
         before.close()
-    known = [other for other in others if other.exists()]
-    _bills[path] = bill = bill_on_file(path, cap, tariff, risk=risk, earlier=known)
+    _bills[path] = bill = bill_on_file(path, cap, tariff, risk=risk)
     return bill
 
 
-def is_here(folder: str) -> bool:
-    """Whether a folder of logs is one of this machine."""
-    system, _ = fsspec.core.url_to_fs(folder)
-    return "file" in (system.protocol if isinstance(system.protocol, tuple) else (system.protocol,))
+def path_of_bill(folders: Sequence[str], key: str) -> Path:
+    """Of the bill of a task or a race, beside the book that it would have if it counted scores.
 
-
-def bill_path(folder: str, key: str) -> Path:
-    """Of the bill in a folder of logs.
+    Args:
+        folders: of logs of its attempts, the latest first.
+        key: the same for all attempts.
 
     Raises:
-        BudgetError: the folder is on another machine.
+        BudgetError: a folder is on another machine.
+        InvalidInputError: the folder that has it is gone.
     """
-    if not is_here(folder):
-        raise BudgetError(
-            f"a budget in money or tokens keeps its bill beside the logs, written before every call, and "
-            f"{folder} is no folder of this machine. Use a local --log-dir and copy it afterwards, or a "
-            "budget in scores"
-        )
-    return Path(fsspec.core.url_to_fs(folder)[1]) / f".evalbudget-{key}.bill"
+    for folder in folders:
+        if not is_here(folder):
+            raise BudgetError(
+                f"a budget in money or tokens keeps its bill beside the logs, written before every call, and "
+                f"{folder} is no folder of this machine. Use a local --log-dir and copy it afterwards, or a "
+                "budget in scores"
+            )
+    return book_path(folders, key).with_suffix(BILL)

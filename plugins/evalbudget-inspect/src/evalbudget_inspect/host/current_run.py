@@ -7,7 +7,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Protocol
 
-import anyio
 import anyio.to_thread
 from inspect_ai import Task
 from inspect_ai.hooks import (
@@ -28,7 +27,6 @@ from inspect_ai.solver import TaskState
 
 from evalbudget.errors import EvalbudgetError
 from evalbudget_inspect.host import bill, sent_again
-from evalbudget_inspect.host.attempt_notes import Attempt, add_to_note, folder_of
 from evalbudget_inspect.host.endings import note_endings
 from evalbudget_inspect.host.host_frames import all_held_by_caller, held_by_caller
 from evalbudget_inspect.host.interrupts import interrupts
@@ -36,7 +34,6 @@ from evalbudget_inspect.host.private import (
     EvalSampleSource,
     PreviousTask,
     get_eval_state,
-    is_cancellation_message,
 )
 from evalbudget_inspect.host.reducers import spare
 from evalbudget_inspect.host.refusals import show_without_traceback
@@ -74,7 +71,6 @@ class Run:
         is_ours: a run, a race or an audit of ours, whose samples are waited for after Ctrl-C.
         refusal: why it cannot go on from its earlier attempts; None if it can.
         attempt_failed: of the task's source, called with the id and epoch of a sample; None if it has none.
-        attempt: which attempt at its task it is.
     """
 
     spec: EvalSpec
@@ -86,13 +82,6 @@ class Run:
     is_ours: bool = False
     refusal: EvalbudgetError | None = None
     attempt_failed: Callable[[str, int], None] | None = None
-
-    attempt: Attempt = field(init=False)
-
-    def __post_init__(self) -> None:
-        folder = folder_of(self.log_location) if self.log_location else ""
-        attempt = Attempt(folder, self.spec.task_id, self.spec.eval_id)
-        object.__setattr__(self, "attempt", attempt)
 
 
 _OURS = "evalbudget_inspect."
@@ -224,16 +213,14 @@ class RunHooks(Hooks):
         run = current_run.get()
         if run is not None and run.is_ours:
             interrupts.watch()
-            await interrupts.begins(data.sample_id, run.attempt)
+            await interrupts.begins(data.sample_id, run.spec.eval_id)
 
     async def on_sample_attempt_end(self, data: SampleAttemptEnd) -> None:
-        """It is in the log, unless it failed and is to be tried again: then no log knows of it yet."""
+        """What it cost is known; others may go on."""
         run = current_run.get()
         try:
             bill.sample_ended(data.sample_id)
             await sent_again.settle(data.sample_id)
-            if run is not None and run.is_ours and (data.will_retry or data.error or data.attempt > 1):
-                await _note_failure(run, data)
         finally:
             if run is not None and run.is_ours:
                 interrupts.ends(data.sample_id)
@@ -282,16 +269,6 @@ class RunHooks(Hooks):
         _leave()
         for watcher in _watchers:
             watcher.run_ends(data.run_id)
-
-
-async def _note_failure(run: Run, data: SampleAttemptEnd) -> None:
-    cut_off = data.error is not None and is_cancellation_message(data.error.message)
-    left = data.attempt <= (run.spec.config.retry_on_error or 0)
-    # what an operator cancels as it fails is not tried again, and not logged either
-    unlogged = data.will_retry or (left and data.error is not None and not cut_off)
-    if unlogged or data.attempt > 1:
-        with anyio.CancelScope(shield=True):
-            await add_to_note(run.attempt, failed={data.sample_id: data.attempt if unlogged else 0})
 
 
 def _earlier() -> str | list[EvalSample] | None:

@@ -11,7 +11,6 @@ from typing import Any
 import anyio
 
 from evalbudget.shown import shown_logger
-from evalbudget_inspect.host.attempt_notes import Attempt, add_to_note
 
 log = shown_logger(__name__)
 
@@ -60,20 +59,15 @@ class Interrupts:
         """How many samples of an evaluation were under way at the second signal, and not waited for."""
         return self._given_up[eval_id]
 
-    async def begins(self, sample: str, attempt: Attempt | None = None) -> None:
+    async def begins(self, sample: str, eval_id: str = "") -> None:
         """A sample is about to ask its first question; after a signal it never does."""
         if not self._before:
             return
         if not self.came:
-            self._under_way[sample] = "" if attempt is None else attempt.eval_id
+            self._under_way[sample] = eval_id
             return
         self.held.add(sample)
         with anyio.CancelScope(shield=True):  # no time limit has it go on
-            if attempt is not None:
-                try:
-                    await add_to_note(attempt, held=[sample])
-                except Exception as ex:  # whatever a file system raises; the sample counts as begun then
-                    log.warning("evalbudget: %s cannot be noted: %s", sample, ex)
             self.ends(sample)
             await self._passing.wait()
         await anyio.sleep_forever()

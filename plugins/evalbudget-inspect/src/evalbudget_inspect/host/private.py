@@ -51,7 +51,6 @@ try:
     from inspect_ai.hooks._startup import init_hooks as init_hooks
     from inspect_ai.log import _samples
     from inspect_ai.log._recover import RecoveryNotAvailable as RecoveryNotAvailable
-    from inspect_ai.log._recover._buffer import read_buffer_recovery_data as read_buffer_recovery_data
     from inspect_ai.log._samples import sample_active as sample_active
     from inspect_ai.model._model import ModelName as ModelName
     from inspect_ai.model._model import init_model_roles as init_model_roles

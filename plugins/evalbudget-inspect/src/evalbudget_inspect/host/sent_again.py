@@ -18,7 +18,6 @@ import anyio
 from inspect_ai.log import EvalSample
 from inspect_ai.util import LimitExceededError
 
-from evalbudget_inspect.host.attempt_notes import Attempt, add_to_note
 from evalbudget_inspect.host.private import HttpHooks, active_model_event, sample_active
 
 Pays = Callable[[float], Awaitable[bool]]
@@ -94,16 +93,9 @@ _last: ContextVar[tuple[_Calls, str] | None] = ContextVar("evalbudget_last_call"
 """The call that was answered last, in the context of whoever asked."""
 
 
-def pay_by(attempt: Attempt, pays: Pays) -> None:
-    """Who pays for what the samples of a run send again; what is paid is noted for the next attempt."""
-
-    async def paying_and_noting(samples: float) -> bool:
-        paid = await pays(samples)
-        if paid:
-            await add_to_note(attempt, sent_again=samples)
-        return paid
-
-    _payers[attempt.eval_id] = paying_and_noting
+def pay_by(eval_id: str, pays: Pays) -> None:
+    """Who pays for what the samples of a run send again."""
+    _payers[eval_id] = pays
     watch_sends()
 
 

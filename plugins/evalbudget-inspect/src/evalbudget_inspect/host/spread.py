@@ -15,7 +15,7 @@ from inspect_ai.log import EvalLog, EvalLogInfo, list_eval_logs
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.shown import shown_logger
-from evalbudget_inspect.host.attempt_notes import folder_of
+from evalbudget_inspect.host.book_file import folder_of
 from evalbudget_inspect.host.current_run import (
     ANY_TASK,
     EarlierLog,

@@ -11,7 +11,6 @@ from inspect_ai import enqueue_sample
 from inspect_ai.dataset import Sample
 
 from evalbudget.races import KnownCell, RaceConfig
-from evalbudget_inspect.host.attempt_notes import Note
 from evalbudget_inspect.host.current_run import Run
 from evalbudget_inspect.host.private import get_eval_state
 from evalbudget_inspect.repeats.resume import Key
@@ -61,7 +60,6 @@ class Arm:
         label: of the setting; empty where models alone race.
         pool: the samples it may be asked, by id.
         known: what earlier attempts of its task answered.
-        unread: what these paid for that is in no log.
         models: that its calls are known to ask.
         context: the task's, in which samples can be added to it.
         wake: set when there is something to do for its feeder.
@@ -74,7 +72,6 @@ class Arm:
     label: str
     pool: Mapping[str, Sample]
     known: list[KnownCell]
-    unread: Note = field(default_factory=Note)
     models: Sequence[str] = ()
     context: Context = field(default_factory=copy_context)
     wake: anyio.Event = field(default_factory=anyio.Event)

@@ -29,8 +29,8 @@ from evalbudget.races import (
 )
 from evalbudget.races.prediction import FactorModel
 from evalbudget.shown import shown_logger
-from evalbudget_inspect.host.attempt_notes import Note
 from evalbudget_inspect.host.bill import host_price
+from evalbudget_inspect.host.book_file import open_book
 from evalbudget_inspect.host.current_run import Run, is_cancelled
 from evalbudget_inspect.host.interrupts import interrupts
 from evalbudget_inspect.host.private import effective_max_tasks, task_dispatcher_stats
@@ -41,7 +41,7 @@ from evalbudget_inspect.races.arm import Arm, Group
 from evalbudget_inspect.races.arm_names import alone, check_gate, check_items, name_of, names_of_arms
 from evalbudget_inspect.races.history import earlier_scores
 from evalbudget_inspect.races.money import RaceMoney, bill_of, check_money, copy_of_bill, open_money
-from evalbudget_inspect.races.resume import Finished, finished_elsewhere
+from evalbudget_inspect.races.resume import finished_elsewhere
 from evalbudget_inspect.races.shared import shared_race
 from evalbudget_inspect.repeats.resume import Key
 
@@ -139,21 +139,18 @@ class Coordinator:
         except EvalbudgetError as ex:
             raise self.refuse(ex) from None
         known: dict[int, Sequence[KnownCell]] = {}
-        unread: dict[int, Note] = {}
         for index, identity in enumerate(self._in_order):
             if identity in self.arms:
                 self.arms[identity].index = index
-                known[index], unread[index] = self.arms[identity].known, self.arms[identity].unread
+                known[index] = self.arms[identity].known
             else:
                 race.lanes[index].absent = True
-                known[index], unread[index] = absent[identity].known, absent[identity].unread
+                known[index] = absent[identity]
             if index == 0:
                 asked = {cell.key for cell in known[index]}
                 known[index] = [*known[index], *(c for c in self._of_baseline if c.key not in asked)]
         try:
-            self._left_out = race.replay(
-                known, {index: note.at_most(race.attempts) for index, note in unread.items()}
-            )
+            self._left_out = race.replay(known)
         except EvalbudgetError as ex:
             raise self.refuse(ex) from None
         await self._started(race)
@@ -216,14 +213,14 @@ class Coordinator:
 
         return await anyio.to_thread.run_sync(checked, limiter=self._turns)
 
-    async def _make(self) -> tuple[RacePurchase, dict[tuple[str, str], Finished]]:
+    async def _make(self) -> tuple[RacePurchase, dict[tuple[str, str], list[KnownCell]]]:
         first = next(iter(self.arms.values()))
         items = list(first.pool)
         for arm in self.arms.values():
             check_items(first, arm)
         config = self.group.config
         spec = first.run.spec
-        absent: dict[tuple[str, str], Finished] = {}
+        absent: dict[tuple[str, str], list[KnownCell]] = {}
         if spec.eval_set_id is not None and self._workers_gate is None:
             absent = await finished_elsewhere(
                 *(first.run, self.group.labels, self.group.score, config.bounds),
@@ -244,7 +241,7 @@ class Coordinator:
                     "answers here; choose items with --sample-id, or give --repeats 1"
                 )
             if config.baseline_model is None:
-                absent[BASELINE, baseline.model] = Finished(baseline.known, Note())
+                absent[BASELINE, baseline.model] = list(baseline.known)
             self._of_baseline, self._said_of_baseline = baseline.known, baseline.notes
         self._in_order = sorted([*self.arms, *absent], key=lambda each: (not self._is_baseline(each), each))
         names = names_of_arms(self._in_order)
@@ -260,6 +257,10 @@ class Coordinator:
             self.notes.append(note)
             logger.warning(note) if predictor is None else logger.info(note)
         self.money = self._open_money(len(items) * repeats, len(names), goes_on=goes_on)
+        file = None
+        if config.in_scores:
+            runs = [self.arms[identity].run for identity in self._in_order if identity in self.arms]
+            file = await anyio.to_thread.run_sync(open_book, runs)
         race = RacePurchase(
             config,
             names,
@@ -271,7 +272,10 @@ class Coordinator:
             bill=None if self.money is None else self.money.bill,
             categories=categories,
             repeats=repeats,
+            where=None if file is None else file.db,
         )
+        if file is not None:
+            file.ends = race.let_go
         return race, absent
 
     def _is_baseline(self, identity: tuple[str, str]) -> bool:

@@ -13,9 +13,9 @@ from evalbudget.errors import EvalbudgetError
 from evalbudget.prices import Tariff
 from evalbudget.races import RacePurchase
 from evalbudget.run import Bill
-from evalbudget_inspect.host.attempt_notes import folder_of
 from evalbudget_inspect.host.bill import Account, open_account
-from evalbudget_inspect.host.bill_file import is_here, open_common_bill
+from evalbudget_inspect.host.bill_file import open_common_bill
+from evalbudget_inspect.host.book_file import folder_of, is_here
 from evalbudget_inspect.host.call_bounds import check_roles
 from evalbudget_inspect.host.current_run import Run
 from evalbudget_inspect.races.arm import Arm

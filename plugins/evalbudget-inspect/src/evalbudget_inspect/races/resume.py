@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from inspect_ai.dataset import Sample
@@ -17,9 +16,8 @@ from inspect_ai.log import (
 
 from evalbudget.races import KnownCell
 from evalbudget.shown import shown_logger
-from evalbudget_inspect.host.attempt_notes import Note
 from evalbudget_inspect.host.current_run import Run
-from evalbudget_inspect.host.earlier_attempts import is_begun, name_of, paid_for_nothing_of
+from evalbudget_inspect.host.earlier_attempts import is_begun
 from evalbudget_inspect.host.not_run import is_refused
 from evalbudget_inspect.host.score_values import in_range, kind_of, score_to_float, why_unscored
 from evalbudget_inspect.repeats.earlier_log import refuse_other_task
@@ -44,19 +42,6 @@ def known_cells(
     return [*known, KnownCell(("", 0), None, lost)] if lost else known
 
 
-@dataclass(frozen=True, slots=True)
-class Finished:
-    """An arm whose task has ended and is not run again.
-
-    Attributes:
-        known: what it answered.
-        unread: what earlier attempts paid for that is in no log.
-    """
-
-    known: list[KnownCell]
-    unread: Note
-
-
 async def finished_elsewhere(
     run: Run,
     labels: Mapping[str, str],
@@ -64,8 +49,8 @@ async def finished_elsewhere(
     bounds: tuple[float, float],
     *,
     present: Mapping[tuple[str, str], Mapping[str, Sample]],
-) -> dict[tuple[str, str], Finished]:
-    """Arms of this race that the eval-set does not run again, since their tasks had ended well.
+) -> dict[tuple[str, str], list[KnownCell]]:
+    """What arms of this race answered that the eval-set does not run again, since their tasks had ended well.
 
     Args:
         run: of one that it runs.
@@ -79,7 +64,7 @@ async def finished_elsewhere(
     """
     pools = {label: pool for (label, _), pool in present.items()}
     folder = str(PurePosixPath(run.log_location).parent)
-    found: dict[tuple[str, str], Finished] = {}
+    found: dict[tuple[str, str], list[KnownCell]] = {}
     for info in list_eval_logs(folder, descending=True):
         header = await read_eval_log_async(info, header_only=True)
         spec = header.eval
@@ -94,9 +79,7 @@ async def finished_elsewhere(
             of_pool = [summary for summary in summaries if str(summary.id) in pool]
             for warning in refuse_other_task(of_pool, pool.__getitem__, score[0]):
                 logger.warning(warning)
-            unread = await paid_for_nothing_of(folder, spec.task_id)
-            lost = unread.lost_beside({name_of(summary) for summary in summaries})
-            found[identity] = Finished(known_cells(summaries, lost, score, bounds), unread)
+            found[identity] = known_cells(summaries, 0, score, bounds)
     return found
 
 

@@ -205,12 +205,12 @@ class RaceSource(SampleSource):
             logger.warning(earlier.warning)
         known = known_cells(earlier.samples, earlier.lost, self.group.score, self.group.config.bounds)
         models = list(dict.fromkeys([*models_asked(run.spec, ()), *self._models]))
-        arm = Arm(run, self.label, pool, known, earlier.unread, models)
+        arm = Arm(run, self.label, pool, known, models)
         await coordinator.join(arm)
         if not self.group.config.in_scores:
             return coordinator, arm  # the gate before calls knows what is sent again
 
-        pay_by(run.attempt, partial(coordinator.pays, arm))
+        pay_by(run.spec.eval_id, partial(coordinator.pays, arm))
         return coordinator, arm
 
     def _pool(self, run: Run) -> dict[str, Sample]:

@@ -56,7 +56,7 @@ def shared_race(
     )
     models = dict.fromkeys(model for arm in arms for model in arm.models)
     race.join(
-        [Entry(name_of(arm.identity), arm.known, arm.unread.at_most(attempts)) for arm in arms],
+        [Entry(name_of(arm.identity), arm.known) for arm in arms],
         prices={} if tariff is None else tariff.told_of(models),
         bill=bill,
     )

@@ -13,9 +13,8 @@ from inspect_ai.log import EvalLog, EvalSpec, read_eval_log
 from evalbudget.budget import Budget, shown_amount
 from evalbudget.errors import BudgetError, InvalidInputError
 from evalbudget.run import spent_on
-from evalbudget_inspect.host.attempt_notes import folder_of
-from evalbudget_inspect.host.bill_file import bill_path
-from evalbudget_inspect.host.earlier_attempts import folders_from
+from evalbudget_inspect.host.bill_file import path_of_bill
+from evalbudget_inspect.host.book_file import folder_of, spent_by
 from evalbudget_inspect.repeats.config import Config
 from evalbudget_inspect.repeats.dry_run import forecasts
 from evalbudget_inspect.repeats.registry_entry import split_arguments, take_spec
@@ -63,19 +62,19 @@ def _foreseen(location: str) -> str:
 
 
 def _so_far(log: EvalLog, location: str, config: Config) -> str:
-    task_id = log.eval.task_id
-    folders = folders_from([folder_of(location)], task_id)
+    task_id, folders = log.eval.task_id, [folder_of(location)]
     if config.in_scores:
-        others = ", and those of attempts in other folders" if len(folders) > 1 else ""
-        return f"what the log says{others}; it is not bought again"
-    path = bill_path(folder_of(location), task_id)
+        paid = spent_by(folders, task_id)
+        if paid is None:
+            return "what the log says, since its book is not beside it; it is not bought again"
+        return f"{paid:g} scores spent, by its book; they are not bought again"
+    path = path_of_bill(folders, task_id)
     if not path.exists():
         raise BudgetError(
             f"the bill of what this run paid is not beside its log ({path}). Put it back, or begin anew"
         )
     cap = Budget.parse(config.budget or "")
-    bills = [bill_path(folder, task_id) for folder in folders]  # of which the last goes on with the others
-    spent = max(math.fsum(spent_on(bill)[1].values()) for bill in bills if bill.exists())
+    spent = math.fsum(spent_on(path)[1].values())
     left = max(0.0, cap.amount - spent)
     return f"{shown_amount(spent, cap.unit)} spent, by its bill; {shown_amount(left, cap.unit)} left"
 

@@ -11,14 +11,11 @@ from inspect_ai.event import ModelEvent
 from inspect_ai.log import EvalSample, EvalSampleSummary
 
 from evalbudget.errors import InvalidInputError
-from evalbudget_inspect.host.attempt_notes import Note
 from evalbudget_inspect.host.current_run import Run
 from evalbudget_inspect.host.earlier_attempts import (
     handed_back,
     is_begun,
-    name_of,
     not_handed_back,
-    paid_for_nothing,
 )
 from evalbudget_inspect.host.not_run import is_refused
 from evalbudget_inspect.host.questions import asks_else, is_judged_else
@@ -56,14 +53,14 @@ class Earlier:
     Attributes:
         samples: that the host hands back, of items of the task.
         cells: the same, as the purchase knows them.
-        unread: what was paid that is in no log.
+        scored: how many samples the host hands back that have scores.
         lost: how often samples were asked whose answers cannot be used, since the task has changed.
-        warning: that says so, where this attempt is the first to find it; empty for none.
+        warning: that says so; empty for none.
     """
 
     samples: list[EvalSampleSummary]
     cells: list[PriorCell]
-    unread: Note
+    scored: int
     lost: int
     warning: str
 
@@ -79,12 +76,10 @@ async def what_is_left(run: Run, items: Collection[str]) -> Earlier:
     samples = [summary for summary in found if str(summary.id) in items]
     gone = [summary for summary in found if str(summary.id) not in items]
     left_out = await not_handed_back(run)
-    lost = {name_of(summary): _paid_for(summary) for summary in (*gone, *left_out)}
-    unread = await paid_for_nothing(run, {name: times for name, times in lost.items() if times})
-    times = unread.lost_beside({name_of(summary) for summary in samples})
-    return Earlier(
-        samples, [_prior(each) for each in samples], unread, times, _warning(gone, left_out, items)
-    )
+    scored = sum(bool(summary.scores) for summary in found)
+    lost = sum(_paid_for(summary) for summary in (*gone, *left_out))
+    cells = [_prior(each) for each in samples]
+    return Earlier(samples, cells, scored, lost, _warning(gone, left_out, items))
 
 
 def refuse_other_task(

@@ -21,6 +21,7 @@ from evalbudget_inspect.repeats.resume import Key, PriorCell, phases_of, promise
 
 if TYPE_CHECKING:
     from evalbudget.book import Book
+    from evalbudget.store import Database
 
 _UNLIMITED = 10**12  # where no budget was given: what the host runs by itself is all there is
 _UNKNOWN = 1e-6  # of the budget: what a reading costs, as long as none is known
@@ -33,8 +34,8 @@ _AT_ONCE = 20  # cells to start with, where the host says no number and has none
 class RepeatPurchase(HostPurchase):
     """Drives one sampler from a host that completes samples one by one.
 
-    The run is a book: in memory, begun anew from the log by a run that goes on, or where processes meet that
-    share the budget.
+    The run is a book: in a file beside its log, or where processes meet that share the budget. Of a run that
+    goes on it is begun anew from the log, with what earlier attempts had paid.
 
     Args:
         config: what the user asked for.
@@ -49,6 +50,7 @@ class RepeatPurchase(HostPurchase):
         about: what must be the same in all processes that share the budget.
         worker: what this one is called in :attr:`processes`.
         questions: digest of what each item asks, by which known variances are paired; None: by ids.
+        where: the book is kept, begun anew by this attempt; None: in memory, or where processes meet.
 
     Raises:
         BudgetError: the budget does not cover the first readings.
@@ -70,6 +72,7 @@ class RepeatPurchase(HostPurchase):
         about: Mapping[str, str] | None = None,
         worker: str = "",
         questions: Mapping[str, str] | None = None,
+        where: Database | None = None,
     ) -> None:
         self.config = config
         self.strata = Strata.of(strata, len(items)) if config.draws else None
@@ -108,6 +111,7 @@ class RepeatPurchase(HostPurchase):
         self._index = {item: i for i, item in enumerate(items)}
         self._requests: dict[Key, Request] = {}  # with the host
         self._started: set[Key] = set()  # of these, what it works on
+        self._begun: Counter[Key] = Counter()  # how often, by earlier attempts at the run too
         self._refused: set[Key] = set()
         self._failed_before: set[Key] = set()
         self._short: dict[Key, int] = {}  # attempts left of the last cells, which the budget pays no more of
@@ -128,11 +132,12 @@ class RepeatPurchase(HostPurchase):
         self._account: Account | None = None  # as of the last look
         self._is_closed = False
         self._came: list[Reading] = []  # that the book was not told yet
-        self._book = self._opened(about, worker)
+        self._is_kept = where is not None
+        self._book = self._opened(about, worker, where)
         if config.budget is None:
             self.stop("no budget given")
 
-    def _opened(self, about: Mapping[str, str] | None, worker: str) -> Book:
+    def _opened(self, about: Mapping[str, str] | None, worker: str, kept: Database | None) -> Book:
         # it brings SQLAlchemy, and hosts start without
         from evalbudget.book import Book
         from evalbudget.store import Address
@@ -141,7 +146,7 @@ class RepeatPurchase(HostPurchase):
             return self._most
 
         if self.config.store is None:
-            return Book(self.sampler, self.budget, most=most)
+            return Book(self.sampler, self.budget, kept, most=most)
         where = Address.parse(self.config.store)
         settings = {"cost": self._most, **(about or {})}
         return Book(self.sampler, self.budget, where, most=most, about=settings, shown_as=worker or None)
@@ -159,13 +164,15 @@ class RepeatPurchase(HostPurchase):
 
     # what happens
 
-    def begin(self, prior: Sequence[PriorCell] = (), *, unread: float = 0.0, lost: int = 0) -> list[Key]:
+    def begin(self, prior: Sequence[PriorCell] = (), *, lost: int = 0) -> list[Key]:
         """Take over what the host starts by itself and what an earlier attempt paid for.
+
+        What else the book says that they paid was for samples that had begun when they ended, or for calls
+        that brought nothing.
 
         Args:
             prior: cells that the host hands back.
-            unread: what earlier attempts may have paid for that is in no log, in samples.
-            lost: how often they asked samples whose answers cannot be used here.
+            lost: how often earlier attempts asked samples whose answers cannot be used here.
 
         Returns:
             Keys the host does not start by itself and must be given, in order.
@@ -177,25 +184,49 @@ class RepeatPurchase(HostPurchase):
         seeds = [(item, epoch) for epoch in range(1, self.epochs + 1) for item in self._index]
         others = sorted(earlier.keys() - set(seeds), key=lambda key: (key[1], self._index[key[0]]))
         phases = phases_of((*seeds, *others), earlier, self.sampler)
-        self.resumed = bool(prior or lost)
+        self.resumed = bool(prior or lost or (self._is_kept and self.book.spent))
         self.lost = lost
-        promised = dict.fromkeys((*seeds, *others), 0.0)  # in money the bill decides, call by call
-        if self.bill is None:
-            for paid, why in ((lost, LOST), (unread, UNANSWERED)):
-                if paid:
-                    self._pay(min(paid, max(0.0, self.book.free)), why)
-            cells = [(key, earlier.get(key)) for key in (*seeds, *others)]
-            promised, self._refused = promises(cells, attempts=self._attempts, free=self.book.free)
         self._failed_before = {known.key for known in earlier.values() if known.errored}
-        for phase in sorted(phases):
-            self._adopt(phases[phase], phase, promised)
+        self._begun.update({known.key: known.attempts for known in earlier.values()})
+        before = self.book.beside().get(LOST, 0.0) if self._is_kept else 0.0
+
+        def take_over() -> None:
+            promised = dict.fromkeys((*seeds, *others), 0.0)  # in money the bill decides, call by call
+            if self.bill is None:
+                self._explain(lost, before)
+                cells = [(key, earlier.get(key)) for key in (*seeds, *others)]
+                promised, self._refused = promises(cells, attempts=self._attempts, free=self.book.free)
+            for phase in sorted(phases):
+                self._adopt(phases[phase], phase, promised)
+
+        if self.is_shared:
+            take_over()
+        else:  # all of it, or nothing, whenever the process is killed
+            self.book.once(lambda _: take_over())
         return others  # what may not run again too: the log keeps only what the host was given
+
+    def _explain(self, lost: int, before: float) -> None:
+        """What earlier attempts paid is not paid twice, and why is said of it.
+
+        Args:
+            lost: as of :meth:`begin`.
+            before: paid for such answers by what the book says.
+        """
+        spent = self.book.spent
+        if not (self._is_kept and spent):  # the log alone says it
+            self._pay(min(lost, max(0.0, self.book.free)), LOST)
+            return
+        left = max(0.0, spent - self._begun.total())
+        now = min(left, max(before, lost))
+        self.book.pay(left - now - (spent - before), UNANSWERED)
+        self.book.pay(now - before, LOST)
 
     def _adopt(self, keys: Sequence[Key], phase: int, promised: Mapping[Key, float]) -> None:
         item = np.array([self._index[key[0]] for key in keys])
         chosen = Planned(np.zeros_like(item), item, phase, None)
         most, attempts = [promised[key] for key in keys], [epoch - 1 for _, epoch in keys]
-        for key, request in zip(keys, self.book.adopt(chosen, most, attempts), strict=True):
+        begun = [float(self._begun[key]) for key in keys]
+        for key, request in zip(keys, self.book.adopt(chosen, most, attempts, begun), strict=True):
             self._hand(key, request)
 
     def _hand(self, key: Key, request: Request) -> None:
@@ -212,10 +243,13 @@ class RepeatPurchase(HostPurchase):
         return key in self._failed_before or key in self._short
 
     def started(self, key: Key) -> dict[str, int]:
-        """The host works on this cell now; how it was bought, as :meth:`share`."""
+        """The host works on this cell now, or tries it again; how it was bought, as :meth:`share`."""
         if key in self._requests:
             self._started.add(key)
             self._peak = max(self._peak, len(self._started))
+            if self._is_kept:
+                self._begun[key] += 1
+                self.book.begins(self._requests[key], float(self._begun[key]))
         return self.share(key)
 
     def attempt_failed(self, key: Key) -> None:
@@ -281,6 +315,8 @@ class RepeatPurchase(HostPurchase):
     def _pay(self, samples: float, why: str) -> None:
         """For calls beside those of the readings."""
         self._account = None
+        if not samples:
+            return
         if self.bill is None:
             self.book.pay(samples, why)
         else:  # which has what they cost

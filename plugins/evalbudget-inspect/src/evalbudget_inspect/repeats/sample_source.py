@@ -6,10 +6,12 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import numpy as np
 from inspect_ai import SampleSource, Task, enqueue_sample
 from inspect_ai.dataset import Dataset, Sample
@@ -27,6 +29,7 @@ from evalbudget.run import UNANSWERED
 from evalbudget.shown import shown_logger
 from evalbudget_inspect.host.bill import Account, gave_up, host_price, open_account
 from evalbudget_inspect.host.bill_file import open_bill
+from evalbudget_inspect.host.book_file import BookFile, open_book
 from evalbudget_inspect.host.call_bounds import check_roles
 from evalbudget_inspect.host.chosen_samples import chosen_samples, clusters_of_samples, strata_of_items
 from evalbudget_inspect.host.current_run import Run, at_the_end, current_run, is_cancelled
@@ -58,6 +61,7 @@ from evalbudget_inspect.judges.dealing import Rotation, Seat, Turn
 from evalbudget_inspect.repeats.config import Config
 from evalbudget_inspect.repeats.diagnostics import Diagnosis, outcome
 from evalbudget_inspect.repeats.earlier_log import (
+    Earlier,
     is_from_cache,
     paid_attempts,
     refuse_other_task,
@@ -102,6 +106,7 @@ class _Serving:
     expected: Expected = field(default_factory=Expected)
     warned: bool = False
     scoring: bool = False
+    is_over: bool = False
     changes: list[str] = field(default_factory=list)
 
 
@@ -203,10 +208,17 @@ class BudgetedSource(SampleSource):
         )
 
     def _summary_at_the_end(self, run: Run) -> Summary | None:
-        serving = self._servings.get(run.spec.eval_id)
-        if serving is not None and serving.book is not None and serving.refusal is None:
-            self._take_in_the_rest(run, serving, serving.book)
+        self._is_over(run)
         return self._summary(run.spec)
+
+    def _is_over(self, run: Run) -> None:
+        """Nothing more comes; whatever is asked of the book from now on, it knows."""
+        serving = self._servings.get(run.spec.eval_id)
+        if serving is None or serving.book is None or serving.refusal is not None or serving.is_over:
+            return
+        serving.is_over = True
+        self._take_in_the_rest(run, serving, serving.book)
+        serving.book.account.look()
 
     def _take_in_the_rest(self, run: Run, serving: _Serving, book: RepeatPurchase) -> None:
         """What is in the log alone: where an error ended the run, the host told of no sample any more."""
@@ -373,7 +385,10 @@ class BudgetedSource(SampleSource):
         await self._in_turn(serving, key)
         await anyio.sleep(0)  # where the run is over, it is not asked
         begin(state.metadata)
-        share = book.started(key)
+        try:
+            share = book.started(key)
+        except StoreError as ex:
+            raise self._end(serving, ex) from None
         if self._has_media(key[0]):
             await with_media(state)
             serving.inputs.setdefault(key[0], deepcopy(state.input))
@@ -515,6 +530,11 @@ class BudgetedSource(SampleSource):
         if earlier.warning:
             logger.warning(earlier.warning)
         serving.account = self._account(run, serving, len(items))
+        file = None
+        if self.config.in_scores and self.config.store is None:
+            file = await anyio.to_thread.run_sync(open_book, [run])
+        if file is not None:
+            file.ends = partial(self._is_over, run)
         serving.rotation = self._rotation(items, epochs, spec.model)
         if serving.rotation is not None:
             for cell in prior:
@@ -534,6 +554,7 @@ class BudgetedSource(SampleSource):
             about=self._about(run) if config.store is not None else None,
             worker=spec.task_id,
             questions=questions,
+            where=None if file is None else file.db,
         )
         once = config.draws and config.in_scores and book.budget.amount <= len(items)
         if serving.rotation is None and not once:  # judges that take turns differ at any temperature
@@ -543,7 +564,7 @@ class BudgetedSource(SampleSource):
             for cell in prior:
                 if not cell.errored:
                     serving.kept.expect(*cell.key)
-        keys = book.begin(prior, unread=earlier.unread.at_most(attempts), lost=earlier.lost)
+        keys = book.begin(prior, lost=max(earlier.lost, _not_in_the_log(file, earlier)))
         serving.book = book
         serving.seen.count += book.n_read  # of other processes too
         serving.tried = bool(prior) or serving.seen.count > 0
@@ -554,7 +575,7 @@ class BudgetedSource(SampleSource):
             async def pays(samples: float) -> bool:
                 return book.pays(samples)
 
-            pay_by(run.attempt, pays)
+            pay_by(spec.eval_id, pays)
         else:
             show_spending(serving.account, f"{spec.task}, {spec.model}")
         note(spec.task_id, lambda: self._summary_at_the_end(run))
@@ -717,6 +738,17 @@ class BudgetedSource(SampleSource):
         warning = repeats_were_identical(book.account.readings, self.config.repeat)
         if warning is not None:
             logger.warning(warning)
+
+
+def _not_in_the_log(file: BookFile | None, earlier: Earlier) -> int:
+    """Scores of earlier attempts that the book had and the host does not hand back."""
+    missing = 0 if file is None else max(0, file.had - earlier.scored)
+    if missing and not earlier.warning:
+        logger.warning(
+            f"earlier attempts brought {missing:,} scores that are not in the log which this run goes on "
+            "from. They count as spent, and not for the estimate"
+        )
+    return missing
 
 
 def _why_not_run(book: RepeatPurchase, key: Key) -> str:
