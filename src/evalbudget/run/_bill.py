@@ -365,12 +365,9 @@ class Bill(Sums):
         with self._lock:
             if anew:
                 self._clear()
-            for change, hold, end in self._kept.changed(turn, self._changes):
-                self._changes = change
-                if hold.number not in self._open:
-                    self._hold(hold)
-                if end is not None:
-                    self._count_in(self._open[hold.number], *end)
+            for number, hold, end in self._kept.changed(turn.connection, self._changes):
+                self._changes = number
+                self.take(hold, end)
 
     def _begins(self, turn: Turn | None, hold: Hold) -> None:
         self._hold(hold)

@@ -91,13 +91,16 @@ class BillRows:
         new = {"cost": cost, "why": why, "tokens": min(int(tokens), _MOST_TOKENS), "changed": changed}
         change(turn.connection, _END, {"which": number, **{f"new_{name}": v for name, v in new.items()}})
 
-    def changed(self, turn: Turn, after: int) -> Iterator[tuple[int, Hold, tuple[float, str, int] | None]]:
+    @staticmethod
+    def changed(
+        connection: Connection, after: int
+    ) -> Iterator[tuple[int, Hold, tuple[float, str, int] | None]]:
         """Calls that were changed after that: number of the change, the call, and how it ended.
 
         Raises:
             ArithmeticError, LookupError, TypeError, ValueError: a row is damaged.
         """
-        for row in rows(turn.connection, _CHANGED, {"after": after}):
+        for row in rows(connection, _CHANGED, {"after": after}):
             model, sample, role = (str(getattr(row, name)) for name in _NAMES)
             most, bound, reached = (amount(getattr(row, name)) for name in ("most", "bound", "reached"))
             hold = Hold(int(row.call), model, most, bound, sample, role, reached, int(row.worker))

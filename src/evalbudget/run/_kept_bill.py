@@ -17,7 +17,7 @@ from evalbudget.prices import Tariff
 from evalbudget.run._bill import Bill
 from evalbudget.run._bill_rows import OF_DAMAGE, BillRows, damaged, unit_of
 from evalbudget.run._own_file import file_of_own
-from evalbudget.run._sums import CUT_OFF
+from evalbudget.run._sums import CUT_OFF, Sums
 from evalbudget.store import Database, Layout, looked_into
 
 T = TypeVar("T")
@@ -143,11 +143,11 @@ def spent_in(db: Database) -> tuple[Unit, dict[str, float]] | None:
     unit = unit_in(db)
     if unit is None:
         return None
-    bill = Bill(Budget(1.0, unit), Tariff(unit))
-    bill.keep(BillRows(_OwnTurns(bill, db)))
+    sums = Sums(0.0)
     with db.read() as connection, _readable(db):
-        bill.take_in(_Turn(connection), anew=True)
-    return unit, bill.of_samples
+        for _, hold, end in BillRows.changed(connection, 0):
+            sums.take(hold, end)
+    return unit, sums.of_samples
 
 
 def unit_in(db: Database) -> Unit | None:

@@ -123,6 +123,13 @@ class Sums:
             costs[hold.sample] = costs.get(hold.sample, 0.0) + hold.bound
         return costs
 
+    def take(self, hold: Hold, end: tuple[float, str, int] | None) -> None:
+        """A call as it is known now: begun, or ended with its cost, why, and tokens."""
+        if hold.number not in self._open:
+            self._hold(hold)
+        if end is not None:
+            self._count_in(self._open[hold.number], *end)
+
     def _reserved(self, model: str, bound: float, *, beside: int = 0) -> float:
         """What is put aside for a call that costs so much at most, beside so many that begin with it."""
         shares = self._shares.get(model, ())
