@@ -7,7 +7,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -214,10 +214,9 @@ class Database:
             raise
         return db
 
-    @contextmanager
     def write(
         self, *, waits: bool = True, first: Callable[[Connection], object] | None = None
-    ) -> Iterator[Connection]:
+    ) -> AbstractContextManager[Connection]:
         """All or nothing, one writer at a time; on disk when it ends.
 
         Args:
@@ -229,8 +228,7 @@ class Database:
             StoreDownError: the database is gone, or went away meanwhile.
             StoreError: it cannot be written.
         """
-        with self._transaction(writes=True, waits=waits, first=first) as connection:
-            yield connection
+        return self._transaction(writes=True, waits=waits, first=first)
 
     def conclude(self, connection: Connection, changes: Sequence[Change]) -> None:
         """The last of what is written.
@@ -245,11 +243,9 @@ class Database:
             one = statement.one if isinstance(statement, Each) else statement
             _carry_out(self._file, compiled(one, "sqlite").text, given)
 
-    @contextmanager
-    def read(self) -> Iterator[Connection]:
+    def read(self) -> AbstractContextManager[Connection]:
         """Several queries that see the same moment."""
-        with self._transaction(writes=False) as connection:
-            yield connection
+        return self._transaction(writes=False)
 
     def rows(self, query: Executable) -> Sequence[Row[*tuple[Any, ...]]]:
         """What a query finds."""
