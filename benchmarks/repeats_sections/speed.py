@@ -138,7 +138,7 @@ def _backtest(setting: Setting) -> tuple[Table, list[Target]]:
     targets: list[Target] = []
     names = ("uniform", *recommended(setting))
     for c, name in enumerate(names):
-        stage = ReplayStage((pool,), contestants([name], {}), "worst-item", 1)
+        stage = ReplayStage((pool,), contestants([name], {}), "worst-item")
         jobs = [Job(0, 0, seed, (readings,)) for seed in range(seeds)]
         started = perf_counter()
         run_all(

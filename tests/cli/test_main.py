@@ -9,6 +9,7 @@ from tests.cli.commands import typed
 
 from evalbudget import __version__
 from evalbudget.cli import main as cli_main
+from evalbudget.cli._audit import audit
 from evalbudget.errors import InvalidInputError
 
 run = typed()
@@ -29,6 +30,23 @@ def test_unknown_command_suggests_the_nearest() -> None:
     result = run("backtset")
     assert result.exit_code == 2
     assert "Did you mean 'backtest'?" in result.output
+
+
+def test_help_has_no_example_of_a_command_whose_package_is_not_installed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    of_packages = {(): ["inspect"], ("audit",): ["serve", "export", "sync"]}
+    for group, path in ((cli_main.cli, ()), (audit, ("audit",))):
+        there = run(*path, "--help").output
+        monkeypatch.setattr(group, "_extended", True)
+        for name in of_packages[path]:
+            example = " ".join(["evalbudget", *path, name])
+            assert example in there
+            monkeypatch.delitem(group.commands, name)
+            assert example not in run(*path, "--help").output
+    assert "evalbudget audit status audit.sqlite" in run("--help").output
+    assert "evalbudget audit verdict audit.sqlite" in run("audit", "--help").output
+    assert "audit serve" not in run("--help").output
 
 
 @pytest.mark.parametrize("name", ["inspect", "lm-eval", "pairwise"])

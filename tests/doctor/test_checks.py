@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tests.claims import binomial_claim, pinned, replications
 
-from evalbudget.backtest import RecordedScores
+from evalbudget.backtest import Declared, RecordedScores
 from evalbudget.doctor import CHECKS, Check, Finding, Kind, diagnose
 from evalbudget.doctor.checks._drift import Drift
 from evalbudget.doctor.checks._gap import Gap
@@ -129,6 +129,8 @@ def test_one_judge_and_several() -> None:
     assert votes.numbers["votes"] == pytest.approx(4.0, abs=0.5)
     alike = items + np.repeat(rng.normal(0.0, 0.5, (1, 300, 2, 1)), [3, 1], axis=2)
     assert by(Judges, recorded(alike))[0].title == "4 judges are at most 2.0 independent votes"
+    *_, same = by(Judges, recorded(np.repeat(items, 3, axis=2)))
+    assert same.text == "No judge of 3 differs from the panel's mean beyond chance."
 
 
 def test_a_judge_that_drifts() -> None:
@@ -220,6 +222,10 @@ def test_metrics_are_examined_one_by_one() -> None:
     )
     assert found.sentence.startswith("1 problem")
     assert "too few items for the lead (judge 0)" in str(found)
+    both = recorded(scores, one_measure=False)
+    told = Declared.of(both.models, both.items, both.raters, notes=["Cut off."])
+    noted = diagnose(replace(both, declared=told), [SourcesCheck])
+    assert [each.score for each in noted.findings if each.text == "Cut off."] == [""]
 
 
 def test_a_model_without_a_score_that_may_count_leaves_a_check_unsaid() -> None:

@@ -408,6 +408,19 @@ def test_a_policy_of_a_plugin_runs_from_the_first_answer_to_the_verdict(folder: 
     assert design.config["share"] == 0.5
 
 
+@pytest.mark.parametrize("more", [[], ["--dry-run"]])
+@pytest.mark.parametrize(
+    ("store", "message"),
+    [("no/a.sqlite", "the folder no does not exist; create it first"), (".", ". is a folder; name a file")],
+)
+def test_a_place_that_no_store_can_have_is_refused(
+    folder: Path, store: str, message: str, more: list[str]
+) -> None:
+    done = CliRunner().invoke(cli, [*ALONE[:2], store, *ALONE[3:], *more])
+    assert done.exit_code == 2, done.output
+    assert message in done.stderr
+
+
 def test_what_has_no_meaning_in_an_audit_is_refused_before_anything_is_paid_for(folder: Path) -> None:
     for options, message in (
         (("--limit", "5"), "--sampler-option items=N"),

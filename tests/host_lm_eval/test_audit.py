@@ -343,6 +343,18 @@ def test_what_is_refused(more: list[str], message: str) -> None:
     assert len(Racer.asked) <= 1  # a score off the scale is found at the first
 
 
+@pytest.mark.parametrize("more", [(), ("--dry-run",)])
+@pytest.mark.parametrize(
+    ("store", "message"),
+    [("no/a.sqlite", "the folder no does not exist; create it first"), ("tasks", "tasks is a folder; name")],
+)
+def test_a_place_that_no_store_can_have_is_refused(store: str, message: str, more: tuple[str, ...]) -> None:
+    done = run(*more, store=store)
+    assert done.exit_code == 2, done.output
+    assert message in done.stderr
+    assert Racer.asked == []
+
+
 def test_answers_that_nobody_can_read_are_refused(tmp_path: Path) -> None:
     choice = {"output_type": "multiple_choice", "doc_to_choice": ["a", "b"], "doc_to_target": 0}
     write_task(tmp_path / "tasks", "choice", **choice, metric_list=[{"metric": "acc"}])

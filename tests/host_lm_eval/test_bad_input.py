@@ -8,10 +8,19 @@ from typing import Any
 
 import lm_eval.evaluator
 import pytest
-from tests.host_lm_eval.worlds import CoinModel, averaged, chat_model, choice, simple_evaluate, write_task
+from tests.host_lm_eval.worlds import (
+    CoinModel,
+    averaged,
+    chat_model,
+    choice,
+    load,
+    simple_evaluate,
+    write_task,
+)
 
 from evalbudget.errors import BudgetError, EvalbudgetError, InvalidInputError, UnknownNameError
 from evalbudget_lm_eval import budgeted
+from evalbudget_lm_eval.arms.one_task import documents_of
 from evalbudget_lm_eval.repeats.config import Config
 from loopback import Server
 
@@ -128,6 +137,14 @@ def test_samples_and_processes(refused: Callable[..., str]) -> None:
     lm = CoinModel()
     lm._world_size = 4
     assert "4 processes" in refused("numbers", lm=lm)
+
+
+@pytest.mark.parametrize("limit", [0, -1, -0.5])
+def test_a_limit_that_leaves_nothing(refused: Callable[..., str], folder: Path, limit: float) -> None:
+    told = f"--limit {limit:g} leaves no document of task 'numbers'; give how many"
+    assert told in refused("numbers", host={"limit": limit})
+    with pytest.raises(InvalidInputError, match=told):
+        documents_of("numbers", load(folder, "numbers")["tasks"]["numbers"], {"limit": limit})
 
 
 def test_a_journal_that_cannot_be_written(folder: Path, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from tests.host_lm_eval.worlds import (
 
 from evalbudget.errors import JournalError, StoreError
 from evalbudget_lm_eval import budgeted
-from evalbudget_lm_eval.run.record import Kept
+from evalbudget_lm_eval.run.kept import Kept
 
 RIGHT = "float(results[0] == doc['text'])"
 WRONG = "float(results[0] != doc['text'])"
@@ -184,3 +184,20 @@ def test_what_is_bought_anew_and_not_gone_on_with_is_said(
     (told,) = [record.getMessage() for record in caplog.records if "answers" in record.getMessage()]
     assert told.startswith(f"evalbudget: {left} has ")
     assert said in told
+
+
+def test_of_records_the_one_of_such_a_run_is_named_before_a_newer_one_of_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    options: dict[str, Any] = {"journal": None, "sampler": "uniform"}
+    for words in ({}, {"doc_to_text": "Do say {{number}} please"}, {}):
+        folder = write_scored(tmp_path / "tasks", "right", RIGHT, n=N, **words)
+        caplog.clear()
+        run(folder, CoinModel(seed=1), **options)
+        options["budget"] = options.get("budget", BUDGET) - N
+    (told,) = [record.getMessage() for record in caplog.records if "answers" in record.getMessage()]
+    assert (
+        f"has {BUDGET} answers of such a run with another sampler, seed or kind of budget, or a larger"
+        in told
+    )

@@ -18,7 +18,8 @@ from evalbudget.run._lock import held
 from evalbudget_lm_eval import budgeted
 from evalbudget_lm_eval.host.answers import Answered
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
-from evalbudget_lm_eval.run.record import Kept, Record
+from evalbudget_lm_eval.run.kept import Kept
+from evalbudget_lm_eval.run.record import Record
 
 BUDGET = 48
 

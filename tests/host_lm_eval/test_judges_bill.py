@@ -22,7 +22,7 @@ from evalbudget.run import UNANSWERED
 from evalbudget_lm_eval import budgeted
 from evalbudget_lm_eval.host.answers import SCORED
 from evalbudget_lm_eval.judges.asking import Asking
-from evalbudget_lm_eval.run.record import Kept
+from evalbudget_lm_eval.run.kept import Kept
 from loopback import GARBLED, Server, rating
 
 BUDGET = 36

@@ -54,8 +54,10 @@ def test_a_corrected_right_answer_leaves_the_question_as_it_is(tmp_path: Path) -
     ]
     write_log(tmp_path / "b", corrected, date=LATER)
     recorded = read(tmp_path)
-    assert (recorded.models, recorded.items) == (("org/m",), ("0", "1", "2", "3"))
-    assert recorded.counts[0, :, 0].tolist() == [2] * 4
+    assert recorded.items == ("0", "1", "2", "3")
+    # scores by another key are no repeats
+    assert [name.partition("=")[0] for name in recorded.models] == ["org/m (right_answers"] * 2
+    assert recorded.true_scores[:, :, 0].tolist() == [[1.0, 0.0, 0.0, 0.0], [1.0] * 4]
     assert "4 of 4 ids of" in notes(recorded)
     assert "have another right answer than elsewhere; paired" in notes(recorded)
 

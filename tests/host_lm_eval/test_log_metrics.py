@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from lm_eval.api import metrics as of_the_host  # noqa: F401  (registers them)
 from lm_eval.api.registry import get_metric_aggregation, is_higher_better
@@ -118,6 +119,22 @@ def test_what_is_aggregated_otherwise_is_left_out_and_said(tmp_path: Path, aggre
     )
 
 
+def test_what_is_no_number_is_left_out_and_said(tmp_path: Path) -> None:
+    own = {"bleu": ["right", "said"], "f1": [1, 0], "grade": "good", "parts": {"a": 1.0}}
+    samples = [sample(i, {"acc": float(i % 2), **own}) for i in range(4)]
+    metrics = [*averages("acc", "grade", "parts"), *averages("bleu", aggregation="bleu"), {"metric": "f1"}]
+    write_log(tmp_path, samples, metrics=metrics)
+    recorded = read(tmp_path)
+    assert recorded.raters == ("acc",)
+    for told in (
+        "bleu of toy is not read: it is aggregated by bleu, which is no mean.",
+        "f1 of toy is not read: its total is no mean of the documents' numbers.",
+        "grade of toy is not read: its values are text, and no numbers.",
+        "parts of toy is not read: its values are dicts, and no numbers.",
+    ):
+        assert told in notes(recorded)
+
+
 def test_perplexity_is_no_mean_even_where_nothing_says_so(tmp_path: Path) -> None:
     samples = [sample(i, {"perplexity": -float(i), "acc": float(i % 2)}) for i in range(6)]
     path = write_log(tmp_path, samples, metrics=[{"metric": "perplexity"}, {"metric": "acc"}])
@@ -188,6 +205,14 @@ def test_results_that_contradict_the_samples_are_said(tmp_path: Path) -> None:
     recorded = read(tmp_path)
     assert mean(recorded) == 0.75
     assert re.search(r"results beside \S+jsonl say acc 0.9, and its samples average 0.75", notes(recorded))
+
+
+def test_a_total_in_single_precision_contradicts_nothing(tmp_path: Path) -> None:
+    scores = [0.1, 0.9, 0.9]
+    total = float(np.mean(np.array(scores, dtype=np.float32)))
+    assert total != sum(scores) / 3
+    write_log(tmp_path, scores, results={"toy": {"acc,none": total}})
+    assert notes(read(tmp_path)) == ""
 
 
 @pytest.mark.parametrize("apart", [False, True])
@@ -359,6 +384,40 @@ def test_results_without_samples_say_what_to_do(tmp_path: Path, named: str) -> N
     write_log(tmp_path).unlink()
     with pytest.raises(InvalidInputError, match=r"results without samples.*Run lm-eval with --log_samples"):
         read(tmp_path / named)
+
+
+def test_results_beside_packed_samples_say_what_to_do(tmp_path: Path) -> None:
+    path = write_log(tmp_path)
+    path.rename(f"{path}.gz")
+    with pytest.raises(InvalidInputError, match=rf"{path.name}\.gz beside it is packed: unpack it"):
+        read(tmp_path)
+
+
+def test_numbers_of_numpy_that_earlier_hosts_wrote_as_text(tmp_path: Path) -> None:
+    texts = {
+        "acc": ["True", "False", "True", "True"],
+        "f": ["0.5", "0.25", "nan", "0.75"],
+        "word": list("abcd"),
+    }
+    samples = [sample(i, {name: own[i] for name, own in texts.items()}) for i in range(4)]
+    metrics = averages(*texts)
+    for totals in ({"acc,none": 0.75, "f,none": NAN, "word,none": 1.0}, {"acc,none": "N/A"}):
+        write_log(tmp_path, samples, metrics=metrics, results={"toy": totals})
+        if totals["acc,none"] == "N/A":
+            with pytest.raises(InvalidInputError, match="its values are text, and no numbers"):
+                read(tmp_path)
+            continue
+        recorded = read(tmp_path)
+        assert recorded.raters == ("acc", "f")
+        assert (mean(recorded, "acc"), mean(recorded, "f")) == (0.75, 0.5)
+        assert "word of toy is not read: its values are text, and no numbers." in notes(recorded)
+
+
+def test_files_that_begin_with_a_mark_of_their_encoding(tmp_path: Path) -> None:
+    path = write_log(tmp_path)
+    for file in (path, tmp_path / f"results_{DATE}.json"):
+        file.write_text(file.read_text(), encoding="utf-8-sig")
+    assert mean(read(tmp_path)) == 0.75
 
 
 @pytest.mark.parametrize("strict", [{"acc": 1.0, "f": NAN}, {"acc": 1.0}])

@@ -354,6 +354,30 @@ def test_local_models_are_paid_by_time(folder: Path, tmp_path: Path, monkeypatch
     assert block["readings"] == len(lm.calls) > N
 
 
+class _InParts(_Counting):
+    """Takes a millisecond for a batch, and one for each answer: alone, an answer takes longest."""
+
+    seconds = 0.0
+
+    def generate_until(self, requests: list[Any], disable_tqdm: bool = False) -> list[str]:
+        self.seconds += 0.001 * (1 + len(requests))
+        return super().generate_until(requests)
+
+
+@pytest.mark.parametrize("budget", [0.5, 0.7213])
+def test_what_is_left_of_a_budget_in_time_is_less_than_an_answer(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, budget: float
+) -> None:
+    (tmp_path / "own.yaml").write_text("_InParts: {second: 3.6}\n")
+    lm = _InParts()
+    clock = SimpleNamespace(perf_counter=lambda: lm.seconds, sleep=time.sleep)
+    monkeypatch.setattr(paid_calls, "time", clock)
+    with budgeted(budget=f"${budget}", sampler="uniform", prices=tmp_path / "own.yaml"):
+        block = simple_evaluate(folder, lm)["evalbudget"]
+    assert block["spent"] == pytest.approx(3.6 * lm.seconds)
+    assert budget - 3.6 * 0.002 < block["spent"] <= budget + 1e-9
+
+
 class _Writer(_Counting):
     """Takes two milliseconds for an answer."""
 

@@ -6,7 +6,6 @@ import io
 import logging
 import re
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -117,12 +116,11 @@ def test_judged_calls_count_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert len(set(seen)) == 60
 
 
-def test_money_is_told_with_what_is_promised_and_how_fast(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_money_is_told_with_what_is_promised_and_how_fast() -> None:
     now = [100.0]
-    monkeypatch.setattr(time, "monotonic", lambda: now[0])
     cap = Budget.parse("$10")
     bill = Bill(cap, Tariff(cap.unit, {"m": Price(output=1e6)}))
-    progress = MoneyProgress(bill)
+    progress = MoneyProgress(bill, lambda: now[0])
     progress.start(0.0)
     hold = bill.reserve("m", 0, 4)
     assert hold is not None

@@ -116,6 +116,23 @@ def test_a_score_outside_the_range_is_kept_for_the_next_try(tasks: Any, tmp_path
     assert board.of("a").estimate == pytest.approx(10 * truth(1, 0.9, 30))
 
 
+def test_a_score_that_only_answers_show_is_asked_for_after_one_of_each_arm(tmp_path: Path) -> None:
+    own = "def process(doc, results):\n    return {'right': results[0] == doc['text'], 'n': 1}\n"
+    task = manager(tmp_path / "tasks", n=40, own=own, metric_list=averaged("acc"))
+    options: dict[str, Any] = {"task_manager": task, "output_path": tmp_path, "budget": 60}
+    told = "no number as '{},none' .* use --score n,none or right,none"
+    for _ in range(2):  # nothing more is asked for the sake of what is known
+        with pytest.raises(InvalidInputError, match=told.format("acc")):
+            race(TWO, "numbers", **options)
+        assert len(Racer.asked) <= len(TWO)
+    with pytest.raises(InvalidInputError, match=told.format("rihgt")):
+        race(TWO, "numbers", score="rihgt", **options)
+    options |= {"sampler": "uniform", "budget": 80}
+    board = race(TWO, "numbers", score="right", **options).leaderboard
+    assert board.spent == len(Racer.asked) == 80
+    assert board.of("a").estimate == pytest.approx(truth(1, 0.9, 40))
+
+
 def test_records_of_other_races_are_refused(tasks: Any, tmp_path: Path) -> None:
     options: dict[str, Any] = {"task_manager": tasks, "journal": tmp_path / "j.db", "budget": 10}
     race(TWO, "numbers", **options)

@@ -24,7 +24,7 @@ ARMS = {"good": racer(0.95, 0), "fair": racer(0.6, 1), "poor": racer(0.1, 2)}
 def check(out: Path, found: RaceResult) -> None:
     recorded = read(out)
     board = found.leaderboard
-    assert recorded.race == RaceRecord.of(board.as_json)
+    assert recorded.race == RaceRecord.of(board.as_json, score=recorded.raters[0])
     told = {standing.name: standing for standing in board.standings}
     assert set(recorded.models) == {name for name, one in told.items() if one.readings}
     assert recorded.race is not None
@@ -68,6 +68,23 @@ def test_a_race_for_the_lowest_score(told: bool | None, tmp_path: Path) -> None:
     assert found.leaderboard.leader.estimate < 0.3
     assert declared(read(out)).lower_is_better == (True,)
     check(out, found)
+
+
+def test_a_race_goes_by_one_of_several_scores_and_says_which(tmp_path: Path) -> None:
+    own = (
+        "def process(doc, results):\n"
+        "    said = results[0] == doc['text']\n"
+        "    return {'said': said, 'lost': not said}\n"
+    )
+    entries = [
+        {"metric": name, "aggregation": "mean", "higher_is_better": name == "said"}
+        for name in ("lost", "said")
+    ]
+    tasks, out = manager(tmp_path / "tasks", n=20, metric_list=entries, own=own), tmp_path / "out"
+    race(ARMS, "numbers", task_manager=tasks, output_path=out, budget="50%", score="lost")
+    recorded = read(out)
+    assert recorded.race is not None
+    assert (recorded.race.score, recorded.race.lower_is_better) == ("lost", True)
 
 
 def test_the_lowest_is_not_the_best_where_the_task_says_that_the_highest_is(tmp_path: Path) -> None:

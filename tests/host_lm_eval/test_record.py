@@ -19,7 +19,8 @@ from evalbudget_lm_eval.arms.compared import Compared
 from evalbudget_lm_eval.host.answers import Answered, Asked
 from evalbudget_lm_eval.races.run import _Arm
 from evalbudget_lm_eval.repeats.shared import record_of_own
-from evalbudget_lm_eval.run.record import FILE, RACE, RUN, Bought, Kept, Record, look, path_named
+from evalbudget_lm_eval.run.kept import Bought, Kept
+from evalbudget_lm_eval.run.record import FILE, RACE, RUN, Record, look, path_named
 from evalbudget_lm_eval.run.resume import count_cut_off
 from evalbudget_lm_eval.run.rounds import failed_alone
 

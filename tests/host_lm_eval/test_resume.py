@@ -31,7 +31,7 @@ import warm
 from evalbudget.errors import JournalError
 from evalbudget.run import UNANSWERED
 from evalbudget_lm_eval import budgeted
-from evalbudget_lm_eval.run.record import Kept
+from evalbudget_lm_eval.run.kept import Kept
 from loopback import Server
 
 STOCK = lm_eval.evaluator.evaluate

@@ -60,6 +60,16 @@ def told(doc, results):
     right = float(results[0].strip() == str(doc["number"]))
     return {"right": right, "length": len(results[0])}
 
+def parts(doc, results):
+    return told(doc, results) | {"parts": {"a": 1.0}}
+
+def share(values):
+    'Of all.'
+    return sum(values) / len(values)
+
+def largest(values):
+    return max(values)
+
 def failing(values):
     raise RuntimeError("no such thing")
 """
@@ -226,6 +236,29 @@ def test_what_cannot_be_aggregated_costs_its_own_row_alone(
     assert 0.0 < results["results"]["rated"]["right,none"] < 1.0
     assert "length,none" not in results["results"]["rated"]
     assert "metric length of task rated has no row" in caplog.text
+
+
+def test_dicts_that_are_to_be_averaged_cost_their_own_row_alone(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    metrics = "".join(f"  - {{metric: {name}, aggregation: mean}}\n" for name in ("right", "parts"))
+    folder = declared(tmp_path, metrics)
+    text = (folder / "rated.yaml").read_text().replace("rates.told", "rates.parts")
+    (folder / "rated.yaml").write_text(text)
+    lm, results = bought(folder)
+    assert len(lm.calls) == 60
+    assert 0.0 < results["results"]["rated"]["right,none"] < 1.0
+    assert "parts,none" not in results["results"]["rated"]
+    assert "metric parts of task rated has no row" in caplog.text
+
+
+def test_a_mean_of_the_tasks_own_is_known_by_its_code(tmp_path: Path) -> None:
+    entry = "  - {{metric: right, aggregation: !function rates.{}}}"
+    lm, results = bought(declared(tmp_path / "a", entry.format("share")))
+    assert len(lm.calls) == 60
+    assert 0.0 < results["results"]["rated"]["right,none"] < 1.0
+    with pytest.raises(InvalidInputError, match=r"no metric that is .* averaged \(right: largest\)"):
+        bought(declared(tmp_path / "b", entry.format("largest")))
 
 
 def test_what_aggregates_runs_once(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -39,14 +38,11 @@ def test_a_forecast_knows_the_arms_of_this_process_only(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("seconds", "left"), [(20.0, "80 s"), (60.0, "4 min")])
-def test_what_is_spent_is_said_with_how_long_the_rest_lasts(
-    monkeypatch: pytest.MonkeyPatch, seconds: float, left: str
-) -> None:
+def test_what_is_spent_is_said_with_how_long_the_rest_lasts(seconds: float, left: str) -> None:
     now = [100.0]
-    monkeypatch.setattr(time, "monotonic", lambda: now[0])
     cap = Budget.parse("$10")
     bill = Bill(cap, Tariff(cap.unit, {"m": Price(output=1e6)}))
-    spending = Spending(bill)
+    spending = Spending(bill, lambda: now[0])
     hold = bill.reserve("m", 0, 4)
     assert hold is not None
     assert str(spending) == "$0.00 of $10.00 is spent, $4.00 promised"

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import gzip
+import json
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +13,7 @@ from evalbudget.backtest import Declared, RecordedScores
 from evalbudget.comparisons import Baseline, as_csv
 from evalbudget.errors import InvalidInputError
 from evalbudget.frames import Scores
-from evalbudget.hooks._plugins import Plugins
+from evalbudget.hooks._plugins import Plugins, plugins
 from evalbudget.recorded._direction import direction_note
 from evalbudget.recorded._files import open_scores
 
@@ -47,15 +49,56 @@ def test_csv_with_costs(tmp_path: Path) -> None:
     np.testing.assert_array_equal(table.costs[0, :, 0], [[0.5, 2.0], [np.nan, np.nan]])  # type: ignore[index]
 
 
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_a_table_whose_header_has_no_comma(tmp_path: Path, separator: str) -> None:
+    rows = ("item", "score"), ("a, b", "0.5"), ("c", "NA"), ("d", "1")
+    table = open_scores(csv(tmp_path, "".join(separator.join(row) + "\n" for row in rows)))
+    assert table is not None
+    assert table.items == ("a, b", "c", "d")
+    np.testing.assert_array_equal(table.scores.ravel(), [0.5, np.nan, 1.0])
+
+
+@pytest.mark.parametrize("word", ["NA", "n/a", "null", "NULL", "None", "#N/A", "<NA>", "NaN", " NA "])
+def test_what_programs_write_for_a_missing_score(tmp_path: Path, word: str) -> None:
+    rows = [{"item": "a", "score": 1}, {"item": "b", "score": word}]
+    lines = tmp_path / "t.jsonl"
+    lines.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for path in (csv(tmp_path, f"item,score\na,1\nb,{word}\n"), lines):
+        table = open_scores(path)
+        assert table is not None
+        np.testing.assert_array_equal(table.scores.ravel(), [1.0, np.nan])
+        assert table.failed is not None
+        assert table.failed.ravel().tolist() == [0, 1]
+
+
+def test_rows_that_differ_in_a_column_that_is_not_read_are_said_to_be_repeats(tmp_path: Path) -> None:
+    rows = "".join(f"{item},{subset},1\n" for item in "ab" for subset in ("gsm8k", "mmlu"))
+    told = "Columns that were not read: subset."
+    again = " Rows that differ in nothing else count as repeats of one item by one model."
+    for text, note in ((rows, told + again), (rows[: rows.index("b")].partition("\n")[0] + "\n", told)):
+        table = open_scores(csv(tmp_path, f"item,subset,score\n{text}"))
+        assert table is not None
+        assert table.declared is not None
+        assert table.declared.notes == (note,)
+    numbered = "".join(f"a,x,{k},1\n" for k in range(2))
+    table = open_scores(csv(tmp_path, f"item,subset,repeat,score\n{numbered}"))
+    assert table is not None
+    assert table.declared is not None
+    assert table.declared.notes == (told,)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("prompt,value\n1,2\n", r"no column item and no column score \(found: prompt, value\)"),
-        ("item;score\na;1\n", r"found: item;score.*separated by commas"),
+        ("item|score\na|1\n", r"found: item.score.*separated by commas"),
+        ('item;score\na;"1;5"\n', "line 2: score '1;5' is not a number"),
+        ("item;score\na;1;2\n", "line 2: 3 fields, .* quote fields that contain semicolons"),
+        ("item\tscore\na\t1\t2\n", "line 2: 3 fields, .* quote fields that contain tabs"),
         ("", "found: an empty file"),
         ("item,score,score\na,1,2\n", "2 columns named score"),
         ("item,score\n", "a header but no rows"),
-        ("item,score\na,1\nb,good\n", "line 3: score 'good' is not a number"),
+        ("item,score\na,1\nb,good\n", "line 3: score 'good' is not a number; write numbers for words"),
         ("item,score\na,1%\n", "line 2: score '1%' is not a number; write numbers without a sign"),
         ('item,score\na,"0,5"\n', "line 2: score '0,5' is not a number; write a point before decimals"),
         ("item,score\na,1\nb,inf\n", "line 3: score 'inf' is infinite"),
@@ -68,7 +111,9 @@ def test_csv_with_costs(tmp_path: Path) -> None:
             "line 4: the same item, model, rater and repeat as line 2",
         ),
         ('item,score\n"a,1\n', "line"),
-        ("item,score,cost\na,1,0.1\nb,1,$2\n", r"line 3: cost '\$2' is not a number"),
+        ("item,score,cost\na,1,0.1\nb,1,$2\n", r"line 3: cost '\$2' is not a number; write dollars without"),
+        ("item,score,cost\na,1,2 €\n", "line 2: cost '2 €' is not a number; write dollars without a sign"),
+        ("item,score,cost\na,1,few\n", "line 2: cost 'few' is not a number; leave it empty if it is"),
         ("item,score,cost\na,1,-0.1\n", "line 2: cost '-0.1' is below 0"),
     ],
 )
@@ -168,3 +213,22 @@ def test_a_truncated_archive_is_broken_not_foreign(small: RecordedScores, tmp_pa
     path.write_bytes(path.read_bytes()[:300])
     with pytest.raises(InvalidInputError, match="truncated"):
         open_scores(path)
+
+
+def test_a_metric_without_a_direction_is_said_to_have_none(tmp_path: Path) -> None:
+    for text, told in (
+        ("item,metric,score\na,wer,0.1\nb,wer,0.9\n", "No direction is declared for wer: higher is taken"),
+        ("item,metric,score,better\na,wer,0.1,lower\nb,wer,0.9,lower\n", ""),
+        ("item,judge,score\na,gpt,0.1\nb,gpt,0.9\n", ""),
+    ):
+        table = open_scores(csv(tmp_path, text))
+        assert table is not None
+        assert direction_note(table).startswith(told)
+        assert bool(direction_note(table)) is bool(told)
+
+
+def test_a_packed_table_is_to_be_unpacked(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv.gz"
+    path.write_bytes(gzip.compress(b"item,score\na,1\n"))
+    with pytest.raises(InvalidInputError, match=r"t\.csv\.gz is packed, and read when it is not: unpack it"):
+        plugins().open_scores(path)

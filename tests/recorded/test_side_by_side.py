@@ -172,6 +172,20 @@ def test_direction_is_declared_or_said() -> None:
         with_lower_better(one("m", [0.25, 1.0], lower_is_better={"acc": False}))
 
 
+def test_of_several_scores_lower_is_better_of_the_one_that_is_chosen() -> None:
+    both = RecordedScores(
+        *(np.zeros((1, 2, 2, 1)), ("m",), ("q0", "q1"), ("wer", "acc")),
+        one_measure=False,
+        declared=Declared.of(("m",), ("q0", "q1"), ("wer", "acc"), lower_is_better={"acc": False}),
+    )
+    told = with_lower_better(both, "wer").declared
+    assert told is not None
+    assert told.lower_is_better == (True, False)
+    for chosen in ("acc", None):
+        with pytest.raises(InvalidInputError, match="the source says that higher acc is better"):
+            with_lower_better(both, chosen)
+
+
 def test_declarations_survive_a_file(tmp_path: object) -> None:
     asked = {f"q{i}": digest_of(f"{i}") for i in range(2)}
     told = one(

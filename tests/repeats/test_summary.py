@@ -289,6 +289,24 @@ def test_a_sample_says_of_which_items_it_speaks_where_some_were_given_up() -> No
 
 
 @pytest.mark.parametrize(
+    ("score", "bounds", "told"),
+    [
+        (0.0, None, (0.0, 0.4)),
+        (0.0, (-1.0, 1.0), (-0.4, 0.4)),
+        (0.5, (0.2, 0.8), (0.38, 0.62)),
+        (7.0, None, None),
+    ],
+)
+def test_what_items_without_a_score_could_do_where_all_others_score_the_same(
+    score: float, bounds: tuple[float, float] | None, told: tuple[float, float] | None
+) -> None:
+    found = _summary([[score], [score], [score], [], []], bounds=bounds)
+    assert found.without_score == 2
+    assert found.with_them == (None if told is None else pytest.approx(told))
+    assert ("which would be" in _text(found)) is (told is not None)
+
+
+@pytest.mark.parametrize(
     ("items", "repeats", "value"), [(40, 4, 0.5), (12, 9, 0.4), (10, 3, 0.5), (9, 2, 1.0)]
 )
 def test_with_items_random_an_interval_is_never_narrower_than_of_these(

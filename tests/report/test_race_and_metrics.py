@@ -46,6 +46,20 @@ def test_a_race_is_reported_by_its_own_verdict() -> None:
     assert "By paired e-values. Anytime." in shown
 
 
+def test_a_races_verdict_is_not_told_of_another_score() -> None:
+    found = raced()
+    raters = ("acc", "loss")
+    table = np.concatenate([found.scores, 1.0 - found.scores], axis=2)
+    both = RecordedScores(
+        *(table, found.models, found.items, raters), one_measure=False, purchases=found.purchases
+    )
+    assert found.race is not None
+    both = replace(both, race=replace(found.race, score="acc"))
+    assert report(both, rater="acc").sections[0].name == "race"
+    with pytest.raises(InvalidInputError, match=r"race by acc, .* nothing of loss; .* give --rater acc"):
+        report(both, rater="loss")
+
+
 @pytest.mark.parametrize("complete", [(), ("a", "b", "c")])
 def test_a_race_with_a_lost_model_is_not_compared_again(complete: tuple[str, ...]) -> None:
     """Items that the race did not ask of a model are no missing answers of it."""
@@ -202,3 +216,20 @@ def test_notes_of_sources_stand_in_every_result(tmp_path: Path) -> None:
     assert note in " ".join(typed("doctor")(path).stdout.split())
     assert note in typed("plan")(path, "--half-width", "0.3", "--model", "a").stderr
     assert note in " ".join(typed("backtest", "races")(path, "--seeds", "1").stderr.split())
+
+
+def test_a_metric_without_any_score_leaves_the_others(tmp_path: Path) -> None:
+    """Whether all of its values were nan, or too large to be scores."""
+    rows = [f"q{i},m,acc,{i % 2},1\nq{i},m,loss,,1\n" for i in range(40)]
+    path = tmp_path / "t.csv"
+    path.write_text("item,model,metric,score,complete\n" + "".join(rows))
+    told = json.loads(typed("report")(path, "--json", "-").stdout)["metrics"]["boards"]
+    assert {name: [row["estimate"] for row in board] for name, board in told.items()} == {"acc": [0.5]}
+    found = typed("doctor")(path)
+    assert found.exit_code == 0, found.output
+    assert "(acc)" not in found.output
+    asked = ["--baseline", path, "--candidate", path, "--margin", "0.1", "--score"]
+    assert typed("gate")(*asked, "loss").exit_code == 3
+    assert "40 of m (baseline)'s and 40 of m (candidate)'s answers are missing" in " ".join(
+        typed("gate")(*asked, "loss").output.split()
+    )

@@ -307,7 +307,7 @@ class Turn:
         self._settle(call, cost, reading.error and self.storable(reading.error))
         self._keep(cell, self.me, now)
 
-    def is_told(self, call: int) -> bool:
+    def came_before(self, call: int) -> bool:
         """Whether it came back already, in a turn whose end was not known."""
         return not self.is_sure and self.connection.scalar(IS_TOLD, {"which": call}) is not None
 

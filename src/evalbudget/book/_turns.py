@@ -288,7 +288,7 @@ class Turns:
             if self._later:
                 self._hand_over(turn)
             for claim, reading in self._untold:
-                if turn.is_told(claim.request.id):
+                if turn.came_before(claim.request.id):
                     continue
                 turn.take_in(claim, reading)
                 if reading.value is None and self._adopted.gives_way(self._copy, claim.cell):

@@ -49,7 +49,7 @@ def doctor(
     from evalbudget.doctor import Kind, diagnose
 
     found = diagnose(
-        read(paths).select(rater=rater),
+        read(paths, rater=rater).select(rater=rater),
         list(plugins().checks.values()),
         path=str(paths[0]) if len(paths) == 1 else f"{len(paths)} paths",
         level=level,

@@ -13,7 +13,7 @@ from evalbudget.cli._output import STDOUT, check_targets, say, write_text
 from evalbudget.cli._sources import ACROSS_TASKS
 from evalbudget.cli.flags import options_of
 from evalbudget.comparisons.flags import BASELINE, BASELINE_MODEL, BATCH, CANDIDATE, FLAGS, OUTPUT
-from evalbudget.errors import InvalidInputError, UnknownNameError
+from evalbudget.errors import InvalidInputError
 from evalbudget.exit_codes import codes_for_help
 from evalbudget.flags import PRICES, RISK, SAMPLER_SEED, refuse_misspelled
 from evalbudget.hooks._plugins import plugins
@@ -31,18 +31,15 @@ Examples:
 
 \b
 A candidate that is a model is evaluated by its host, item by item, until the verdict is proved; flags
-that are not listed go to the host. See evalbudget inspect gate --help, evalbudget lm-eval gate --help.
+that are not listed go to the host: inspect if TASK is a Python file or a name with a slash, else lm-eval.
+See evalbudget inspect gate --help, evalbudget lm-eval gate --help; they are the same on that host.
 
 """ + codes_for_help(done="not worse", no="worse")
-HOSTS = ("inspect", "lm-eval")
 
 
 @click.command(epilog=EXAMPLES, context_settings={"ignore_unknown_options": True})
 @options_of((*FLAGS, CANDIDATE))
 @click.option("--task", metavar="TASK", help="Of a candidate that is a model: what it is evaluated on.")
-@click.option(
-    "--host", metavar="NAME", help="Who evaluates it: inspect or lm-eval.  [default: who has the task]"
-)
 @ACROSS_TASKS
 @click.option(
     "--save-baseline",
@@ -58,7 +55,6 @@ def gate(
     args: tuple[str, ...],
     candidate: str | None,
     task: str | None,
-    host: str | None,
     across_tasks: bool,
     save_baseline: Path | None,
     **given: Any,
@@ -86,11 +82,11 @@ def gate(
             raise InvalidInputError("--candidate is missing: give a log, or a model and its --task")
         return
     if not is_log:
-        _on_host(ctx, candidate, task, host, args, given)
+        _on_host(ctx, candidate, task, args, given)
     if args:
         refuse_misspelled(args, [param.opts[0] for param in ctx.command.params], ())
         raise InvalidInputError(f"{args[0]} is for the host of a candidate that is a model; drop it")
-    sys.exit(_of_logs(candidate, task, host, given, across_tasks=across_tasks))
+    sys.exit(_of_logs(candidate, task, given, across_tasks=across_tasks))
 
 
 def _save(given: dict[str, Any], task: str | None, path: Path) -> None:
@@ -115,9 +111,7 @@ def _save(given: dict[str, Any], task: str | None, path: Path) -> None:
     say(f"Wrote {path}: {items:,} items of {baseline.name}{lacking}.", err=True)
 
 
-def _of_logs(
-    candidate: str, task: str | None, host: str | None, given: dict[str, Any], *, across_tasks: bool
-) -> int:
+def _of_logs(candidate: str, task: str | None, given: dict[str, Any], *, across_tasks: bool) -> int:
     """Both are there: nothing is bought."""
     from evalbudget.comparisons import GateConfig, read_baseline
     from evalbudget.comparisons import gate as judged
@@ -129,8 +123,6 @@ def _of_logs(
                 f"{flag.option} is for a candidate that is a model, and {candidate} is a log, which costs "
                 "nothing; drop it"
             )
-    if host is not None:
-        raise InvalidInputError(f"--host evaluates models, and {candidate} is a log; drop it")
     outputs = {name: given.pop(name) for name in ("json_path", "markdown_path", "junit_path")}
     config = GateConfig.of(**{name: value for name, value in given.items() if value is not None})
     scores = plugins().open_scores(Path(candidate), task, may_be_empty=True)
@@ -142,7 +134,7 @@ def _of_logs(
             task=task,
             lower_is_better=config.lower_is_better,
         ),
-        with_lower_better(scores) if config.lower_is_better else scores,
+        with_lower_better(scores, config.score) if config.lower_is_better else scores,
         margin=config.options["margin"],
         delta=config.options.get("delta", 0.05),
         score=config.score,
@@ -167,7 +159,6 @@ def _on_host(
     ctx: click.Context,
     candidate: str,
     task: str | None,
-    host: str | None,
     args: tuple[str, ...],
     given: dict[str, Any],
 ) -> None:
@@ -177,12 +168,9 @@ def _on_host(
             f"--candidate {candidate} is no log that exists, and for a model to evaluate there is no --task; "
             "give one of them"
         )
-    if host is None:
-        file = Path(task.partition("@")[0])
-        of_lm_eval = file.suffix in (".yaml", ".yml") or not (file.exists() or "/" in task)
-        host = "lm-eval" if of_lm_eval else "inspect"
-    elif host not in HOSTS:
-        raise UnknownNameError("host", host, HOSTS)
+    file = Path(task.partition("@")[0])
+    of_lm_eval = file.suffix in (".yaml", ".yml") or not (file.exists() or "/" in task)
+    host = "lm-eval" if of_lm_eval else "inspect"
     root = ctx.find_root()
     group = root.command.get_command(root, host) if isinstance(root.command, click.Group) else None
     if group is None:

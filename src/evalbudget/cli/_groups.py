@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -65,6 +66,20 @@ class PluginsGroup(SuggestingGroup):
             self.extend()
             command = super().get_command(ctx, cmd_name)
         return command
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """As click's, without examples of commands that are not there."""
+        lines = inspect.cleandoc(self.epilog or "").splitlines()
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text("\n".join(line for line in lines if self._can_run(ctx, line)))
+
+    def _can_run(self, ctx: click.Context, line: str) -> bool:
+        """Whether it is no example, or one of a command that there is."""
+        path, words = ["evalbudget", *self.known_as.split()], line.split()
+        if len(words) <= len(path) or words[: len(path)] != path:
+            return True
+        return self.get_command(ctx, words[len(path)]) is not None
 
     def hint(self, name: str) -> str:
         """Which extra brings it, if one does; or that its plugin is there and was left out."""

@@ -104,7 +104,7 @@ def plan(
     from evalbudget.scale import parse_range
 
     check_question(*(asked[purpose] for purpose in PURPOSES))  # before a large log is read
-    recorded = read((pilot,))
+    recorded = read((pilot,), rater=asked["rater"])
     tell(recorded)
     replays = asked["race"] or asked["audit"] or asked["item_half_width"] is not None
     with progress() if replays else nullcontext() as report:

@@ -80,7 +80,7 @@ def report(
         from evalbudget.report._axes import require_matplotlib
 
         require_matplotlib()
-    found = assemble(read(paths), missing=as_missing(missing), **asked)
+    found = assemble(read(paths, rater=asked["rater"]), missing=as_missing(missing), **asked)
     publish(found.to_json(), json_path, *(() if html_path == STDOUT else (found.table(),)))
     if picture is not None and image is not None:
         write_bytes(picture, draw(found, image), "--picture")

@@ -57,8 +57,11 @@ def opened(
     lower_is_better: bool,
     category: str | None = None,
     may_be_empty: bool = False,
+    rater: str | None = None,
 ) -> RecordedScores:
     """The scores of all paths, side by side; some of them may have no score, and all if that is allowed.
+
+    ``lower_is_better`` is of the ``rater`` that will be chosen, if one will.
 
     Raises:
         EvalbudgetError: one of them cannot be read, they do not go together, or there is no score.
@@ -74,7 +77,7 @@ def opened(
     recorded = side_by_side(found, across_tasks=across_tasks)
     if not may_be_empty:
         require_scores(recorded, ", ".join(found))
-    return with_lower_better(recorded) if lower_is_better else recorded
+    return with_lower_better(recorded, rater) if lower_is_better else recorded
 
 
 def tell(recorded: RecordedScores) -> None:

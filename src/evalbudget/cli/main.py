@@ -32,7 +32,7 @@ Examples:
   evalbudget gate --baseline main.eval --candidate branch.eval --margin 0.02
   evalbudget plan pilot.npz --half-width 0.1
   evalbudget report logs/ --picture leaderboard.png
-  evalbudget audit serve audit.sqlite
+  evalbudget audit status audit.sqlite
   evalbudget plugins
 
 """ + codes_for_help()

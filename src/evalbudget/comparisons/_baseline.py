@@ -110,7 +110,8 @@ class Baseline:
         if score is not None and (score in recorded.raters or not recorded.one_measure):
             if score not in recorded.raters:
                 raise UnknownNameError("score", score, recorded.raters)
-            recorded = recorded.part(raters=np.array([recorded.raters.index(score)]))
+            number = recorded.raters.index(score)
+            recorded = recorded.part(raters=np.array([number]), may_be_empty=True)
         if not recorded.one_measure and len(recorded.raters) > 1:
             raise InvalidInputError(
                 f"{name} has the scores {', '.join(recorded.raters)}; name the one that decides, for example "

@@ -188,7 +188,10 @@ def _measures(recorded: RecordedScores) -> list[tuple[str, RecordedScores]]:
     """Each metric by itself, or the judges together."""
     if recorded.one_measure:
         return [(recorded.raters[0] if len(recorded.raters) == 1 else "panel", recorded)]
-    return [(name, recorded.part(raters=np.array([r]))) for r, name in enumerate(recorded.raters)]
+    return [
+        (name, recorded.part(raters=np.array([r]), may_be_empty=True))
+        for r, name in enumerate(recorded.raters)
+    ]
 
 
 def _chosen(kind: str, wanted: Sequence[str], names: Sequence[str]) -> list[int]:

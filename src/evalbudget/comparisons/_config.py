@@ -242,7 +242,8 @@ def read_baseline(
     """
     recorded = plugins().open_scores(Path(path), task, category=cluster, may_be_empty=True)
     if lower_is_better:
-        recorded = with_lower_better(recorded)
+        known_as = next((each for each in series if each in recorded.raters), score)
+        recorded = with_lower_better(recorded, known_as)
     found = Baseline.of(recorded, name=f"the baseline {path}", score=score, series=series)
     found = replace(found, name=recorded.models[0])
     if len(found.items) < _FEWEST:

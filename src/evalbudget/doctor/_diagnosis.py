@@ -109,12 +109,13 @@ def diagnose(
     parts = [("", recorded)]
     if not recorded.one_measure and len(recorded.raters) > 1:
         parts = [
-            (name, recorded.part(raters=np.array([number]))) for number, name in enumerate(recorded.raters)
+            (name, recorded.part(raters=np.array([number]), may_be_empty=True))
+            for number, name in enumerate(recorded.raters)
         ]
     found: list[Finding] = []
     silent: dict[str, str] = {}
     for name, part in parts:
-        if not np.isfinite(part.scores).any():
+        if not part.counts.any():
             continue
         case = _case(part, recorded, level, seed)
         if case.is_panel:
@@ -128,6 +129,7 @@ def diagnose(
                     ]
             except EvalbudgetError as ex:
                 silent.setdefault(check.name, str(ex))
+    found = _of_all(found, sum(bool(part.counts.any()) for _, part in parts))
     found.sort(key=lambda finding: _ORDER.index(finding.kind))
     return Diagnosis(
         path,
@@ -138,6 +140,18 @@ def diagnose(
         tuple(found),
         tuple(silent.items()),
     )
+
+
+def _of_all(found: Sequence[Finding], scorers: int) -> list[Finding]:
+    """What is said alike of several scorers is said once."""
+    alike: dict[tuple[Kind, str, str], list[Finding]] = {}
+    for finding in found:
+        alike.setdefault((finding.kind, finding.title, finding.text), []).append(finding)
+    names = [list(dict.fromkeys(each.score for each in group)) for group in alike.values()]
+    return [
+        replace(group[0], score="" if len(own) == scorers else ", ".join(own))
+        for group, own in zip(alike.values(), names, strict=True)
+    ]
 
 
 def _case(part: RecordedScores, whole: RecordedScores, level: float, seed: int) -> Case:

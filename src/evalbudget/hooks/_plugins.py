@@ -37,6 +37,8 @@ T = TypeVar("T")
 _ADDRESS = re.compile(r"([a-z][a-z0-9+.-]+):/+", re.IGNORECASE)
 """How an address begins; a path has lost all slashes but one."""
 
+_PACKED = (".bz2", ".gz", ".xz", ".zst")
+
 _LOGS = {"inspect": ("*.eval",), "lm-eval": ("results_*.json", "samples_*.jsonl")}
 """How hosts name their files, by the extra that brings the plugin."""
 
@@ -222,6 +224,8 @@ class Plugins(Registry):
             return scores
         empty = path.is_dir() and not any(path.iterdir())
         what = "is an empty folder" if empty else "is not recorded scores that any installed plugin can read"
+        if path.suffix.lower() in _PACKED:
+            what = "is packed, and read when it is not: unpack it"
         raise InvalidInputError(
             f"{path} {what}. Known are .npz, .csv, .tsv, .json, .jsonl and .parquet files of recorded "
             "scores, and the logs of the installed host plugins (see: evalbudget "

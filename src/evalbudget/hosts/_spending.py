@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable
 
 from evalbudget.budget import shown_amount
 from evalbudget.run import Bill
@@ -15,11 +15,12 @@ class Spending:
 
     Args:
         bill: of the run.
+        clock: seconds, from any moment.
     """
 
-    def __init__(self, bill: Bill) -> None:
-        self._bill = bill
-        self._before, self._began = bill.spent, time.monotonic()
+    def __init__(self, bill: Bill, clock: Callable[[], float]) -> None:
+        self._bill, self._clock = bill, clock
+        self._before, self._began = bill.spent, clock()
 
     def __str__(self) -> str:
         """Spent, promised, how fast, and how long there is something left at that."""
@@ -27,7 +28,7 @@ class Spending:
         found = f"{shown_amount(bill.spent, unit)} of {bill.cap} is spent"
         if bill.held:
             found += f", {shown_amount(bill.held, unit)} promised"
-        elapsed, bought = time.monotonic() - self._began, bill.spent - self._before
+        elapsed, bought = self._clock() - self._began, bill.spent - self._before
         if elapsed >= _SOON and bought > 0:
             left = (bill.cap.amount - bill.spent) * elapsed / bought
             found += f", {shown_amount(bought / elapsed * 60, unit)} a minute, about {_long(left)} left"

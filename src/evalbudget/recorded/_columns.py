@@ -82,6 +82,9 @@ OFTEN_OTHERS = ("failed", "not_applicable", "complete", "score_low", "score_high
 
 FLAGS = {"true": 1.0, "false": 0.0}
 
+ABSENT = frozenset({"na", "n/a", "#n/a", "#na", "<na>", "nan", "null", "none"})
+"""What programs write for a number that is missing, in small letters."""
+
 FILLED = ("item", "model", "rater", "repeat", "category")
 """What no row may leave empty, if another row has it."""
 

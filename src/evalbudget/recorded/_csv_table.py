@@ -10,22 +10,25 @@ import numpy as np
 
 from evalbudget.design import LARGEST
 from evalbudget.errors import InvalidInputError, reason
-from evalbudget.recorded._columns import FLAGS, OFTEN_OTHERS, TEXTS, TRUTHS
-from evalbudget.recorded._long_table import LongTable, columns_in, unless_of_others
+from evalbudget.recorded._column_values import columns_in, unless_of_others
+from evalbudget.recorded._columns import ABSENT, FLAGS, OFTEN_OTHERS, TEXTS, TRUTHS
+from evalbudget.recorded._long_table import LongTable
 from evalbudget.recorded._scores import RecordedScores
 from evalbudget.spreadsheets import names_from_cells
 
 _LAYOUT = "a header with item, score and optionally model, rater, repeat, cost, then one reading per row"
-_TAB = "\t"
+_CURRENCIES = tuple("$€£¥")
+_SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons"}
 
 
 def read_csv(path: Path, *, category: str | None = None, task: str | None = None) -> RecordedScores:
     """Read a ``.csv`` with the columns item and score, and optionally those of a table of readings.
 
-    A ``.tsv`` is the same with tabs. An empty score or ``nan`` is a reading that failed; ``True`` and
-    ``False`` are 1 and 0. Without ``repeat`` the rows
-    of a cell are its repeats. The cost is that of the reading, in dollars; empty where it is not known. Where
-    there are columns task and version that are the same in every row, the scores are of that task.
+    A ``.tsv`` is the same with tabs, and a header without a comma may have tabs or semicolons, too. An empty
+    score, ``nan`` or ``NA`` is a reading that failed; ``True`` and ``False`` are 1 and 0. Without ``repeat``
+    the rows of a cell are its repeats. The cost is that of the reading, in dollars; empty where it is not
+    known. Where there are columns task and version that are the same in every row, the scores are of that
+    task.
 
     Args:
         path: of the file.
@@ -38,15 +41,16 @@ def read_csv(path: Path, *, category: str | None = None, task: str | None = None
         InvalidInputError: several tasks, not text, columns missing, or a row that cannot be used, with its
             line number.
     """
-    tabs = path.suffix.lower() == ".tsv"
     texts: dict[str, list[str]] = {}
     numbers: dict[str, list[float]] = {}
     lines: list[int] = []
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = csv.reader(file, strict=True, delimiter=_TAB if tabs else ",")
+            separator = _separator(path, file.readline())
+            file.seek(0)
+            rows = csv.reader(file, strict=True, delimiter=separator)
             header = names_from_cells(next(rows, []))
-            layout = f"{_LAYOUT}, separated by {'tabs' if tabs else 'commas'}"
+            layout = f"{_LAYOUT}, separated by {_SEPARATORS[separator]}"
             used = columns_in(f"{path}", header or ["an empty file"], category, layout)
             others: dict[str, list[str]] = {name: [] for name in OFTEN_OTHERS if name in used.at}
             words = [(texts.setdefault(name, []), at) for name, at in used.at.items() if name in TEXTS]
@@ -63,7 +67,7 @@ def read_csv(path: Path, *, category: str | None = None, task: str | None = None
                 if len(row) != len(header):
                     raise InvalidInputError(
                         f"{path}, line {line}: {len(row)} fields, the header has {len(header)}; "
-                        f"quote fields that contain {'tabs' if tabs else 'commas'}"
+                        f"quote fields that contain {_SEPARATORS[separator]}"
                     )
                 lines.append(line)
                 for column, at in words:
@@ -96,8 +100,15 @@ def read_csv(path: Path, *, category: str | None = None, task: str | None = None
     return table.recorded_in(f"{path}", task)
 
 
+def _separator(path: Path, header: str) -> str:
+    """Commas unless the header has none."""
+    if path.suffix.lower() == ".tsv":
+        return "\t"
+    return next((each for each in _SEPARATORS if each in header), ",")
+
+
 def _number(path: Path, line: int, name: str, text: str) -> float:
-    if not text:
+    if not text or text.lower() in ABSENT:
         return math.nan
     try:
         value = FLAGS[text.lower()] if name in TRUTHS and text.lower() in FLAGS else float(text)
@@ -105,6 +116,10 @@ def _number(path: Path, line: int, name: str, text: str) -> float:
         remedy = "leave it empty if it is missing"
         if text.endswith("%"):
             remedy = "write numbers without a sign, in one unit throughout: all as 0.5, or all as 50"
+        elif text[:1] in _CURRENCIES or text[-1:] in _CURRENCIES:
+            remedy = "write dollars without a sign, as 0.002"
+        elif name in TRUTHS and text[:1].isalpha():
+            remedy = "write numbers for words, as 1 for right and 0 for wrong, and nothing if it is missing"
         elif "," in text:
             remedy = "write a point before decimals (0.5), and nothing between thousands"
         raise InvalidInputError(

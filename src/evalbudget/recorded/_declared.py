@@ -262,7 +262,13 @@ def few(sentences: Sequence[str], more: str) -> list[str]:
     return every if rest < 2 else [*every[:_FEW], f"{rest:,} more {more}."]
 
 
-def columns_not_read(columns: Sequence[str]) -> list[str]:
-    """A note on columns of a table that nothing reads; none if there is none but a nameless index."""
+def columns_not_read(columns: Sequence[str], *, repeats: bool = False) -> list[str]:
+    """A note on columns of a table that nothing reads; none if there is none but a nameless index.
+
+    Args:
+        columns: their names.
+        repeats: some rows differ in nothing that is read.
+    """
     named = [name for name in columns if name.strip()]
-    return [f"Columns that were not read: {', '.join(named)}."] if named else []
+    alike = " Rows that differ in nothing else count as repeats of one item by one model." if repeats else ""
+    return [f"Columns that were not read: {', '.join(named)}.{alike}"] if named else []

@@ -10,8 +10,12 @@ from evalbudget.recorded._differences import settings_note, versions_note
 from evalbudget.recorded._scores import RecordedScores
 
 
-def with_lower_better(recorded: RecordedScores) -> RecordedScores:
+def with_lower_better(recorded: RecordedScores, rater: str | None = None) -> RecordedScores:
     """The same scores, of which a person says that lower is better.
+
+    Args:
+        recorded: the scores.
+        rater: of several, the one that this is said of; None, or none of them, for all.
 
     Raises:
         InvalidInputError: the source says otherwise of one of them, or was a race for the highest.
@@ -22,13 +26,16 @@ def with_lower_better(recorded: RecordedScores) -> RecordedScores:
             f"--lower-is-better: these scores are of a {recorded.race.kind} that took higher for better, and "
             "whom it asked what followed from that; leave it out, or run it again with --lower-is-better"
         )
-    for rater, lower in zip(recorded.raters, declared.lower_is_better, strict=True):
-        if lower is False:
+    meant = [rater] if rater in recorded.raters else list(recorded.raters)
+    ways = dict(zip(recorded.raters, declared.lower_is_better, strict=True))
+    for name in meant:
+        if ways[name] is False:
             raise InvalidInputError(
-                f"--lower-is-better: the source says that higher {rater} is better; leave it out, or choose "
+                f"--lower-is-better: the source says that higher {name} is better; leave it out, or choose "
                 "another score"
             )
-    return replace(recorded, declared=replace(declared, lower_is_better=(True,) * len(recorded.raters)))
+    ways |= dict.fromkeys(meant, True)
+    return replace(recorded, declared=replace(declared, lower_is_better=tuple(ways.values())))
 
 
 def direction_note(recorded: RecordedScores) -> str:

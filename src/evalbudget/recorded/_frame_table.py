@@ -10,7 +10,8 @@ from types import ModuleType
 from typing import Any
 
 from evalbudget.errors import InvalidInputError, reason
-from evalbudget.recorded._long_table import columns_in, long_table
+from evalbudget.recorded._column_values import columns_in
+from evalbudget.recorded._long_table import long_table
 from evalbudget.recorded._parquet_table import parquet_table
 from evalbudget.recorded._scores import RecordedScores
 

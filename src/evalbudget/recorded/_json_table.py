@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from evalbudget.errors import InvalidInputError, reason
-from evalbudget.recorded._long_table import columns_in, long_table
+from evalbudget.recorded._column_values import columns_in
+from evalbudget.recorded._long_table import long_table
 from evalbudget.recorded._scores import RecordedScores
 from evalbudget.untrusted import parsed_json
 

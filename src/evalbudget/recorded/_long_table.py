@@ -4,27 +4,17 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evalbudget.design import LARGEST
 from evalbudget.errors import InvalidInputError, UnknownNameError, did_you_mean
-from evalbudget.recorded._columns import (
-    FILLED,
-    FLAGS,
-    HIGHER,
-    NAMES,
-    NEEDED,
-    OFTEN_OTHERS,
-    OTHER_NAMES,
-    TEXTS,
-    TRUTHS,
-)
+from evalbudget.recorded._column_values import Columns, numbers_of, texts_of, unless_of_others
+from evalbudget.recorded._columns import FILLED, HIGHER, OFTEN_OTHERS, TEXTS
 from evalbudget.recorded._declared import UNKNOWN, Declared, Settings, columns_not_read, settings_in
 from evalbudget.recorded._how_bought import HowBought
 from evalbudget.recorded._places import Places
@@ -118,7 +108,7 @@ class LongTable:
         if (costs < 0.0).any():
             row = int(np.flatnonzero(costs < 0.0)[0])
             raise InvalidInputError(
-                f"{self.where(row)}: cost {_shown(costs[row])!r} is below 0; give dollars, 0 or more"
+                f"{self.where(row)}: cost '{costs[row]:g}' is below 0; give dollars, 0 or more"
             )
         places = Places.of(
             texts["item"],
@@ -181,7 +171,7 @@ class LongTable:
     def _declared(self, places: Places, texts: Mapping[str, Sequence[str]]) -> Declared | None:
         """None where the table declares nothing."""
         models, items, raters = places.names
-        notes = [*columns_not_read(self.not_read), *self.notes]
+        notes = [*columns_not_read(self.not_read, repeats=self._has_unnumbered_repeats(places)), *self.notes]
         ranges = []
         for name in ("score_low", "score_high"):
             ranges.append(np.full(len(raters), np.nan))
@@ -222,9 +212,13 @@ class LongTable:
             cluster="cluster",
             unclustered=alone,
             notes=notes,
-            direction_missing=UNKNOWN in ways,
+            direction_missing=UNKNOWN in ways or self.metrics,
         )
         return None if found == Declared.of(models, items, raters) else found
+
+    def _has_unnumbered_repeats(self, places: Places) -> bool:
+        """Whether rows count as repeats since no column that is read tells them apart."""
+        return places.shape[3] > 1 and not any(self.texts.get("repeat", ()))
 
     def _directions(self, texts: Mapping[str, Sequence[str]], notes: list[str]) -> list[str]:
         """What each row says of which way is better; nothing where no column says that.
@@ -397,7 +391,7 @@ class LongTable:
         if wrong.any():
             row = int(np.flatnonzero(wrong)[0])
             raise InvalidInputError(
-                f"{self.where(row)}: epoch {_shown(values[row])} is not a whole number from 0; number the "
+                f"{self.where(row)}: epoch {values[row]:g} is not a whole number from 0; number the "
                 "readings of an item in the order in which they were bought"
             )
         # a reading's place where there is none
@@ -411,7 +405,7 @@ class LongTable:
         if wrong.any():
             row = int(np.flatnonzero(wrong)[0])
             raise InvalidInputError(
-                f"{self.where(row)}: phase {_shown(values[row])} is not a whole number from 0; give the "
+                f"{self.where(row)}: phase {values[row]:g} is not a whole number from 0; give the "
                 "phase in which the reading was bought"
             )
         return places.array(values) if np.isfinite(values).any() else None
@@ -435,77 +429,6 @@ class LongTable:
                 f"{name} is true in some rows and false in others; it is of the whole table"
             )
         return bool(known[0]) if known.size else otherwise
-
-
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """Which columns of a table are in use.
-
-    Attributes:
-        at: position of each, by its name here.
-        metrics: raters were found under the name of metrics.
-        not_read: names of the others, as they stand.
-        category: as it was asked for.
-    """
-
-    at: Mapping[str, int]
-    metrics: bool
-    not_read: tuple[str, ...]
-    category: str | None
-
-
-def columns_in(where: str, header: Sequence[str], category: str | None, layout: str) -> Columns:
-    """The columns in use; case and spaces around do not matter.
-
-    What is told of how scores were bought, from ``epoch`` on, is read where there is ``allocation``. Raters
-    may stand in a column ``judge`` or ``metric``.
-
-    Args:
-        where: names the table, for messages.
-        header: names as they stand.
-        category: the column that says what category an item belongs to; None for ``category``.
-        layout: what a table of scores is, for messages.
-
-    Raises:
-        InvalidInputError: what is needed is missing, or stands twice.
-    """
-    names = [str(name).strip().lower() for name in header]
-    other = [name for name, ours in OTHER_NAMES.items() if name in names and ours not in names]
-    if len(other) > 1:
-        raise InvalidInputError(
-            f"{where} has the columns {' and '.join(other)}, and judges of different metrics are no panel; "
-            "keep the rows of one metric and drop that column, or give raters names of both"
-        )
-    named = [OTHER_NAMES[name] if name in other else name for name in names]
-    known = NAMES if "allocation" in names else NAMES[: NAMES.index("epoch")]
-    missing = [name for name in NEEDED if name not in names]
-    if missing and {"first", "second"} <= {*names} and not {"winner", "value"}.isdisjoint(names):
-        raise InvalidInputError(
-            f"{where} is a table of preferences and not of scores, which evalbudget pairwise reads (found: "
-            f"{', '.join(map(str, header))})"
-        )
-    if missing:
-        single = [name for name in names if name.replace(" ", "_").isidentifier()]
-        near = [did_you_mean(name, single) for name in missing]
-        hint = next((f" ({said.strip()} Rename it.)" for said in near if said.startswith(" Did")), "")
-        raise InvalidInputError(
-            f"{where} has no column {' and no column '.join(missing)} "
-            f"(found: {', '.join(map(str, header)) or 'none'}){hint}; a table of scores is {layout}"
-        )
-    for name in known:
-        if named.count(name) > 1:
-            raise InvalidInputError(f"{where} has {named.count(name)} columns named {name}; keep one")
-    found = {name: named.index(name) for name in known if name in named and name != "category"}
-    if category is not None and category.lower() not in names:
-        raise InvalidInputError(
-            f"{where} has no column {category} (found: {', '.join(map(str, header))}), which was to say what "
-            "items belong together"
-        )
-    if (category or "category").lower() in names:
-        found["category"] = names.index((category or "category").lower())
-    used = set(found.values())
-    not_read = tuple(str(name) for at, name in enumerate(header) if at not in used)
-    return Columns(found, "metric" in other, not_read, category)
 
 
 def long_table(
@@ -537,19 +460,10 @@ def long_table(
     for name, values in columns.items():
         if name in OFTEN_OTHERS:
             with unless_of_others(name, notes):
-                numbers[name] = _numbers(name, values, where, remedy)
+                numbers[name] = numbers_of(name, values, where, remedy)
         elif name not in TEXTS:
-            numbers[name] = _numbers(name, values, named, remedy)
+            numbers[name] = numbers_of(name, values, named, remedy)
     return LongTable(texts, numbers, where, used.metrics, used.not_read, notes, used.category)
-
-
-@contextmanager
-def unless_of_others(name: str, notes: list[str]) -> Iterator[None]:
-    """A column of a name that others use, too: where it is not what it is here, that is said of it."""
-    try:
-        yield
-    except InvalidInputError as ex:
-        notes.append(f"Column {name} was not read: {str(ex).partition(';')[0]}.")
 
 
 def _ways(texts: Sequence[str], n: int, where: Callable[[int], str]) -> FloatArray:
@@ -560,55 +474,6 @@ def _ways(texts: Sequence[str], n: int, where: Callable[[int], str]) -> FloatArr
             raise UnknownNameError(f"direction in {where(row)}:", text, list(_WAYS))
         found[row] = _WAYS.get(text, np.nan)
     return found
-
-
-def texts_of(values: Sequence[object] | NDArray[Any]) -> list[str]:
-    """Values as words; empty where missing."""
-    listed = values.tolist() if isinstance(values, np.ndarray) else values
-    return [value if isinstance(value, str) else _text(value) for value in listed]
-
-
-def _text(value: object) -> str:
-    if value is None or value != value:  # not a number
-        return ""
-    if isinstance(value, float) and value.is_integer():  # names that are numbers, beside a missing one
-        return str(int(value))
-    return str(value)
-
-
-def _numbers(
-    name: str, values: Sequence[object] | NDArray[Any], where: Callable[[int], str], remedy: str
-) -> FloatArray:
-    if isinstance(values, np.ndarray) and values.dtype.kind in "fiub":
-        found: FloatArray = values.astype(np.float64)
-    else:
-        found = np.array([_number(name, value, where, row, remedy) for row, value in enumerate(values)])
-    if (infinite := np.flatnonzero(np.abs(found) > LARGEST)).size:
-        row = int(infinite[0])
-        told = f"{_shown(found[row])!r} is infinite or beyond {LARGEST:g}"
-        raise InvalidInputError(f"{where(row)}: {name} {told}; {remedy}")
-    return found
-
-
-def _number(name: str, value: object, where: Callable[[int], str], row: int, remedy: str) -> float:
-    if value is None:
-        return math.nan
-    if isinstance(value, str) and name in TRUTHS and value.strip().lower() in FLAGS:
-        return FLAGS[value.strip().lower()]
-    if not isinstance(value, str | bytes):
-        try:
-            return float(value)  # type: ignore[arg-type]
-        except (TypeError, ValueError, OverflowError):
-            pass
-    kind = "text" if isinstance(value, str | bytes) else type(value).__name__
-    raise InvalidInputError(
-        f"{where(row)}: {name} is {str(value)[:40]!r} ({kind}), not a number; convert the column {name} to "
-        f"numbers, and {remedy}"
-    )
-
-
-def _shown(value: float) -> str:
-    return f"{value:g}"
 
 
 def _task(texts: Mapping[str, Sequence[str]], n: int) -> TaskName | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from evalbudget.budget import cut_off
+from evalbudget.errors import InvalidInputError
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,7 @@ class RaceRecord:
         notes: what to know besides.
         kind: ``race`` or ``gate``.
         lower_is_better: it took lower for better.
+        score: that it went by; empty where its logs have but one, or do not say.
     """
 
     sentence: str
@@ -59,6 +61,7 @@ class RaceRecord:
     notes: tuple[str, ...] = ()
     kind: str = "race"
     lower_is_better: bool = False
+    score: str = ""
 
     @classmethod
     def of(
@@ -66,6 +69,7 @@ class RaceRecord:
         board: Mapping[str, Any],
         models: Mapping[str, str] | None = None,
         gate: Mapping[str, Any] | None = None,
+        score: str = "",
     ) -> RaceRecord:
         """From a leaderboard as the logs of a race keep it, :attr:`evalbudget.races.Leaderboard.as_json`.
 
@@ -74,6 +78,7 @@ class RaceRecord:
             models: names among the recorded scores of those that the race calls otherwise.
             gate: what the gate found whose models these are, :meth:`evalbudget.comparisons.Gate.to_dict`;
                 None for a race.
+            score: that it went by.
 
         Raises:
             KeyError, TypeError: it is none.
@@ -92,7 +97,7 @@ class RaceRecord:
         )
         if gate is not None:
             found = cls._of_gate(gate, str(board["interval"]), str(board["target"]), rows, names)
-            return replace(found, lower_is_better=lower)
+            return replace(found, lower_is_better=lower, score=score)
         wasted = cut_off(float(board["wasted"]), board["paid"], str(board["unit"]))
         return cls(
             sentence=str(board["sentence"]),
@@ -103,7 +108,20 @@ class RaceRecord:
             items=int(board["items"]),
             notes=tuple(filter(None, (*map(str, board["notes"]), wasted))),
             lower_is_better=lower,
+            score=score,
         )
+
+    def check_score(self, rater: str) -> None:
+        """Refuse to tell this verdict of another score than it is of.
+
+        Raises:
+            InvalidInputError: it is another.
+        """
+        if self.score not in ("", rater):
+            raise InvalidInputError(
+                f"these are the scores of a {self.kind} by {self.score}, and whom it asked what followed "
+                f"from that: it says nothing of {rater}; leave --rater out, or give --rater {self.score}"
+            )
 
     @classmethod
     def _of_gate(

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from evalbudget.design import LARGEST, Design
+from evalbudget.design import Design
 from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget.recorded import _npz
 from evalbudget.recorded._declared import Declared
 from evalbudget.recorded._how_bought import HowBought
+from evalbudget.recorded._layout import (
+    AS_THEY_ARE,
+    AXES,
+    bought_as_arrays,
+    declared_as_arrays,
+    fields_in,
+    floats,
+)
 from evalbudget.recorded._places import Places
 from evalbudget.recorded._race_record import RaceRecord
 from evalbudget.recorded._task_name import TaskName
-from evalbudget.sampler import Allocation
 from evalbudget.statistics._means import mean_of_known
 from evalbudget.statistics._phase_means import MOST_PHASES
 from evalbudget.statistics._strata import Strata
@@ -32,11 +38,6 @@ T = TypeVar("T")
 
 _TEXT = 500
 """Characters of an item's text that are kept."""
-
-_SMALLEST = 1e-60
-"""Of what is not read as 0: powers of smaller numbers are."""
-
-_AXES = "(models, items, raters, repeats)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,12 +110,12 @@ class RecordedScores:
     may_be_empty: bool = False
 
     def __post_init__(self) -> None:
-        scores = _floats("scores", self.scores)
+        scores = floats("scores", self.scores)
         if scores.ndim != 4:
-            raise InvalidInputError(f"scores has shape {scores.shape}; it must have the four axes {_AXES}")
+            raise InvalidInputError(f"scores has shape {scores.shape}; it must have the four axes {AXES}")
         if 0 in scores.shape:
             raise InvalidInputError(
-                f"scores has shape {scores.shape} {_AXES}; every axis needs at least one entry"
+                f"scores has shape {scores.shape} {AXES}; every axis needs at least one entry"
             )
         if not (self.may_be_empty or np.isfinite(scores).any()):
             raise InvalidInputError(
@@ -130,7 +131,7 @@ class RecordedScores:
             texts = _names("texts", self.texts, scores.shape, 1, unique=False)
             object.__setattr__(self, "texts", tuple(map(_cut, texts)))
         if self.reference is not None:
-            reference = _floats("reference", self.reference)
+            reference = floats("reference", self.reference)
             if reference.ndim != 3 or reference.shape[:2] != scores.shape[:2]:
                 raise InvalidInputError(
                     f"reference has shape {reference.shape}; with scores of shape {scores.shape} it must be "
@@ -150,7 +151,7 @@ class RecordedScores:
                 )
             object.__setattr__(self, "epochs", epochs.astype(np.int64))
         if self.phases is not None:
-            phases = _floats("phases", self.phases)
+            phases = floats("phases", self.phases)
             if phases.shape != scores.shape:
                 raise InvalidInputError(
                     f"phases has shape {phases.shape}; give one per score, {scores.shape}"
@@ -158,7 +159,7 @@ class RecordedScores:
             check_phases(phases)
             object.__setattr__(self, "phases", phases)
         if self.costs is not None:
-            costs = _floats("costs", self.costs)
+            costs = floats("costs", self.costs)
             if costs.shape != scores.shape:
                 raise InvalidInputError(f"costs has shape {costs.shape}; give one per score, {scores.shape}")
             if (costs < 0.0).any():
@@ -204,38 +205,10 @@ class RecordedScores:
         if "scores" not in arrays:
             raise InvalidInputError(
                 f"{path} has no array 'scores' (it holds {', '.join(sorted(arrays)) or 'nothing'}); the "
-                f"recorded-scores layout is an .npz with scores {_AXES}, models, items and raters"
+                f"recorded-scores layout is an .npz with scores {AXES}, models, items and raters"
             )
-        scores = arrays["scores"]
         try:
-            names = {
-                name: _labels(name, arrays[name])
-                if name in arrays
-                else tuple(str(i) for i in range(scores.shape[axis] if axis < scores.ndim else 0))
-                for axis, name in enumerate(("models", "items", "raters"))
-            }
-            categories = _labels("categories", arrays["categories"]) if "categories" in arrays else None
-            kept = bool(np.all(arrays.get("one_generation", False)))
-            return cls(
-                scores,
-                names["models"],
-                names["items"],
-                names["raters"],
-                categories=categories,
-                reference=arrays.get("reference"),
-                purchases=_purchases(arrays),
-                epochs=arrays.get("epochs"),
-                phases=arrays.get("phases"),
-                costs=arrays.get("costs"),
-                failed=arrays.get("failed"),
-                outside=arrays.get("outside"),
-                declared=_declared(arrays, tuple(names.values())),
-                strata=_strata(arrays),
-                by_category=bool(np.any(arrays.get("by_category", False))),
-                one_generation=kept,
-                one_measure=bool(np.all(arrays.get("one_measure", True))),
-                may_be_empty=scores.dtype.kind in "fiub" and bool(np.isnan(scores).all()),
-            )
+            return cls(**fields_in(arrays))
         except UnknownNameError as ex:
             raise UnknownNameError(f"{ex.kind} in {path}:", ex.name, ex.known) from None
         except InvalidInputError as ex:
@@ -254,29 +227,13 @@ class RecordedScores:
         }
         if self.categories is not None:
             arrays["categories"] = np.asarray(self.categories)
-        if self.reference is not None:
-            arrays["reference"] = self.reference
-        if self.epochs is not None:
-            arrays["epochs"] = self.epochs
-        if self.phases is not None:
-            arrays["phases"] = self.phases
-        if self.costs is not None:
-            arrays["costs"] = self.costs
-        if self.failed is not None:
-            arrays["failed"] = self.failed
-        if self.outside is not None:
-            arrays["outside"] = self.outside
+        for name in AS_THEY_ARE:
+            if (own := getattr(self, name)) is not None:
+                arrays[name] = own
         if self.declared is not None:
-            arrays |= _as_arrays(self.declared)
+            arrays |= declared_as_arrays(self.declared)
         if self.purchases is not None:
-            arrays["allocation"] = np.asarray([p.allocation.value for p in self.purchases])
-            arrays["fixed_repeats"] = np.asarray([p.fixed_repeats for p in self.purchases])
-            for name in ("cost", "usd"):
-                known = [getattr(p, name) for p in self.purchases]
-                arrays[name] = np.asarray([np.nan if value is None else value for value in known])
-            sizes = [p.phase_sizes for p in self.purchases]
-            if any(sizes):
-                arrays["phase_sizes"] = np.array(list(zip_longest(*sizes, fillvalue=np.nan))).T
+            arrays |= bought_as_arrays(self.purchases)
         if self.strata is not None:
             arrays |= {"strata": self.strata.of_item, "strata_sizes": self.strata.sizes}
         if self.by_category:
@@ -429,52 +386,6 @@ class RecordedScores:
         return f"<RecordedScores: {m} models x {i} items x {r} raters, {int(self.counts.sum())} scores>"
 
 
-_OF_RATERS = ("lower_is_better", "range_low", "range_high")
-
-
-def _as_arrays(declared: Declared) -> dict[str, NDArray[Any]]:
-    """What a file keeps of what the source said; settings are in the models' names."""
-    directions = [np.nan if lower is None else float(lower) for lower in declared.lower_is_better]
-    ranges = np.array([(np.nan, np.nan) if known is None else known for known in declared.ranges])
-    found = dict(zip(_OF_RATERS, (np.array(directions), *ranges.T), strict=True))
-    found["complete"] = np.array(declared.complete)
-    found["digests"] = np.array(declared.digests)
-    if declared.clusters is not None:
-        found |= {"clusters": np.array(declared.clusters), "cluster": np.array([declared.cluster])}
-    if declared.clustered:
-        found["clustered"] = np.array(declared.clustered)
-    if declared.direction_missing:
-        found["direction_missing"] = np.array(True)
-    return found
-
-
-def _declared(arrays: Mapping[str, NDArray[Any]], names: tuple[tuple[str, ...], ...]) -> Declared | None:
-    if not {*_OF_RATERS, "complete", "digests"} <= set(arrays):
-        return None
-    models, items, raters = names
-    lower, low, high = (_floats(name, arrays[name]).tolist() for name in _OF_RATERS)
-    clusters = _labels("clusters", arrays["clusters"]) if "clusters" in arrays else None
-    return Declared(
-        ({},) * len(models),
-        tuple(bool(whole) for whole in arrays["complete"]),
-        tuple(None if np.isnan(way) else bool(way) for way in lower),
-        tuple(None if np.isnan(a) else (a, b) for a, b in zip(low, high, strict=True)),
-        (None,) * len(raters),
-        _labels("digests", arrays["digests"]) or ("",) * len(items),
-        clusters,
-        _labels("cluster", arrays["cluster"])[0] if clusters is not None else None,
-        clustered=tuple(bool(by) for by in arrays.get("clustered", ())),
-        direction_missing=bool(np.any(arrays.get("direction_missing", False))),
-    )
-
-
-def _strata(arrays: Mapping[str, NDArray[Any]]) -> Strata | None:
-    if not {"strata", "strata_sizes"} <= set(arrays):
-        return None
-    of_item, sizes = (_floats(name, arrays[name]) for name in ("strata", "strata_sizes"))
-    return Strata(of_item.astype(np.int64), sizes.astype(np.int64))
-
-
 def check_phases(phases: FloatArray) -> None:
     """Refuse what numbers no phase; NaN where there is none.
 
@@ -488,57 +399,6 @@ def check_phases(phases: FloatArray) -> None:
             f"phase {wrong[0]:g} is not a whole number from 0 to {MOST_PHASES - 1}; give the phase in which "
             "each reading was bought, and NaN where there is none"
         )
-
-
-def _purchases(arrays: Mapping[str, NDArray[Any]]) -> tuple[HowBought, ...] | None:
-    if "allocation" not in arrays:
-        return None
-    names = _labels("allocation", arrays["allocation"])
-    n = len(names)
-    columns = {
-        name: _floats(name, arrays.get(name, np.full(n, default)))
-        for name, default in (("fixed_repeats", 0.0), ("cost", np.nan), ("usd", np.nan))
-    }
-    for name, column in columns.items():
-        if column.shape != (n,):
-            raise InvalidInputError(f"{name} has shape {column.shape}; it must have one entry per model")
-    if not (columns["fixed_repeats"] >= 0).all():
-        raise InvalidInputError("fixed_repeats must be 0 or more for every model")
-    for name in names:
-        if name not in list(Allocation):
-            raise UnknownNameError("allocation", name, [a.value for a in Allocation])
-    sizes = _floats("phase_sizes", arrays.get("phase_sizes", np.empty((n, 0))))
-    if sizes.ndim != 2 or len(sizes) != n:
-        raise InvalidInputError(f"phase_sizes has shape {sizes.shape}; it must be ({n} models, phases)")
-    return tuple(
-        HowBought(
-            Allocation(name),
-            int(fixed),
-            None if np.isnan(cost) else cost,
-            None if np.isnan(usd) else usd,
-            tuple(own[~np.isnan(own)].tolist()),
-        )
-        for name, own, fixed, cost, usd in zip(
-            names, sizes, *(c.tolist() for c in columns.values()), strict=True
-        )
-    )
-
-
-def _floats(name: str, values: ArrayLike) -> FloatArray:
-    array = np.asarray(values)
-    if array.dtype.kind not in "fiub":
-        raise InvalidInputError(
-            f"{name} holds {array.dtype} values; it must be float32 or float64, NaN = missing"
-        )
-    if array.dtype not in (np.float32, np.float64):
-        array = array.astype(np.float64 if array.dtype.itemsize > 4 else np.float32)
-    if (infinite := np.argwhere(np.abs(array) > LARGEST)).size:
-        place = tuple(infinite[0].tolist())
-        raise InvalidInputError(
-            f"{name} is infinite or beyond {LARGEST:g} at {place}; write NaN for a score that is missing"
-        )
-    tiny = (np.abs(array) < _SMALLEST) & (array != 0)
-    return np.where(tiny, array.dtype.type(0), array) if tiny.any() else array
 
 
 def _names(
@@ -557,17 +417,6 @@ def _names(
 
 def _cut(text: str) -> str:
     return text if len(text) <= _TEXT else f"{text[: _TEXT - 1]}…"
-
-
-def _labels(name: str, array: NDArray[Any]) -> tuple[str, ...]:
-    if array.ndim != 1:
-        raise InvalidInputError(f"{name} has shape {array.shape}; it must be a list of names")
-    if array.dtype.kind == "S":
-        try:
-            array = np.char.decode(array, "utf-8")
-        except UnicodeDecodeError as ex:
-            raise InvalidInputError(f"{name} holds bytes that are not UTF-8; save names as strings") from ex
-    return tuple(str(label) for label in array.tolist())
 
 
 def _position(kind: str, name: str | None, names: tuple[str, ...]) -> slice:

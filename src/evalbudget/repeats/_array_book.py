@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evalbudget.cells import CAME, TAKEN, Cells, Planned, Wait
+from evalbudget.cells import CAME, Cells, Planned, Wait
 from evalbudget.errors import InvalidInputError, SamplerError
 from evalbudget.repeats.estimates import ItemReadings
 from evalbudget.repeats.samplers import RepeatSampler
@@ -31,7 +31,6 @@ class ArrayBook:
 
     Args:
         sampler: fresh.
-        in_flight: how many readings are asked before any of them is told.
 
     Raises:
         InvalidInputError: the sampler does not repeat items.
@@ -41,13 +40,13 @@ class ArrayBook:
         stop_reason: why nothing more is asked; None while it is.
     """
 
-    def __init__(self, sampler: Sampler, in_flight: int = 1) -> None:
+    def __init__(self, sampler: Sampler) -> None:
         if not isinstance(sampler, RepeatSampler):
             raise InvalidInputError(
                 f"sampler {sampler.name!r} does not repeat items of one model; derive it from "
                 "evalbudget.repeats.samplers.RepeatSampler, or use another one"
             )
-        self._sampler, self._in_flight = sampler, in_flight
+        self._sampler = sampler
         self._note: Any = None
         self._rounds: list[Asked] = []
         self._phases: list[int] = []
@@ -55,7 +54,6 @@ class ArrayBook:
         self._cost: list[FloatArray] = []
         self._counts: IntArray = np.zeros(sampler.design.n_items, np.int64)
         self._planned = 0  # readings of all rounds
-        self._batched = 0  # asked when all was told last, from where batches are counted
         self.n = 0
         self.stop_reason: str | None = None
 
@@ -75,17 +73,10 @@ class ArrayBook:
         self._cost.append(np.ones(value.size) if cost is None else cost)
 
     def _plan(self) -> bool:
-        under_way = (self.n - self._batched) % self._in_flight
-        while True:
-            planned = self._sampler.decide(self._cells(under_way), self._note)
-            if isinstance(planned, Planned):
-                if not under_way:
-                    self._batched = self.n
-                self._begin(planned)
-                return True
-            if not under_way:
-                break
-            under_way = 0
+        planned = self._sampler.decide(self._cells(), self._note)
+        if isinstance(planned, Planned):
+            self._begin(planned)
+            return True
         if isinstance(planned, Wait):
             raise SamplerError(f"sampler {self._sampler.name!r} waits with nothing under way")
         self.stop_reason = planned.reason
@@ -129,13 +120,10 @@ class ArrayBook:
         columns["round"] = np.repeat(np.arange(len(sizes)), sizes)[: self.n]
         return columns
 
-    def _cells(self, under_way: int) -> Cells:
-        """As a book has them; the last are not told yet."""
+    def _cells(self) -> Cells:
+        """As a book has them."""
         columns, n = self._columns(), self.n
         columns["state"] = np.full(n, CAME, np.int8)
-        if under_way:
-            for name, unknown in (("state", TAKEN), ("value", np.nan), ("cost", 0.0)):
-                columns[name][-under_way:] = unknown
         zeros = np.zeros(n, np.int64)
         return Cells(
             **columns,

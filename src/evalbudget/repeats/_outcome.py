@@ -92,12 +92,17 @@ class Outcome:
     def with_them(self) -> tuple[float, float] | None:
         """What the estimate would be if they scored the lowest, and the highest.
 
-        None where there are none, or strata weigh. Where the range of scores is unknown it is the one seen.
+        None where there are none, or strata weigh. Where the range of scores is unknown it is 0 to 1 if all
+        are in it, or else the one seen; one score alone shows none.
         """
         rows, values = self.mean.rows, self.table.value
         if not self.without_score or "estimate" not in rows or self.strata is not None:
             return None
         low, high = self.bounds or (float(values.min()), float(values.max()))
+        if self.bounds is None and low >= 0.0 and high <= 1.0:
+            low, high = 0.0, 1.0
+        if low == high:
+            return None
         share = self.without_score / (self.without_score + rows["items"])
         known = (1.0 - share) * rows["estimate"]
         return known + share * low, known + share * high

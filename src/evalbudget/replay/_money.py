@@ -28,14 +28,11 @@ class Purse:
         self.spent = 0.0
         self.dearest = 0.0
 
-    def affordable(self, most: int) -> int:
-        """How many of ``most`` readings may begin together, each promised the cost of the dearest so far."""
-        left = self.amount - self.spent
-        if left <= _SLACK * self.amount:
-            return 0
-        if self.dearest <= 0.0:
-            return most
-        return min(most, int((left + _SLACK * self.amount) // self.dearest))
+    @property
+    def affords_another(self) -> bool:
+        """Whether a reading may begin."""
+        left, slack = self.amount - self.spent, _SLACK * self.amount
+        return left > slack and left + slack >= self.dearest
 
     def pay(self, cost: float) -> None:
         """A reading is there."""

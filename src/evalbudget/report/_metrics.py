@@ -42,7 +42,7 @@ class Metrics(Section):
         boards, notes = [], []
         claims: dict[str, list[str]] = {}
         for number_, metric in enumerate(recorded.raters):
-            part = recorded.part(raters=np.array([number_]))
+            part = recorded.part(raters=np.array([number_]), may_be_empty=True)
             if not part.counts.any():
                 continue
             own = Study.of(part, level=study.level, missing=study.missing).of_the_scored()

@@ -188,6 +188,8 @@ def _only(recorded: RecordedScores, models: Sequence[str], rater: str | None) ->
             raise InvalidInputError(f"model {model!r} is given twice; give it once")
     recorded = recorded.select(rater=rater)
     if rater is not None:  # it may be of some items only
+        if recorded.race is not None:
+            recorded.race.check_score(rater)
         told = recorded.counts if recorded.failed is None else recorded.counts + recorded.failed
         asked = told.any(axis=(0, 2))
         recorded = recorded if asked.all() else recorded.part(items=np.flatnonzero(asked))

@@ -25,7 +25,7 @@ from sqlalchemy import (
     insert,
     text,
 )
-from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from evalbudget.errors import InvalidInputError, StoreDownError, reason
@@ -33,6 +33,7 @@ from evalbudget.secrets import mode_in, without_known
 from evalbudget.shown import shown_logger
 from evalbudget.store._address import Address
 from evalbudget.store._layout import Layout
+from evalbudget.store._meaning import cut_off_by, first_line, is_gone, told
 from evalbudget.store._sql import Change, Each, compiled, conclude, execute, in_one_go
 
 _MEMORY = Path(":memory:")
@@ -43,12 +44,6 @@ _SOON = 2.0
 
 # a machine that is gone, or a process that hangs, must not keep the others out
 _TIMEOUTS = {"connect_timeout": 10, "keepalives_idle": 20, "tcp_user_timeout": 30_000}
-_REFUSALS = ("does not exist", "authentication failed", "pg_hba.conf", "no password")
-"""Of a server that is there: waiting does not help."""
-_OUTAGES = (
-    *("connection", "failed to resolve", "server closed", "terminating", "starting up", "shutting down"),
-    "recovery mode",
-)
 _SCHEMA_EXISTS = "42P06"
 _LEVEL = {True: "AUTOCOMMIT", False: "REPEATABLE READ"}
 """Whether one writes: then the transaction begins with what is sent first."""
@@ -271,14 +266,13 @@ class Database:
         """Let the database go; what stands beside a file for one process becomes part of it."""
         with self._lock:
             self._is_over = self.layout.for_one
-            if self._is_over and self._is_quick and self._file is not None:
-                with suppress(SQLAlchemyError):  # it stays beside it, and is found there
-                    self._end("ROLLBACK")
-                    _carry_out(self._file, "PRAGMA journal_mode = DELETE")
-            self._drop()
-            if self._connection is not None:
-                self._connection.close()
-                self._connection, self._file = None, None
+            try:
+                if self._is_over and self._is_quick and self._file is not None:
+                    with suppress(SQLAlchemyError):  # it stays beside it, and is found there
+                        self._end("ROLLBACK")
+                        _carry_out(self._file, "PRAGMA journal_mode = DELETE")
+            finally:
+                self._let_go()
 
     # bookkeeping
 
@@ -297,28 +291,32 @@ class Database:
                     first(self._connection)
                 yield self._connection  # to somebody who is in the middle
                 return
-            connection = self._begun(writes=writes, enters=enters, waits=waits, first=first)
             try:
-                yield connection
+                connection = self._begun(writes=writes, enters=enters, waits=waits, first=first)
+                try:
+                    yield connection
+                except BaseException:
+                    self._take_back(connection)
+                    raise
+                self._commit(connection)
             except BaseException:
-                self._take_back(connection)
-                raise
-            try:
-                connection.commit()
-                self._end("COMMIT")
-            except BaseException:
-                self._drop()  # what is left of the transaction would keep others out
+                if self._is_left:  # it would keep others out
+                    self._drop()
                 raise
 
-    def _take_back(self, connection: Connection) -> None:
-        """Nothing of the transaction was; one that cannot be told so, since it was cut off, is let go."""
+    def _commit(self, connection: Connection) -> None:
         try:
-            if not connection.invalidated:
-                connection.rollback()
-                self._end("ROLLBACK")
+            connection.commit()
+            self._end("COMMIT")
         except BaseException:
             self._drop()
             raise
+
+    def _take_back(self, connection: Connection) -> None:
+        """Nothing of the transaction was; one that cannot be told so, since it was cut off, is let go."""
+        if not connection.invalidated:
+            connection.rollback()
+            self._end("ROLLBACK")
 
     @property
     def _is_within(self) -> bool:
@@ -326,6 +324,13 @@ class Database:
         if self._file is not None:
             return self._file.in_transaction
         return self._connection is not None and self._connection.in_transaction()
+
+    @property
+    def _is_left(self) -> bool:
+        """Whether anything of a transaction is, also one that was cut off while it ended."""
+        return self._is_within or (
+            self._connection is not None and self._connection.get_transaction() is not None
+        )
 
     def _end(self, how: str) -> None:
         """Of a file, end what SQLAlchemy knows nothing of."""
@@ -352,7 +357,7 @@ class Database:
                     self._enter(connection, writes=writes, waits=waits, first=first)
             except DBAPIError as ex:
                 self._drop()
-                if self.address.url is None or not _is_gone(ex) or self._is_patience_over(ex):
+                if self.address.url is None or not is_gone(ex) or self._is_patience_over(ex):
                     raise
                 time.sleep(pause)
                 pause = min(1.0, 2.0 * pause + 0.05)
@@ -371,8 +376,8 @@ class Database:
             driver = self._connection.connection.driver_connection
             self._file = driver if isinstance(driver, sqlite3.Connection) else None
             self.connections += 1
-            if self.layout.for_one and self._file is not None:  # its own memory in place of a shared one
-                _carry_out(self._file, "PRAGMA locking_mode = EXCLUSIVE")
+            if self._file is not None:
+                self._set_up(self._file)
         is_ours = self.layout.for_one and self._is_quick
         if writes and self.layout.is_busy and self._file is not None and not self._is_quick:
             for pragma in ("journal_mode = WAL", "synchronous = NORMAL"):  # not within a transaction
@@ -388,6 +393,17 @@ class Database:
         connection = self._connection.execution_options(isolation_level=_LEVEL[writes])
         connection.begin()
         return connection
+
+    def _set_up(self, file: sqlite3.Connection) -> None:
+        """Only now: what has touched the file keeps it locked until it is let go, so Ctrl-C must find it.
+
+        A rollback journal keeps everything in the one file, which people copy and send around; with FULL a
+        record is on the disk before whoever made it is told so.
+        """
+        for pragma in ("synchronous = FULL", "foreign_keys = ON", "recursive_triggers = ON"):
+            _carry_out(file, f"PRAGMA {pragma}")
+        if self.layout.for_one:  # its own memory in place of a shared one
+            _carry_out(file, "PRAGMA locking_mode = EXCLUSIVE")
 
     def _lock_file(self, file: sqlite3.Connection) -> None:
         try:
@@ -408,7 +424,7 @@ class Database:
             self._gone_since = now
             log.warning(
                 "%s cannot be reached (%s); trying again for %g s",
-                *(self.address, _first_line(str(ex.orig)), self.patience),
+                *(self.address, first_line(str(ex.orig)), self.patience),
             )
         return now - self._gone_since > self.patience
 
@@ -416,10 +432,20 @@ class Database:
         if self._connection is not None and self.address.path == _MEMORY:  # it is the database
             self._connection.rollback()
             self._end("ROLLBACK")
-        elif (gone := self._connection) is not None:
+        else:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        """Of the connection."""
+        gone, file = self._connection, self._file
+        try:
             self._connection, self._file, self._is_quick = None, None, False  # first: Ctrl-C may come again
-            gone.invalidate()
-            gone.close()
+            if gone is not None:
+                gone.invalidate()
+                gone.close()
+        finally:
+            if file is not None:
+                file.close()
 
     def _enter(
         self,
@@ -482,43 +508,22 @@ class Database:
         try:
             yield
         except DBAPIError as ex:
-            if self.address.url is not None and _is_gone(ex):
+            if self.address.url is not None and is_gone(ex):
                 self._drop()
-                reason = _first_line(str(ex.orig))
+                reason = first_line(str(ex.orig))
                 raise StoreDownError(
                     f"{self.address} cannot be reached: {reason}; see that its server runs, and the address"
                 ) from ex
             if getattr(ex.orig, "sqlstate", None) == _SCHEMA_EXISTS:
                 raise FileExistsError(str(self.address)) from None
-            raise self.layout.error(self._told(str(ex.orig))) from ex
+            raise self._error(str(ex.orig)) from ex
+        except AssertionError as ex:  # SQLAlchemy's, where its commit was cut off
+            raise cut_off_by(ex) from None
         except UnicodeDecodeError as ex:  # of a message of SQLite's, which quotes what is damaged
-            raise self.layout.error(self._told("malformed, its schema is not UTF-8")) from ex
+            raise self._error("malformed, its schema is not UTF-8") from ex
 
-    def _told(self, said: str) -> str:
-        """What the database says, with a remedy where there is one."""
-        where, kind = self.address, self.layout.kind
-        if "locked" in said or "lock timeout" in said:
-            return (
-                f"{where} has been kept locked by another process for {_PATIENCE:g} s; end it, then try again"
-            )
-        if where.url is not None:
-            hidden = "permission denied" in said or ("relation" in said and "does not exist" in said)
-            remedy = ". Ask whoever owns the schema to GRANT this user what is needed" if hidden else ""
-            return f"{where}: {_first_line(said)}{remedy}"
-        if "not a database" in said or "malformed" in said:
-            return f"{where} is no {kind}, or damaged: {said}"
-        if "unable to open" in said:
-            return (
-                f"{kind} {where} cannot be opened: {said}. Have its owner let you read it and write into "
-                "its folder, or work on a copy"
-            )
-        if "readonly" in said:
-            return f"{where} cannot be written; copy it to where it can"
-        if "full" in said or "disk I/O" in said:
-            return (
-                f"{where} cannot be written: {said}. Make room, then go on: what was recorded before is in it"
-            )
-        return f"{where}: {said}"
+    def _error(self, said: str) -> Exception:
+        return self.layout.error(told(self.address, self.layout.kind, said, _PATIENCE))
 
 
 def _create_file(path: Path, layout: Layout, meta: Mapping[str, str], clock: Callable[[], float]) -> None:
@@ -575,17 +580,13 @@ def _kept_engine(address: Address) -> Engine:
         poolclass=NullPool,
         connect_args={"timeout": _PATIENCE, "check_same_thread": False, "cached_statements": 64},
     )
-    event.listen(engine, "connect", _set_up)
+    event.listen(engine, "connect", _begin_nothing)
     event.listen(engine, "handle_error", _stay)
     return engine
 
 
-def _set_up(connection: sqlite3.Connection, _: object) -> None:
-    connection.isolation_level = None  # transactions are begun below
-    # A rollback journal keeps everything in the one file, which people copy and send around; with FULL a
-    # record is on the disk before whoever made it is told so.
-    for pragma in ("synchronous = FULL", "foreign_keys = ON", "recursive_triggers = ON"):
-        connection.execute(f"PRAGMA {pragma}")
+def _begin_nothing(connection: sqlite3.Connection, _: object) -> None:
+    connection.isolation_level = None  # transactions are begun above
 
 
 def _stay(context: ExceptionContext) -> None:
@@ -614,17 +615,3 @@ def _carry_out(
             file.executemany(command, given)
     except sqlite3.Error as ex:
         raise OperationalError(command, None, ex) from ex
-
-
-def _is_gone(ex: DBAPIError) -> bool:
-    """Whether it is the server that is away, or about to be, or has let this connection go."""
-    said = _first_line(str(ex.orig))
-    if any(sign in said for sign in _REFUSALS):
-        return False
-    if ex.connection_invalidated:  # also as who was silent for too long, which is an error of another kind
-        return True
-    return isinstance(ex, OperationalError | InterfaceError) and any(sign in said for sign in _OUTAGES)
-
-
-def _first_line(message: str) -> str:
-    return message.strip().splitlines()[0] if message.strip() else "no reason given"

@@ -159,8 +159,8 @@ def test_error_of_the_mean_is_that_of_the_estimate_over_phases(small: RecordedSc
 
 
 def test_readings_are_the_same_for_every_sampler_in_every_pool(small: RecordedScores) -> None:
-    backtest(small, [Spy, SpyOnBernstein], ["8x"], 3, workers=1, in_flight=1)
-    backtest(small, [SpyOnBernstein], ["30x"], 3, workers=1, in_flight=7)
+    backtest(small, [Spy, SpyOnBernstein], ["8x"], 3, workers=1)
+    backtest(small, [SpyOnBernstein], ["30x"], 3, workers=1)
     assert len(TOLD) > 4 * 11 * 8 * 3
 
 
@@ -190,15 +190,10 @@ def test_same_seed_same_result(small: RecordedScores) -> None:
     assert other.rows != results[0].rows
 
 
-@pytest.mark.parametrize("in_flight", [1, 16])
-def test_snapshots_equal_separate_runs(small: RecordedScores, in_flight: int) -> None:
+def test_snapshots_equal_separate_runs(small: RecordedScores) -> None:
     samplers = ["uniform", "robin", "eb-bernstein"]
-    together = backtest(small, samplers, [150, 61, "7x"], 1, in_flight=in_flight, workers=1).rows
-    apart = [
-        row
-        for b in (150, 61, "7x")
-        for row in backtest(small, samplers, [b], 1, in_flight=in_flight, workers=1).rows
-    ]
+    together = backtest(small, samplers, [150, 61, "7x"], 1, workers=1).rows
+    apart = [row for b in (150, 61, "7x") for row in backtest(small, samplers, [b], 1, workers=1).rows]
     assert list(together) == apart
 
 
@@ -317,7 +312,6 @@ def test_table_fits_80_columns_and_prints_itself(result: BacktestResult) -> None
         ({"seeds": []}, InvalidInputError, "no seeds"),
         ({"seeds": [1, 1]}, InvalidInputError, "different integers"),
         ({"seeds": [-1]}, InvalidInputError, "at least 0"),
-        ({"in_flight": 0}, InvalidInputError, "in_flight is 0"),
         ({"workers": 0}, InvalidInputError, "workers is 0"),
         ({"min_repeats": 9}, InvalidInputError, "most in the file is 6"),
         ({"sampler_options": {"eb-bernstein": {"warmpu": 3}}}, InvalidInputError, "Did you mean 'warmup'"),

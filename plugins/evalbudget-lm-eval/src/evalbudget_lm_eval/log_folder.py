@@ -162,7 +162,7 @@ def _recorded(
         categories=None if chosen.apart and category is None else documents.categories(recorded.items),
         texts=documents.texts(recorded.items),
         declared=declared,
-        race=_race(logs, names),
+        race=_race(logs, names, recorded.raters),
         task=_task(chosen, logs),
         one_measure=found.judged and not chosen.apart,
         one_generation=all(log.kept for log in logs),
@@ -212,9 +212,12 @@ def _check_results(path: Path) -> None:
         InvalidInputError: they do.
     """
     if path.exists() and (results := results_without_samples(path)) is not None:
+        told = f"{results} is results without samples: they have totals, and no score of a document"
+        if packed := next(results.parent.glob("samples_*.json*.*"), None):
+            raise InvalidInputError(f"{told}. {packed.name} beside it is packed: unpack it")
         raise InvalidInputError(
-            f"{results} is results without samples: they have totals, and no score of a document. Run "
-            "lm-eval with --log_samples, and give the folder that it writes"
+            f"{told}. Run lm-eval with --log_samples, and give the folder that it writes (it writes none of "
+            "a task with / in its name: rename that)"
         )
 
 
@@ -269,10 +272,12 @@ def _reducers(raters: Sequence[str], found: Readings) -> dict[str, str]:
     return {rater: " or ".join(told) for rater, told in named.items() if told}
 
 
-def _race(logs: Sequence[Log], names: Sequence[str]) -> RaceRecord | None:
+def _race(logs: Sequence[Log], names: Sequence[str], raters: Sequence[str]) -> RaceRecord | None:
     """The verdict of the race or gate that all of these are of; None if they are of none, or of several."""
     last = last_block_of([log.file for log in logs])
     if last is None:
         return None
     models = {log.file.model: name for log, name in zip(logs, names, strict=True)}
-    return RaceRecord.of(last["race"], models, last.get("gate"))
+    keys = [str(last.get("metric")), str(last.get("metric")).partition(",")[0]]
+    score = next((key for key in keys if key in raters), "")
+    return RaceRecord.of(last["race"], models, last.get("gate"), score)

@@ -56,7 +56,6 @@ Examples:
     "error, rmse or mean error.",
 )
 @whole("--min-repeats", "Drop items with fewer recorded repeats.", default=2)
-@whole("--in-flight", "Readings asked for at the same time.", default=1)
 @MODEL
 @RATER
 @TASK

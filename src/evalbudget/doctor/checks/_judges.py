@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
+
 from evalbudget.doctor._case import Case
 from evalbudget.doctor._check import Check, Finding, Kind
 from evalbudget.report._judges import Judges as JudgesOfReport
 from evalbudget.report._reference import AgainstReference
 
 _FEW = 0.6  # votes by judge
+_ROUNDING = 1e-9  # of the largest score
 
 
 class Judges(Check):
@@ -38,7 +41,9 @@ class Judges(Check):
         if found is None:
             return
         first = found.rows[0]
-        apart = [row for row in found.rows if row.all_low > 0.0 or row.all_high < 0.0]
+        rounding = _ROUNDING * float(np.nanmax(np.abs(case.recorded.scores)))
+        lenient = first.bias > rounding
+        apart = [row for row in found.rows if row.all_low > rounding or row.all_high < -rounding]
         if apart:
             worst = max(apart, key=lambda row: abs(row.bias))
             yield Finding(
@@ -55,8 +60,8 @@ class Judges(Check):
             yield Finding(
                 Kind.FINE,
                 "no judge stands out",
-                f"No judge of {len(found.rows)} differs from the panel's mean beyond chance; {first.judge} "
-                f"is the most lenient, by {first.bias:+.3g}.",
+                f"No judge of {len(found.rows)} differs from the panel's mean beyond chance"
+                + (f"; {first.judge} is the most lenient, by {first.bias:+.3g}." if lenient else "."),
                 "",
                 {"judges": len(found.rows), "largest": first.bias},
             )

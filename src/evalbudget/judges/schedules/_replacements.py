@@ -124,22 +124,18 @@ def spread_over_items(
     Returns:
         The judges, every one as often within a category as before.
     """
-    judge, least = judge.copy(), met.min(axis=1)
-
-    def worse(calls: IntArray, judges: IntArray) -> IntArray:
-        return np.asarray(met[calls, judges] - least[calls])
-
+    judge, worse = judge.copy(), met - met.min(axis=1)[:, None]
     by_category = np.argsort(category, kind="stable")
     members = np.split(by_category, np.cumsum(np.bincount(category))[:-1])
-    for call in np.flatnonzero(worse(np.arange(judge.size), judge) > 0).tolist():
+    for call in np.flatnonzero(worse[np.arange(judge.size), judge] > 0).tolist():
+        mine, own = judge[call], worse[call]
+        if not own[mine]:  # by an earlier exchange
+            continue
         others = members[category[call]]
         if others.size > _MANY:
             others = others[draws.integers(others.size, size=_MANY)]
-        mine = np.full(others.size, call)
-        now = worse(mine, judge[mine]) + worse(others, judge[others])
-        then = worse(mine, judge[others]) + worse(others, judge[mine])
-        best = int(np.argmin(then - now))
-        if then[best] < now[best]:
-            other = int(others[best])
-            judge[call], judge[other] = judge[other], judge[call]
+        theirs = judge[others]
+        gain = own[mine] + worse[others, theirs] - own[theirs] - worse[others, mine]
+        if gain[best := int(gain.argmax())] > 0:
+            judge[call], judge[others[best]] = theirs[best], mine
     return judge

@@ -221,7 +221,7 @@ def _race_for_money(
     sampler.weigh_costs(purse.amount)
     asked = np.zeros(len(values), dtype=bool)
     dearest = max(float(costs.max()), purse.amount * 1e-9)
-    while purse.affordable(1):
+    while purse.affords_another:
         # while the dearest of all cells can be paid, so can the dearest so far: nothing else is looked at
         safe = int((purse.amount - purse.spent) // dearest)
         cells = sampler.next_cells(max(1, safe))

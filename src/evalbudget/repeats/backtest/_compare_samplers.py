@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evalbudget.budget import Budget, Unit, shown_amount
-from evalbudget.errors import BudgetError, InvalidInputError
+from evalbudget.errors import BudgetError
 from evalbudget.recorded._scores import RecordedScores
 from evalbudget.repeats.backtest._pool import Pool, pools_of
 from evalbudget.repeats.backtest._replay import Outcome
@@ -36,7 +36,6 @@ def backtest(
     model: str | None = None,
     rater: str | None = None,
     min_repeats: int = 2,
-    in_flight: int = 1,
     sampler_options: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
     workers: int | None = None,
     progress: Progress | None = None,
@@ -62,7 +61,6 @@ def backtest(
         rater: only this rater's pools; None for all.
         min_repeats: items with fewer recorded repeats are dropped, and counted in the result. A cell with few
             recorded repeats looks less noisy than it is.
-        in_flight: readings asked before any of them is told; 1 is fully sequential.
         sampler_options: further arguments by sampler, for example ``{"eb-bernstein": {"warmup": 4}}``.
         workers: processes; 1 for this one. None for one per processor, or this one if the work is small.
         progress: called with (replays finished, replays in all).
@@ -83,8 +81,6 @@ def backtest(
     recordings = (recorded,) if isinstance(recorded, RecordedScores) else tuple(recorded)
     entrants = contestants((samplers,) if isinstance(samplers, str) else samplers, sampler_options)
     seed_list = checked_seeds(seeds)
-    if in_flight < 1:
-        raise InvalidInputError(f"in_flight is {in_flight}; it must be 1 or more")
     found = pools_of(recordings, model=model, rater=rater, min_repeats=min_repeats)
     pools = tuple(pool for pool in found if pool.items)
     texts = [budgets] if isinstance(budgets, str | int | Budget) else list(budgets)
@@ -107,7 +103,7 @@ def backtest(
             contestant, pool, [n for b, n in enumerate(amounts[p]) if reasons[b][c] is None]
         )
     ]
-    stage = ReplayStage(pools, entrants, target.value, in_flight)
+    stage = ReplayStage(pools, entrants, target.value)
     outcomes: dict[tuple[int, int, int, Budget], Outcome] = {}
     for job, result in zip(jobs, run_all(stage, jobs, workers=workers, progress=progress), strict=True):
         served = [Budget(n) for n in job.budgets] if job.usd is None else [Budget(job.usd, Unit.USD)]

@@ -49,13 +49,11 @@ class ReplayStage:
         pools: where readings come from.
         contestants: the samplers, each built with the last budget of a job.
         objective: for samplers that take one.
-        in_flight: how many readings are asked before any of them is told.
     """
 
     pools: tuple[Pool, ...]
     contestants: tuple[Contestant, ...]
     objective: str
-    in_flight: int
 
     def run(self, job: Job) -> tuple[Outcome, ...]:
         """Run to the last budget and look at the readings so far at each of them.
@@ -73,7 +71,7 @@ class ReplayStage:
         sampler = self.contestants[job.contestant].build(
             pool, objective=self.objective, seed=job.seed, budget=last
         )
-        draws, book = Draws(pool, job.seed), ArrayBook(sampler, self.in_flight)
+        draws, book = Draws(pool, job.seed), ArrayBook(sampler)
         seconds: list[float] = []
         for budget in budgets:
             while book.n < budget and (asked := book.ask(budget - book.n)) is not None:
@@ -92,11 +90,10 @@ class ReplayStage:
             pool, objective=self.objective, seed=job.seed, budget=None
         )
         sampler.weigh_costs(usd)
-        draws, book = Draws(pool, job.seed), ArrayBook(sampler, self.in_flight)
-        while (n := purse.affordable(self.in_flight)) and (asked := book.ask(n)) is not None:
+        draws, book = Draws(pool, job.seed), ArrayBook(sampler)
+        while purse.affords_another and (asked := book.ask(1)) is not None:
             cost = draws.costs_of(*asked)
-            for paid in cost.tolist():
-                purse.pay(paid)
+            purse.pay(float(cost[0]))
             book.tell(draws.of(*asked), cost)
         seconds, readings = perf_counter() - started, book.bought()
         unread = int((readings.counts == 0).sum())

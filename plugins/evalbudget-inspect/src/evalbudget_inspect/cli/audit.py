@@ -54,9 +54,11 @@ def audit(store: str, args: tuple[str, ...], dry_run: bool, **given: Any) -> Non
     When the labels are in, the same command goes on.
     """
     _check_store(store)
+    from evalbudget.store import Address
     from evalbudget_inspect.audits.command import run_audit
     from evalbudget_inspect.host.private import init_dotenv
 
+    Address.parse(store).check_usable()
     init_dotenv()  # models and log folder may stand in .env: known to us as they will be to inspect
     refuse_misplaced(
         args,

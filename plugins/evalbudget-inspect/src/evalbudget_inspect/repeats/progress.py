@@ -107,7 +107,7 @@ def show_spending(account: Account, name: str) -> None:
         account: that pays.
         name: of the run.
     """
-    spending, said = Spending(account.bill), 0.0
+    spending, said = Spending(account.bill, monotonic), 0.0
 
     def show() -> None:
         nonlocal said

@@ -60,7 +60,9 @@ class Compared:
         found = load(manager, spec)
         tasks, groups = found["tasks"], found.get("groups") or {}
         name = str(spec) if len(tasks) > 1 and isinstance(spec, str) else "+".join(map(str, tasks))
-        metrics = {str(task): choose_metric(task, each, wanted) for task, each in tasks.items()}
+        metrics = {
+            str(task): choose_metric(task, each, wanted, is_tried=True) for task, each in tasks.items()
+        }
         if len(set(metrics.values())) > 1:
             (first, one), (other, another) = _two_that_differ(metrics)
             raise InvalidInputError(

@@ -29,7 +29,8 @@ from evalbudget_lm_eval.host.fingerprint import fingerprint_of
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 from evalbudget_lm_eval.host.identity import is_api
 from evalbudget_lm_eval.host.unloaded import Unloaded
-from evalbudget_lm_eval.run.record import Kept, Record
+from evalbudget_lm_eval.run.kept import Kept
+from evalbudget_lm_eval.run.record import Record
 from evalbudget_lm_eval.run.resume import take_over_answers
 
 log = shown_logger(__name__)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from evalbudget.errors import InvalidInputError
+from evalbudget.errors import InvalidInputError, UnknownNameError
 from evalbudget_lm_eval.host.driving_metric import applies_to_some, driving_score, filters_of, is_mean
+from evalbudget_lm_eval.host.trial import names_its_own
 
 
 def lower_is_better(task: Any, score: str) -> bool | None:
@@ -42,7 +43,9 @@ def check_direction(tasks: Sequence[tuple[str, Any, str]], *, lower: bool) -> No
         )
 
 
-def choose_metric(name: str, task: Any, wanted: str | None, flag: str = "--score") -> str:
+def choose_metric(
+    name: str, task: Any, wanted: str | None, flag: str = "--score", *, is_tried: bool = False
+) -> str:
     """The metric to compare by, as the host's ``metric,filter``.
 
     Where none is wanted, one of which lower is better is taken only if there is no other.
@@ -52,6 +55,7 @@ def choose_metric(name: str, task: Any, wanted: str | None, flag: str = "--score
         task: the host's object.
         wanted: ``metric`` or ``metric,filter``; None if there is but one.
         flag: by which the user says so.
+        is_tried: a first answer shows whether the task's own code gives what the task does not declare.
 
     Raises:
         InvalidInputError: there is none to compare by; or several, and none was chosen; or the one chosen is
@@ -59,6 +63,8 @@ def choose_metric(name: str, task: Any, wanted: str | None, flag: str = "--score
         UnknownNameError: the task has no such metric.
     """
     filters = filters_of(task)
+    if is_tried and wanted is not None and (own := _of_its_code(task, wanted, filters)):
+        return own
     usable = _averaged(task)
     usable.sort(key=lambda metric: applies_to_some(task, metric))  # those of every document first
     upward = [metric for metric in usable if not lower_is_better(task, metric)]
@@ -77,6 +83,16 @@ def choose_metric(name: str, task: Any, wanted: str | None, flag: str = "--score
             f"{', '.join(f'{flag} {metric},{each}' for each in filters)}"
         )
     return f"{metric},{chosen}"
+
+
+def _of_its_code(task: Any, wanted: str, filters: Sequence[str]) -> str:
+    """A score that a task does not declare and that its code may give; empty if it is none."""
+    metric, _, chosen = (part.strip() for part in wanted.partition(","))
+    if metric in task.aggregation() or not names_its_own(task, wanted):
+        return ""
+    if chosen and chosen not in filters:
+        raise UnknownNameError("filter", chosen, filters)
+    return f"{metric},{chosen or filters[0]}"
 
 
 def _averaged(task: Any) -> list[str]:

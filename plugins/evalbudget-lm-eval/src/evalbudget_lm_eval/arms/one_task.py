@@ -11,7 +11,7 @@ from lm_eval.tasks import TaskManager
 from evalbudget.errors import EvalbudgetError, InvalidInputError, UnknownNameError
 from evalbudget_lm_eval.arms.arm import Arm
 from evalbudget_lm_eval.arms.settings import TASK
-from evalbudget_lm_eval.host.private import get_sample_size
+from evalbudget_lm_eval.host.task_requests import most_documents
 
 _SETTINGS = (
     "num_fewshot",
@@ -127,7 +127,7 @@ def documents_of(name: str, task: Any, host: Mapping[str, Any]) -> tuple[int, ..
             )
         return tuple(samples[name])
     size = len(task.eval_docs)
-    limit = get_sample_size(task, limit)
+    limit = most_documents(name, task, limit)
     return tuple(range(size if limit is None else min(size, limit)))
 
 

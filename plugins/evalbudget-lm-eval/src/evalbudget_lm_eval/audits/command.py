@@ -117,6 +117,7 @@ def _run(
         raise InvalidInputError(f"--output_path {_IN_PART}")
     again = shown(["evalbudget", "lm-eval", "audit", *click.get_current_context().meta[TYPED]])
     order = Order(flags.arms, flags.task, settings, keep, flags.options, again, budget)
+    settings.store.check_usable()
     if dry_run:
         say(f"{foresee(order, flags.manager)}\n\nNo call was made.")
         return 0

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from types import FunctionType
 from typing import Any
 
 from lm_eval.api.metrics import mean
 
 from evalbudget.errors import InvalidInputError, UnknownNameError
+from evalbudget_lm_eval.host.aggregations import mean_by_code
 
 
 def driving_score(name: str, task: Any, wanted: str | None) -> str:
@@ -92,4 +94,5 @@ def _listed(aggregations: dict[str, Any]) -> str:
 
 
 def _name(aggregation: Any) -> str:
-    return str(getattr(aggregation, "__name__", aggregation))
+    by_code = mean_by_code(aggregation) if isinstance(aggregation, FunctionType) else ""
+    return by_code or str(getattr(aggregation, "__name__", aggregation))

@@ -16,6 +16,7 @@ from types import MappingProxyType, TracebackType
 from typing import Any, Self
 
 from lm_eval.api.instance import Instance
+from lm_eval.api.metrics import mean
 from lm_eval.api.task import Task
 from lm_eval.evaluator import evaluate as _evaluate
 from lm_eval.utils import handle_non_serializable, hash_string
@@ -38,15 +39,10 @@ from evalbudget_lm_eval.host.driving_metric import is_mean, scores_per_answer
 from evalbudget_lm_eval.host.feed import Feed
 from evalbudget_lm_eval.host.owners import Owners
 from evalbudget_lm_eval.host.patched import bars_of_a_round, compiled_once, said_once
-from evalbudget_lm_eval.host.private import (
-    _handle_back_comp,
-    _process_results,
-    get_sample_size,
-    print_writeout,
-)
+from evalbudget_lm_eval.host.private import _handle_back_comp, _process_results, print_writeout
 from evalbudget_lm_eval.host.responses import Hook, Memory, Received, Responses, listening, said_to
 from evalbudget_lm_eval.host.seeds import OwnSeeds
-from evalbudget_lm_eval.host.task_requests import Sent, ServedTask
+from evalbudget_lm_eval.host.task_requests import Sent, ServedTask, most_documents
 
 __all__ = ["Answered", "Asked", "PrimedTasks", "asked_now"]
 
@@ -209,6 +205,13 @@ class PrimedTasks:
         for answer in answers:
             self._document(answer.task, answer.doc_id).answers.setdefault(answer.doc_id, []).append(answer)
 
+    def forget(self, answer: Answered) -> None:
+        """Count one answer no more."""
+        answers = self._document(answer.task, answer.doc_id).answers
+        answers[answer.doc_id] = [other for other in answers[answer.doc_id] if other is not answer]
+        if not answers[answer.doc_id]:
+            del answers[answer.doc_id]
+
     def keep_only(self, cells: Collection[Asked]) -> None:
         """Forget answers to other cells."""
         for served in self._served.values():
@@ -297,7 +300,7 @@ class PrimedTasks:
     def _prime(self, name: str, task: Task, samples: Mapping[str, Sequence[int]] | None) -> ServedTask:
         host, lm = self._host, self.lm
         chat = bool(host.get("apply_chat_template"))
-        limit = get_sample_size(task, host.get("limit"))
+        limit = most_documents(name, task, host.get("limit"))
         ids = None if samples is None else list(samples[name])
         task.build_all_requests(
             limit=limit,
@@ -460,10 +463,8 @@ def _without_failing(
     """The same but for what would end a run that was paid for, since its aggregation fails."""
     aggregations, found = task.aggregation(), {}
     for (metric, chosen), own in values.items():
-        how = aggregations.get(metric)
         try:
-            if how is not None and not is_mean(how):
-                how(own)
+            aggregations.get(metric, mean)(own)
         except Exception as ex:  # the task's own
             log.warning(
                 "evalbudget: metric %s of task %s has no row, since what aggregates it failed (%s)",

@@ -127,7 +127,7 @@ class SamplesFile:
             raise InvalidInputError(f"{self.path} cannot be read: {ex}") from ex
 
     def _lines(self) -> Iterator[tuple[str, Any]]:
-        with self.path.open(encoding="utf-8") as lines:
+        with self.path.open(encoding="utf-8-sig") as lines:
             for number, line in enumerate(lines, start=1):
                 if not line.strip():
                     continue
@@ -141,7 +141,7 @@ class SamplesFile:
 
     def _array(self) -> Iterator[tuple[str, Any]]:
         try:
-            records = parsed_json(self.path.read_text(encoding="utf-8"))
+            records = parsed_json(self.path.read_text(encoding="utf-8-sig"))
         except ValueError as ex:
             raise InvalidInputError(f"{self.path} is no JSON ({ex}); restore it, or move it away") from ex
         if not isinstance(records, list):
@@ -351,7 +351,7 @@ def _read_results(file: Path) -> Mapping[str, Any]:
     try:
         if not is_plain_file(file):
             raise ValueError("it is no file, but a pipe, a device, a socket or a folder")
-        results = parsed_json(file.read_text(encoding="utf-8"))
+        results = parsed_json(file.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError) as ex:
         raise InvalidInputError(
             f"{file} is not readable as results of lm-eval ({ex}); it says whose samples stand beside "

@@ -12,7 +12,9 @@ from typing import Any
 from lm_eval.api.instance import Instance
 from lm_eval.api.task import Task
 
+from evalbudget.errors import InvalidInputError
 from evalbudget_lm_eval.host.answers import Answered, Asked, RunningTask, asked_now, task_now
+from evalbudget_lm_eval.host.private import get_sample_size
 
 Besides = Callable[[Instance], Mapping[str, object]]
 
@@ -142,6 +144,20 @@ class ServedTask:
         vars(self.task).update(self._before)
         self._before, self._served = {}, ()
         self.task._instances = self._all_instances
+
+
+def most_documents(name: str, task: Task, limit: float | None) -> int | None:
+    """How many of a task's documents the host's ``--limit`` leaves; None for all.
+
+    Raises:
+        InvalidInputError: none.
+    """
+    found: int | None = get_sample_size(task, limit)
+    if found is not None and found < 1:
+        raise InvalidInputError(
+            f"--limit {limit:g} leaves no document of task {name!r}; give how many, or a share from 0 to 1"
+        )
+    return found
 
 
 def _check_filtered(task: Task, instances: Sequence[Instance]) -> None:

@@ -77,12 +77,10 @@ def _tried(primed: PrimedTasks, asked: Asked, text: str, likely: tuple[float, bo
         given = {"generate_until": text, "loglikelihood_rolling": likely[0]}
         said[number] = [given.get(instance.request_type, likely)] * (instance.repeats or 1)
     nowhere = io.StringIO()
-    try:
-        # what a task prints is of its answers; what it warns of once is not used up
-        with warnings.catch_warnings(), redirect_stdout(nowhere), redirect_stderr(nowhere):
-            (answer,) = primed.replay({asked: said})
-    finally:
-        primed.keep_only(())
+    # what a task prints is of its answers; what it warns of once is not used up
+    with warnings.catch_warnings(), redirect_stdout(nowhere), redirect_stderr(nowhere):
+        (answer,) = primed.replay({asked: said})
+    primed.forget(answer)
     return answer.metrics
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,7 @@ _FIELDS = frozenset(
 """Of a record, what is no metric."""
 
 Record = Mapping[str, Any]
+_TRUTHS = {"True": 1.0, "False": 0.0}
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +86,7 @@ class Log:
                 _name_filters(records, file)
             if any("metrics" not in record for record in records):
                 _name_metrics(records, file)
+            _make_numbers(records, file)
             return cls(
                 file,
                 records,
@@ -134,6 +137,18 @@ def readings(record: Record) -> Iterator[Reading]:
             reading = Reading.parse(text)
             if reading is not None:
                 yield reading
+
+
+def _make_numbers(records: Sequence[dict[str, Any]], file: SamplesFile) -> None:
+    """Earlier hosts wrote numpy's numbers as text: that they are some is told by the totals."""
+    rows = file.about("results")
+    totals = {key for key, value in (rows or {}).items() if isinstance(value, int | float)}
+    for record in records:
+        for metric in record.get("metrics") or ():
+            told = record.get(metric)
+            if isinstance(told, str) and f"{metric},{record['filter']}" in totals:
+                with suppress(ValueError):
+                    record[metric] = _TRUTHS[told] if told in _TRUTHS else float(told)
 
 
 def _name_filters(records: Sequence[dict[str, Any]], file: SamplesFile) -> None:

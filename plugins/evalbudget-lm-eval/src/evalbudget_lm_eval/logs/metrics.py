@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import ast
 import math
 import re
-import textwrap
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeGuard
 
+from evalbudget_lm_eval.host.aggregations import named_by_code
 from evalbudget_lm_eval.host.filters import ONE_OF_EACH
 from evalbudget_lm_eval.judges.rows import NAME
 from evalbudget_lm_eval.logs.log import Log
@@ -44,7 +42,7 @@ HIGHER_IS_BETTER = frozenset(
 """The host's own metrics of which more is better."""
 
 _MEANS = ("mean", "nanmean")
-_CODE = 20_000  # characters of a function that are read
+_SINGLE = 1e-5
 _FUNCTION = re.compile(r"<function (?:\S+\.)?(\w+)(?: at 0x[0-9a-f]+)?>")
 
 
@@ -81,7 +79,8 @@ class Metrics:
         """Metrics that have no score, and why."""
         kinds = {str: "text", list: "lists", dict: "dicts", type(None): "nothing"}
         found = {
-            metric: f"its values are {kinds.get(type(record.get(metric)), 'something else')}, and no numbers"
+            metric: self._why_no_mean(metric)
+            or f"its values are {kinds.get(type(record.get(metric)), 'something else')}, and no numbers"
             for record in self.log.records
             for metric in record.get("metrics") or ()
             if metric not in self.names
@@ -294,38 +293,10 @@ def _function(how: object) -> str:
         return match[1]
     if not _is_code(how):
         return text
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what is odd in that code is of no use here
-            return _of_code(textwrap.dedent(text[:_CODE]).strip())
-    except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two of deep brackets
-        return ""
-
-
-def _of_code(text: str) -> str:
-    made = next((node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)), None)
-    if made is None:
-        return ""
-    steps = [step for step in made.body if not _is_text(step)]
-    returned = steps[0].value if len(steps) == 1 and isinstance(steps[0], ast.Return) else None
-    return _mean_of(returned, made.args.args[0].arg if made.args.args else "") or f"{made.name} of the task"
-
-
-def _is_text(step: ast.stmt) -> bool:
-    return isinstance(step, ast.Expr) and isinstance(step.value, ast.Constant)
-
-
-def _mean_of(code: ast.expr | None, values: str) -> str:
-    """``mean`` or ``nanmean``, if the code is that of its argument; else nothing."""
-    told = "" if code is None else ast.unparse(code).replace(" ", "")
-    told = told.removeprefix("float(").removesuffix(")") if told.startswith("float(") else told
-    if told == f"sum({values})/len({values})":
-        return "mean"
-    match = re.fullmatch(rf"(?:\w+\.)?(f?mean|nanmean)\({re.escape(values)}\)(?:\.item\(\))?", told)
-    return "" if match is None else match[1].removeprefix("f")
+    return named_by_code(text)
 
 
 def _differ(total: float, mean: float) -> bool:
-    """Whether a total is another number; some results are rounded to three digits."""
+    """Whether a total is another number; some are rounded to three digits, or made in single precision."""
     rounded = total == round(total, 3)
-    return not math.isclose(total, mean, rel_tol=1e-9, abs_tol=5.01e-4 if rounded else 1e-9)
+    return not math.isclose(total, mean, rel_tol=_SINGLE, abs_tol=5.01e-4 if rounded else 1e-9)

@@ -48,8 +48,8 @@ class Notes:
         if log.judged:
             return
         averaged = {key.partition(",")[0] for key in self.group or ()}
-        for metric in metrics.names:
-            why = metrics.left_out.get(metric, "")
+        for metric in dict.fromkeys([*metrics.names, *metrics.why_unread]):
+            why = metrics.why_unread.get(metric, "")
             if not why and self.group is not None and metric not in averaged:
                 why = "the group has no mean of it"
             if why:

@@ -23,7 +23,12 @@ def question_labels(logs: Sequence[Log], names: Sequence[str]) -> list[str]:
 
 def prompt_labels(logs: Sequence[Log], names: Sequence[str]) -> list[str]:
     """A label of each log's prompts, where logs of the same name have others for the same documents."""
-    return _labels(logs, names, _prompts, _same_prompts)
+    return _labels(logs, names, _prompts, _agree_where_shared)
+
+
+def answer_labels(logs: Sequence[Log], names: Sequence[str]) -> list[str]:
+    """A label of each log's right answers, where logs of the same name have others for the same requests."""
+    return _labels(logs, names, _right_answers, _agree_where_shared)
 
 
 def _labels(
@@ -82,7 +87,15 @@ def _prompts(log: Log) -> _Asked:
     return found
 
 
-def _same_prompts(known: Mapping[str, set[str]], own: Mapping[str, set[str]]) -> bool:
+def _right_answers(log: Log) -> _Asked:
+    found: _Asked = {}
+    for record in log.records:
+        if sent := record["question"].split("-")[2:]:
+            found.setdefault(sent[0], set()).add(_target(record["question"]))
+    return found
+
+
+def _agree_where_shared(known: Mapping[str, set[str]], own: Mapping[str, set[str]]) -> bool:
     # a document may stand twice in the data, with other examples before it
     return all(
         question not in known or not known[question].isdisjoint(told) for question, told in own.items()

@@ -13,7 +13,7 @@ from evalbudget_lm_eval.host.identity import run_args
 from evalbudget_lm_eval.host.logfiles import NAMING, SamplesFile, parsed_args
 from evalbudget_lm_eval.logs.log import Log
 from evalbudget_lm_eval.logs.metrics import reducer
-from evalbudget_lm_eval.logs.other_questions import prompt_labels, question_labels
+from evalbudget_lm_eval.logs.other_questions import answer_labels, prompt_labels, question_labels
 
 _OF_THE_MACHINE = frozenset(
     {
@@ -78,7 +78,8 @@ def named_by_settings(logs: Sequence[Log]) -> tuple[list[str], dict[str, dict[st
     """
     told = [_of_log(log) for log in logs]
     names, settings = _named(logs, told)
-    for key, labels_of in (("questions", question_labels), ("prompt", prompt_labels)):
+    kinds = {"questions": question_labels, "prompt": prompt_labels, "right_answers": answer_labels}
+    for key, labels_of in kinds.items():
         labels = labels_of(logs, names)
         if any(labels):
             told = [

@@ -429,7 +429,7 @@ def _own_tasks(order: Order, compared: Compared, manager: TaskManager) -> dict[s
     found = own_tasks(manager, order.arms, name, task, compared.documents[name])
     own: dict[str, tuple[str, Any, str]] = {}
     for name, (its_name, spec, its_task) in found.items():
-        metric = choose_metric(its_name, its_task, order.config.score)
+        metric = choose_metric(its_name, its_task, order.config.score, is_tried=True)
         told = (compared.name, task, compared.metrics[compared.name])
         check_direction([told, (its_name, its_task, metric)], lower=order.config.lower_is_better)
         own[name] = its_name, spec, metric

@@ -23,6 +23,8 @@ from evalbudget_lm_eval.arms.side_by_side import SideBySide
 from evalbudget_lm_eval.host.answers import Answered, Asked
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 from evalbudget_lm_eval.host.seeds import name_of_run
+from evalbudget_lm_eval.host.trial import scores_targets
+from evalbudget_lm_eval.judges.filter import judged_at_random, panel_of
 from evalbudget_lm_eval.races.money import RaceMoney
 from evalbudget_lm_eval.repeats.refusals import ASK_ONCE, same_again
 from evalbudget_lm_eval.run.record import RACE
@@ -218,12 +220,18 @@ class RaceRun:
             seed = f"{self.race.config.seed} {name}"
             primed.seeds_of = f"{name_of_run(self.stable.record.path)} {seed}"
             paid = None if self._money is None else self._money.paid[name]
+            arm.find_doubts(primed)
             arm.rounds = Rounds(primed, arm.entrant.kept, arm, arm=name, seed=seed, paid=paid)
         primed.hides_bars = self._at_once > 1
         self.stable.hold(arm.entrant)
         arms.start(arm, partial(self._ask, arm, primed, arm.rounds, cells))
 
     def _ask(self, arm: _Arm, primed: PrimedTasks, rounds: Rounds, cells: Sequence[Asked]) -> None:
+        alone = 1 if arm.doubted else len(cells)
+        for part in filter(None, (cells[:alone], cells[alone:])):
+            self._ask_all(arm, primed, rounds, part)
+
+    def _ask_all(self, arm: _Arm, primed: PrimedTasks, rounds: Rounds, cells: Sequence[Asked]) -> None:
         if self._money is None:
             rounds.ask(cells)
         else:
@@ -265,6 +273,42 @@ class _Arm:
     rounds: Rounds | None = None
     answers: int = 0
     calls: int = 0
+    doubted: set[str] = field(default_factory=set)
+    """Tasks whose own targets have no such score: an answer that has none, either, is refused."""
+
+    def find_doubts(self, primed: PrimedTasks) -> None:
+        """Try the score that decides on what each task says is right; for no call.
+
+        Raises:
+            InvalidInputError: neither that nor any answer of an earlier run has it.
+        """
+        kept = [one.answer for one in self.entrant.kept.bought if one.answer is not None]
+        read = {answer.task for answer in kept if self._metric(answer.task) in answer.metrics}
+        own = set(self.compared.tasks) if self.own is None else {self.own[0]}
+        self.doubted = {
+            name
+            for name in own - read
+            if panel_of(primed.task(name)) is None  # a trial would ask judges
+            and not judged_at_random(primed.task(name))
+            and not scores_targets(primed, name, self._metric(name))
+        }
+        self._check_scores(kept)
+
+    def _check_scores(self, answers: Sequence[Answered]) -> None:
+        for answer in answers:
+            wanted = self._metric(answer.task)
+            if wanted in answer.metrics:
+                self.doubted.discard(answer.task)
+            elif answer.task in self.doubted:
+                others = " or ".join(sorted(answer.metrics))
+                raise InvalidInputError(
+                    f"task {answer.task!r} gave no number as {wanted!r} for its first answer nor its own "
+                    f"target; {f'use --score {others}' if others else 'no metric of it is a number'} (what "
+                    "was answered is kept)"
+                )
+
+    def _metric(self, task: str) -> str:
+        return self.compared.metrics[task] if self.own is None else self.own[1]
 
     def asked(self, key: Key) -> Asked:
         """The cell in the host's terms."""
@@ -296,6 +340,7 @@ class _Arm:
 
     @_in_turn
     def answered(self, answers: Sequence[Answered]) -> None:
+        self._check_scores(answers)
         for answer in answers:
             value, error = self._value(answer)
             key, sample = self._key(answer.asked), self._sample(answer.asked)
@@ -347,7 +392,7 @@ class _Arm:
         """The score, or why there is none."""
         self.answers += 1
         self.calls += answer.requests
-        metric = self.compared.metrics[answer.task] if self.own is None else self.own[1]
+        metric = self._metric(answer.task)
         value = answer.metrics.get(metric)
         if value is None or math.isnan(value):
             return None, f"no {metric}"

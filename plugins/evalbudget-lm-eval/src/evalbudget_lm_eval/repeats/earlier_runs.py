@@ -58,8 +58,9 @@ def left_alone(path: Path, run: Mapping[str, Any], counted: Mapping[str, Any]) -
         counted: by what settings answers count as scores.
 
     Returns:
-        A sentence about the newest of them; none if there are none.
+        A sentence about the newest of them, of such a run if there is one; none if there are none.
     """
+    of_others: list[str] = []
     tasks = path.name.rsplit("-", 2)[0]
     paths = path.parent.glob(f"{glob.escape(tasks)}-*{END}")
     wanted = as_recorded(run)
@@ -81,11 +82,11 @@ def left_alone(path: Path, run: Mapping[str, Any], counted: Mapping[str, Any]) -
                 "budget, or a larger one, or of one that runs now, and this run buys its own. To go on from "
                 "them, give what it had, once it has ended"
             ]
-        return [
+        of_others = of_others or [
             f"{other} has {readings:,} answers to {tasks}, and this run buys all anew, since what differs "
             f"is: {', '.join(differ)}. If that was no intention, undo it and give the same command again"
         ]
-    return []
+    return of_others
 
 
 def _age(path: Path) -> float:

@@ -13,7 +13,7 @@ from evalbudget.errors import InvalidInputError
 if TYPE_CHECKING:
     from evalbudget_lm_eval.host.answers import Asked
     from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
-    from evalbudget_lm_eval.run.record import Kept
+    from evalbudget_lm_eval.run.kept import Kept
 
 Said = Mapping[tuple[str, int], Mapping[int, Sequence[Any]]]
 """What a model said, by task and document, and then by request."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from tqdm import tqdm  # type: ignore[import-untyped]
@@ -90,17 +91,19 @@ class MoneyProgress(Progress):
 
     Args:
         bill: of the run.
+        clock: seconds, from any moment.
     """
 
     _format = "{desc} |{bar}| {elapsed}"
 
-    def __init__(self, bill: Bill) -> None:
+    def __init__(self, bill: Bill, clock: Callable[[], float]) -> None:
         super().__init__(bill.cap.amount)
-        self._bill, self._spending = bill, Spending(bill)
+        self._bill, self._clock = bill, clock
+        self._spending = Spending(bill, clock)
 
     def start(self, spent: float) -> None:
         """The run goes on from here, however much is spent."""
-        self._spent, self._spending = spent, Spending(self._bill)
+        self._spent, self._spending = spent, Spending(self._bill, self._clock)
         self._said = self._mark
 
     def heard(self) -> None:

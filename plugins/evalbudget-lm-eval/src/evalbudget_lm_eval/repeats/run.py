@@ -218,7 +218,9 @@ class _Run:
         self._trying = False
         self.scored_again = 0
         self._judged = {name for name in book.primed.names if panel_of(book.primed.task(name)) is not None}
-        self._progress = Progress(book.budget.amount) if money is None else MoneyProgress(money.bill)
+        self._progress = (
+            Progress(book.budget.amount) if money is None else MoneyProgress(money.bill, time.monotonic)
+        )
 
     def until_done(self) -> dict[str, Any]:
         book, money = self.book, self.book.money

@@ -13,7 +13,8 @@ from collections.abc import Callable
 from evalbudget_lm_eval.host.answers import Answered, Asked
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 from evalbudget_lm_eval.judges.filter import revived
-from evalbudget_lm_eval.run.record import AUDIT, RACE, Kept
+from evalbudget_lm_eval.run.kept import Kept
+from evalbudget_lm_eval.run.record import AUDIT, RACE
 
 CUT_OFF = {kind: f"under way when the {kind} was broken off" for kind in (RACE, AUDIT)}
 """Why calls failed of which nobody knows whether they were answered."""

@@ -28,7 +28,7 @@ from evalbudget_lm_eval.host.used_up import UsedUpError
 from evalbudget_lm_eval.host.wire import Wire, signals_raise, wired
 from evalbudget_lm_eval.judges.at_most import judgings_at_most
 from evalbudget_lm_eval.judges.filter import judged_at_random, panel_of
-from evalbudget_lm_eval.run.record import Bought, Kept, Said
+from evalbudget_lm_eval.run.kept import Bought, Kept, Said
 
 log = shown_logger(__name__)
 
