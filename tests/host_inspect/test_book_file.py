@@ -160,17 +160,6 @@ def test_a_book_that_lacks_something_is_known(tmp_path: Path) -> None:
     assert opened(run(gone, "u", here)).lacks
 
 
-def test_no_lock_stays_beside_the_logs(tmp_path: Path) -> None:
-    alive, here = folders(tmp_path, "alive", "here")
-    killed(alive, here)
-    assert (here / "..evalbudget-t.book.lock").exists()
-    file = opened(run(here, "t", here))
-    with pytest.raises(HeldError):
-        held(file.path)
-    _leave()
-    assert [path.name for path in here.iterdir()] == [".evalbudget-t.book"]
-
-
 def test_whoever_goes_on_from_an_attempt_that_was_kept_away_finds_the_book(tmp_path: Path) -> None:
     here, there = folders(tmp_path, "here", "there")
     path = opened(run(here, "t")).path

@@ -27,7 +27,8 @@ from tests.host_inspect.race_tasks import QUIET
 from tests.host_inspect.worlds import book_says, entry_of
 
 from evalbudget.report import report
-from evalbudget.run import LOST, UNANSWERED, held
+from evalbudget.run import LOST, UNANSWERED
+from evalbudget.run._lock import held
 from evalbudget_inspect.host.not_run import NOT_BEGUN, NOT_PAID, is_refused
 from evalbudget_inspect.host.questions import asks_else, is_judged_else
 from evalbudget_inspect.host.refusals import take_refusals

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from inspect_ai import Task
 from inspect_ai.model import CachePolicy, ModelCost, ModelInfo, get_model, set_model_info
 from inspect_ai.solver import Generate, Solver, TaskState, generate, solver
+from tests.bills import paid_in
 from tests.claims import variant
 from tests.host_inspect.paid_model import Till, judged_by, paid_model, self_rated, tills
 from tests.host_inspect.worlds import UNWATCHED
@@ -299,12 +300,8 @@ def test_one_budget_for_all_runs_of_a_command(tmp_path: Path) -> None:
     assert len(list((tmp_path / "logs").glob("*.eval"))) == 4
     total = 0.0
     for path in (tmp_path / "logs").glob(".evalbudget-*.bill"):
-        total += sum(float(line.split('"cost":')[1].split(",")[0]) for line in _ends(path))
+        total += paid_in(path)
     assert 0.8 * 0.018 <= total <= 0.018
-
-
-def _ends(path: Path) -> list[str]:
-    return [line for line in path.read_text().splitlines() if '"end"' in line]
 
 
 @pytest.mark.parametrize("at_once", [variant(1), None])

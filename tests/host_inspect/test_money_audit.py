@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import shutil
@@ -16,6 +15,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from tests.bills import paid_in
 from tests.claims import is_full
 from tests.host_inspect.audited_money_tasks import right
 from tests.host_inspect.paid_model import Till, tills
@@ -78,14 +78,7 @@ def run(
 
 def billed() -> float:
     """By the file, what is under way at the most."""
-    held: dict[int, float] = {}
-    for line in Path("a.bill.jsonl").read_text().splitlines()[1:]:
-        entry = json.loads(line)
-        if "hold" in entry:
-            held[entry["hold"]] = entry["most"]
-        else:
-            held[entry["end"]] = entry["cost"]
-    return sum(held.values())
+    return paid_in("a.bill.db")
 
 
 def label_all(*, alike: bool = False) -> int:
@@ -133,14 +126,14 @@ def test_the_bill_of_an_audit_in_a_database_is_there_too(till: Till, postgresql:
     without = run(budget=None, store=store)
     assert without.exit_code == 2
     assert "was begun with a budget in money or tokens (bill of postgresql" in without.output
-    assert not list(Path().glob("*.bill.jsonl"))
+    assert not list(Path().glob("*.bill.db"))
 
 
 def test_labels_that_the_money_does_not_buy_are_left_to_people(till: Till) -> None:
     done = run(budget="$5", labelled_by="panel", items=6)
     spent = till.total - sum(cost for name, cost in till.paid if name == "panel")
     Path("a.sqlite").unlink()
-    Path("a.bill.jsonl").unlink()
+    Path("a.bill.db").unlink()
     shutil.rmtree("logs")
     till.paid.clear()
     done = run(budget=f"${spent * 1.3:.3f}", labelled_by="panel", items=6)
@@ -224,7 +217,7 @@ def test_models_without_a_price_are_refused_before_the_first_call(till: Till) ->
     assert "no price is known for paid/grader, paid/panel" in done.stderr
     assert not till.paid
     assert not Path("a.sqlite").exists()
-    assert not Path("a.bill.jsonl").exists()
+    assert not Path("a.bill.db").exists()
 
 
 def test_an_audit_is_gone_on_with_as_it_was_begun(till: Till) -> None:
@@ -232,7 +225,7 @@ def test_an_audit_is_gone_on_with_as_it_was_begun(till: Till) -> None:
     without = run(items=4, budget=None)
     assert without.exit_code == 2
     assert "was begun with a budget in money or tokens" in without.stderr
-    Path("a.bill.jsonl").unlink()
+    Path("a.bill.db").unlink()
     gone = run(items=4)
     assert gone.exit_code == 2
     assert "what it cost is not known" in gone.stderr
@@ -260,7 +253,7 @@ def test_eval_with_an_audit_s_sampler_takes_money_too(till: Till) -> None:
     done = CliRunner(env=UNWATCHED).invoke(cli, [*command, "--budget", "$1", "--prices", "prices.yaml"])
     assert done.exit_code == 3, done.output
     assert "Paid $0." in done.output
-    assert Path("logs/audit.bill.jsonl").exists()
+    assert Path("logs/audit.bill.db").exists()
     refused = CliRunner().invoke(cli, [*command, "--budget", "9"])
     assert "the labels it may ask for: --sampler-option max_labels=N; drop it" in refused.stderr
 
@@ -277,7 +270,7 @@ def test_a_dry_run_says_what_would_be_asked_and_asks_nobody(till: Till) -> None:
     assert "At most 80 answers, 50 labels ($100.00); $5.00, whatever happens No call was made." in said
     assert not till.paid
     assert not Path("a.sqlite").exists()
-    assert not Path("a.bill.jsonl").exists()
+    assert not Path("a.bill.db").exists()
     assert "but for a chance of 1% (--risk)" in run("--dry-run", "--risk", "0.01").output
 
     assert run(items=30).exit_code == 3

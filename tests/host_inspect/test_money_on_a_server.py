@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.bills import billed_calls
 from tests.host_inspect.paid_server import PRICE_LINE, PaidServer
 
 import warm
@@ -84,11 +85,11 @@ def test_killed_and_resumed_it_is_one_bill(monkeypatch: pytest.MonkeyPatch, tmp_
         said, _ = again.communicate(timeout=120)
         assert again.returncode == 0, said[-2000:]
         (path,) = logs.glob(".evalbudget-*.bill")
-        lines = [json.loads(line) for line in path.read_text().splitlines()]
-        spent = sum(line["cost"] for line in lines if "end" in line)
+        calls = billed_calls(path)
+        spent = sum(call["cost"] for call in calls)
         time.sleep(0.1)  # what was under way at the kill
         assert before < server.cost <= spent <= BUDGET
         assert spent >= 0.9 * BUDGET
-        lost = [line for line in lines if line.get("why", "").startswith("under way when the process ended")]
+        lost = [call for call in calls if call["why"].startswith("under way when the process ended")]
         assert 1 <= len(lost) <= 4
         assert f"of ${BUDGET:.3f}" in said

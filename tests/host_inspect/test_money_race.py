@@ -17,6 +17,7 @@ from click.testing import CliRunner
 from inspect_ai import eval_set
 from inspect_ai.log import EvalLog, read_eval_log, write_eval_log
 from inspect_ai.model import get_model
+from tests.bills import changed
 from tests.claims import variant
 from tests.host_inspect.paid_model import Till, judged_by, paid_model, self_rated, tills
 from tests.host_inspect.race_tasks import QUIET, board, quiz, run
@@ -189,8 +190,9 @@ def test_an_unfinished_race_goes_on_with_its_bill(
     assert till.total <= 0.06
     (path,) = (tmp_path / "logs").glob(".evalbudget-race-*.bill")
     _cut_off(first, {f"paid/{name}" for name in names})
-    with path.open("a") as file:  # a call that the kill cut off
-        file.write('{"hold": 10000, "model": "paid/a", "most": 0.01, "sample": "x", "role": ""}\n')
+    with changed(path) as bill:  # a call that the kill cut off
+        call = "10000, 0, 'paid/a', '', 'x', 0.01, 0.01, 0.01, NULL, NULL, NULL, 20000"
+        bill.execute(f"INSERT INTO paid_calls VALUES ({call})")
     again = _eval_set(tmp_path / "logs", _race("$0.12", prices=prices), _arms())
     assert {log.status for log in again} == {"success"}
     found = board(again)
@@ -303,8 +305,8 @@ def test_another_process_cannot_join_the_bill(till: Till, prices: str, tmp_path:
     (path,) = (tmp_path / "logs").glob(".evalbudget-race-*.bill")
     code = (
         "import sys; from pathlib import Path; from evalbudget.budget import Budget, Unit\n"
-        "from evalbudget.prices import Tariff; from evalbudget.run import Bill\n"
-        "bill = Bill.on_file(Path(sys.argv[1]), Budget(1.0, Unit.USD), Tariff(Unit.USD, {}))\n"
+        "from evalbudget.prices import Tariff; from evalbudget.run import bill_on_file\n"
+        "bill = bill_on_file(Path(sys.argv[1]), Budget(1.0, Unit.USD), Tariff(Unit.USD, {}))\n"
         "print('open', flush=True); sys.stdin.read()"
     )
     with subprocess.Popen(

@@ -18,6 +18,7 @@ from click.testing import CliRunner
 from inspect_ai import Task, eval_set
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log, write_eval_log
 from inspect_ai.solver import Generate, Solver, TaskState, solver
+from tests.bills import cut_to
 from tests.claims import variant
 from tests.host_inspect.race_tasks import QUIET, attempts, model, quiz, run
 from tests.host_inspect.test_race_resume import TASK_FILE
@@ -182,8 +183,7 @@ def test_the_bill_goes_on_too(named: bool, tmp_path: Path, monkeypatch: pytest.M
     (tmp_path / "prices.yaml").write_text(PRICES)
     first = cut_off(runner.worker(0, unpriced if named else None), 10, in_money=True)
     (bill,) = tmp_path.glob("logs/.evalbudget-*.bill")
-    lines = bill.read_text().splitlines()
-    bill.write_text("".join(f"{line}\n" for line in lines[: 1 + 2 * 10]))  # it paid for ten
+    cut_to(bill, 10)  # it paid for ten
     second = cut_off(runner.worker(0, first if named else None), 15, in_money=True)
     assert uuids(first) < uuids(second)
     third = runner.worker(0, second if named else None)  # it paid for all, and five of these answers are lost
@@ -202,7 +202,7 @@ def test_a_bill_follows_from_folder_to_folder(tmp_path: Path, monkeypatch: pytes
     runner = Runner(tmp_path, paid, monkeypatch)
     first = cut_off(runner.worker(0, logs=here), 10, in_money=True)
     (bill,) = here.glob(".evalbudget-*.bill")
-    bill.write_text("".join(f"{line}\n" for line in bill.read_text().splitlines()[: 1 + 2 * 10]))
+    cut_to(bill, 10)
     second = cut_off(runner.worker(0, first, logs=there), 15, in_money=True)
     third = runner.worker(0, second, logs=here)  # whose bill is older
     assert (len(uuids(third)), entry_of(third)["spent"]) == (15, pytest.approx(0.024))

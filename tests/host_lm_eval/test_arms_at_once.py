@@ -21,6 +21,7 @@ import tenacity
 from click.testing import CliRunner
 from lm_eval.api.registry import register_model
 from lm_eval.tasks import TaskManager
+from tests.bills import paid_in
 from tests.claims import variant
 from tests.host_lm_eval.judged_worlds import write_judged
 from tests.host_lm_eval.money_worlds import PaidServer, price_file
@@ -31,10 +32,10 @@ from tqdm.std import tqdm  # type: ignore[import-untyped]
 from evalbudget.cli.main import cli
 from evalbudget.errors import InvalidInputError
 from evalbudget.races._verdict import Status
-from evalbudget.run import spent_on
 from evalbudget_lm_eval.host.wire import Halt, Wire, halt_of_all, wired
 from evalbudget_lm_eval.races.api import gate, race
 from evalbudget_lm_eval.races.output import RaceResult
+from evalbudget_lm_eval.run.record import FILE
 from loopback import Asked, Fault, Server, rating
 
 N = 40
@@ -402,8 +403,7 @@ def test_arms_at_once_share_judges_and_their_bill(tmp_path: Path, monkeypatch: p
             options |= {"task_manager": tasks, "apply_chat_template": True, "journal": f"{at_once}/j"}
             with arms_at_once(at_once):
                 result = race(arms, "essays", **options)
-            _, costs = spent_on(tmp_path / f"{at_once}/j.bill.jsonl")
-            assert sum(costs.values()) == pytest.approx(server.bill)
+            assert paid_in(tmp_path / f"{at_once}/j.db", FILE) == pytest.approx(server.bill)
             assert server.calls() == 3 * 6 * (1 + len(judges))
             found.append(result)
         assert server.most_at_once > 4

@@ -14,7 +14,7 @@ from tests.host_lm_eval.worlds import CoinModel, bought_in, broken_off, simple_e
 
 from evalbudget.book import Book
 from evalbudget.errors import HeldError, InvalidInputError
-from evalbudget.run import held
+from evalbudget.run._lock import held
 from evalbudget_lm_eval import budgeted
 from evalbudget_lm_eval.host.answers import Answered
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks

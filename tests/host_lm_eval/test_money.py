@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from lm_eval.api.registry import register_model
 from lm_eval.models.openai_completions import LocalCompletionsAPI
+from tests.bills import billed_calls, changed
 from tests.claims import variant
 from tests.host_lm_eval.judged_worlds import write_judged
 from tests.host_lm_eval.money_worlds import GENERATION, PRICES, PaidServer, luck, price_file, run
@@ -49,8 +50,7 @@ def test_the_cap_holds_and_is_used(folder: Path, server: PaidServer, concurrent:
     found = run(folder, server, "$0.80", concurrent=concurrent, prices="prices.yaml")
     block = found["evalbudget"]
     assert server.bill == pytest.approx(block["spent"])
-    holds = [json.loads(line) for line in Path("j.bill.jsonl").read_text().splitlines()]
-    most = max(each["most"] for each in holds if "hold" in each)
+    most = max(call["most"] for call in billed_calls("j.db"))
     assert 0.8 - most < server.bill <= 0.8  # what is left does not pay for another call
     assert block["stop_reason"] == "budget used up"
     assert block["unit"] == "usd"
@@ -142,8 +142,8 @@ def _judged_by_two(folder: Path, server: PaidServer, concurrent: int, rotation: 
 
 def _most(*models: str) -> float:
     """What a call of each costs at most, if every judge is told of twenty tokens of four letters."""
-    holds = [json.loads(line) for line in Path("j.bill.jsonl").read_text().splitlines()]
-    dearest = [max(hold["most"] for hold in holds if hold.get("model") == model) for model in models]
+    calls = billed_calls("j.db")
+    dearest = [max(call["most"] for call in calls if call["model"] == model) for model in models]
     return math.fsum(dearest) + 4 * 20 * (PRICES["j1"].input + PRICES["j2"].input) / 1e6
 
 
@@ -255,7 +255,7 @@ def test_an_unfinished_run_goes_on_with_its_bill(folder: Path, server: PaidServe
     block = run(folder, server, "$0.8", concurrent=8, prices="prices.yaml")["evalbudget"]
     assert server.bill == pytest.approx(block["spent"])
     assert server.bill > spent
-    most = max(json.loads(line).get("most", 0.0) for line in Path("j.bill.jsonl").read_text().splitlines())
+    most = max(call["most"] for call in billed_calls("j.db"))
     assert most < 0.025
     assert 0.8 - most < block["spent"] <= 0.8  # what is left does not pay for another call
     assert math.fsum(r.cost for r in bought_in("j.db").readings) == pytest.approx(block["spent"])
@@ -290,16 +290,11 @@ def test_samplers_that_weigh_costs_go_on_where_they_were(
 
 def test_what_was_under_way_at_a_kill_counts_at_most(folder: Path, server: PaidServer) -> None:
     run(folder, server, "$0.5", concurrent=8, prices="prices.yaml")
-    path = Path("j.bill.jsonl")
-    lines = path.read_text().splitlines()
-    last = max(number for number, line in enumerate(lines) if line.startswith('{"end"'))
-    most = next(
-        json.loads(line)["most"]
-        for line in lines
-        if line.startswith(f'{{"hold":{json.loads(lines[last])["end"]},')
-    )
-    cost = json.loads(lines.pop(last))["cost"]
-    path.write_text("\n".join(lines) + "\n")
+    last = max(billed_calls("j.db"), key=lambda call: call["changed"])
+    most, cost = last["most"], last["cost"]
+    with changed("j.db") as bill:
+        ended = "cost = NULL, why = NULL, tokens = NULL"
+        bill.execute(f"UPDATE paid_calls SET {ended} WHERE call = ?", (last["call"],))
     block = run(folder, server, "$0.7", concurrent=8, prices="prices.yaml")["evalbudget"]
     assert block["spent"] == pytest.approx(server.bill - cost + most)
     assert block["spent"] <= 0.7
@@ -317,8 +312,7 @@ def test_a_risk_reserves_less(folder: Path, server: PaidServer) -> None:
     run(folder, server, "$0.6", concurrent=32, prices="prices.yaml", risk=0.1)
     assert server.bill <= 1.05 * 0.6  # a tenth of such runs may exceed it
     assert server.bill > 0.97 * 0.6
-    holds = [json.loads(line) for line in Path("j.bill.jsonl").read_text().splitlines()[1:]]
-    assert any("bound" in hold for hold in holds if "hold" in hold)
+    assert any(call["bound"] > call["most"] for call in billed_calls("j.db"))
 
 
 class _Counting(CoinModel):
@@ -525,9 +519,6 @@ def test_a_record_in_money_does_not_go_on_in_calls(folder: Path, server: PaidSer
     run(folder, server, "$0.3", concurrent=4, prices="prices.yaml")
     with pytest.raises(JournalError, match="was begun with a budget in money"):
         run(folder, server, "50")
-    Path("j.bill.jsonl").unlink()
-    with pytest.raises(JournalError, match="has no bill"):
-        run(folder, server, "$1", prices="prices.yaml")
 
 
 def test_a_document_that_is_refused_for_good_costs_nothing_and_is_told(
@@ -582,8 +573,7 @@ def test_prompts_that_are_sent_as_tokens_are_counted_as_tokens(folder: Path, ser
         found = simple_evaluate(folder, lm, gen_kwargs={**GENERATION, "max_gen_toks": 20})
     block = found["evalbudget"]
     assert 0.9 * 1500 < block["spent"] <= 1500
-    holds = [json.loads(line) for line in Path("t.bill.jsonl").read_text().splitlines()[1:]]
-    assert {hold["most"] for hold in holds if "hold" in hold} == {32.0, 33.0}  # 12 or 13 letters, 20 said
+    assert {call["most"] for call in billed_calls("t.db")} == {32.0, 33.0}  # 12 or 13 letters, 20 said
     costs = math.fsum(sample["cost"] for sample in found["samples"]["numbers"])
     assert costs == block["spent"]
 

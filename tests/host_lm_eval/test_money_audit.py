@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 import math
 import os
 import signal
@@ -17,6 +16,7 @@ from typing import Any
 import lm_eval.tasks
 import pytest
 from click.testing import CliRunner, Result
+from tests.bills import paid_in
 from tests.claims import variant
 from tests.host_lm_eval.judged_worlds import write_judged
 from tests.host_lm_eval.money_worlds import PaidServer, price_file
@@ -80,12 +80,7 @@ def _run(server: PaidServer, *more: str, **given: Any) -> Result:
 
 def _billed() -> float:
     """By the file, what is under way at the most."""
-    held: dict[int, float] = {}
-    for line in Path("a.bill.jsonl").read_text().splitlines()[1:]:
-        entry = json.loads(line)
-        number = entry["hold"] if "hold" in entry else entry["end"]
-        held[number] = entry["most"] if "hold" in entry else entry["cost"]
-    return sum(held.values())
+    return paid_in("a.bill.db")
 
 
 def test_every_call_is_on_the_bill_and_a_larger_budget_goes_on(server: PaidServer) -> None:
@@ -117,7 +112,7 @@ def test_the_bill_of_an_audit_in_a_database_is_there_too(server: PaidServer, pos
     without = _run(server, budget=None, store=store)
     assert without.exit_code == 2
     assert "was begun with a budget in money or tokens (bill of postgresql" in without.output
-    assert not list(Path().glob("*.bill.jsonl"))
+    assert not list(Path().glob("*.bill.db"))
 
 
 def test_replies_without_usage_count_at_the_most(server: PaidServer) -> None:
@@ -176,7 +171,7 @@ def test_models_without_a_price_are_refused_before_the_first_call(server: PaidSe
     assert "no price is known for j1, j2" in done.stderr
     assert server.calls() == 0
     assert not Path("a.sqlite").exists()
-    assert not Path("a.bill.jsonl").exists()
+    assert not Path("a.bill.db").exists()
 
 
 def test_an_audit_is_gone_on_with_as_it_was_begun(server: PaidServer) -> None:
@@ -187,7 +182,7 @@ def test_an_audit_is_gone_on_with_as_it_was_begun(server: PaidServer) -> None:
     other = _run(server, n=4, budget="2Mtok")
     assert other.exit_code == 2
     assert "was begun with a budget in usd" in other.stderr
-    Path("a.bill.jsonl").unlink()
+    Path("a.bill.db").unlink()
     gone = _run(server, n=4)
     assert gone.exit_code == 2
     assert "what it cost is not known" in gone.stderr

@@ -20,7 +20,7 @@ from evalbudget_lm_eval.host.answers import Answered, Asked
 from evalbudget_lm_eval.races.run import _Arm
 from evalbudget_lm_eval.repeats.shared import record_of_own
 from evalbudget_lm_eval.run.kept import Bought, Kept
-from evalbudget_lm_eval.run.record import _FILE, RACE, RUN, Record, look, path_named
+from evalbudget_lm_eval.run.record import FILE, RACE, RUN, Record, look, path_named
 from evalbudget_lm_eval.run.resume import count_cut_off
 from evalbudget_lm_eval.run.rounds import failed_alone
 
@@ -177,7 +177,7 @@ def test_one_process_at_a_time_and_a_look_changes_nothing(tmp_path: Path) -> Non
     def looked_at(path: Path, timed: int) -> dict[str, bytes]:
         for _ in range(2):
             before = {each.name: each.read_bytes() for each in path.parent.iterdir()}
-            found, told = look(path)
+            found, told, _ = look(path)
             assert (found.settings, found.counted) == ({"task": "numbers"}, {"score_range": None})
             assert (found.finished, found.timed, told.readings) == (timed > 0, timed, 0)
             assert {each.name: each.read_bytes() for each in path.parent.iterdir()} == before
@@ -199,8 +199,8 @@ def test_one_process_at_a_time_and_a_look_changes_nothing(tmp_path: Path) -> Non
 
 def test_a_process_that_was_killed_before_it_began_stops_nobody(tmp_path: Path) -> None:
     first = tmp_path / "numbers-ab12-1.db"
-    Database.create(Address(path=first), _FILE, {"version": "1"}).close()
-    found, told = look(first)
+    Database.create(Address(path=first), FILE, {"version": "1"}).close()
+    found, told, _ = look(first)
     assert (found.counted, found.finished, told.readings) == (None, False, 0)
     record = record_of_own(first, {"task": "numbers"}, named=False)
     assert record.path == first
@@ -225,7 +225,7 @@ def test_nobody_is_told_to_move_away_what_another_process_writes(
 ) -> None:
     """Where files have no locks beside them."""
     monkeypatch.setattr("evalbudget.store._database._PATIENCE", 0.1)
-    monkeypatch.setattr("evalbudget_lm_eval.run.record.held", lambda path: None)
+    monkeypatch.setattr("evalbudget.run._own_file.held", lambda path: None)
     record = begun(tmp_path / "race.db")
     with pytest.raises(JournalError, match=r"kept locked by another process .* then try again$"):
         begun(tmp_path / "race.db")

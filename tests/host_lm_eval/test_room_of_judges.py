@@ -73,6 +73,18 @@ def test_a_local_arm_waits_for_judges_of_another_that_are_about_to_be_asked(
         assert time.monotonic() < deadline
 
 
+def test_room_of_another_process_is_waited_for_but_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paid_calls, "_OTHERS", 0.2)
+    paid = _paid()
+    with pytest.raises(UsedUpError):
+        paid.check_waiting("m", [Size(10, 0)], 0)
+    paid.bill.room_of_others = 95.0
+    paid.check_waiting("m", [Size(10, 0)], 0)
+    time.sleep(0.3)
+    with pytest.raises(UsedUpError):
+        paid.check_waiting("m", [Size(10, 0)], 0)
+
+
 def test_an_arm_whose_answers_can_be_judged_waits_for_no_other() -> None:
     arms = PaidArms(Bill(Budget(100.0, Unit.TOKENS), Tariff(Unit.TOKENS)), ["one", "other"])
     for paid in arms.paid.values():

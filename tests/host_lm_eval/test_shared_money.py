@@ -10,14 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.bills import paid_in
 from tests.host_lm_eval.money_worlds import PaidServer, price_file
 from tests.host_lm_eval.race_worlds import arms_at_once, manager
 from tests.host_lm_eval.worlds import EVALBUDGET, CoinModel, environment
 
 import warm
 from evalbudget.errors import InvalidInputError
-from evalbudget.run import spent_on
 from evalbudget_lm_eval.races.api import race
+from evalbudget_lm_eval.run.record import FILE
 from loopback import Asked
 
 ARMS = ("m", "j1", "j2")
@@ -107,8 +108,8 @@ def test_answers_of_another_store_are_refused(server: PaidServer, tmp_path: Path
     given = asked_for(server, tmp_path, ARMS, budget="$0.05", output_path=tmp_path / "out")
     board = race(**given).leaderboard
     assert board.paid == pytest.approx(server.bill)
-    (copy,) = (tmp_path / "out").rglob("*.bill.jsonl")
-    assert sum(spent_on(copy)[1].values()) == pytest.approx(server.bill)
+    (copy,) = (tmp_path / "out").rglob("*.db")
+    assert paid_in(copy, FILE) == pytest.approx(server.bill)
     again = race(**given).leaderboard
     assert again.paid == board.paid == pytest.approx(server.bill)
     with pytest.raises(InvalidInputError, match="goes on from logs of another race"):

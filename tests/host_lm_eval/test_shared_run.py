@@ -39,7 +39,7 @@ from evalbudget_lm_eval import budgeted
 from evalbudget_lm_eval.log_folder import open_scores
 from evalbudget_lm_eval.repeats.finished_run import answers_in
 from evalbudget_lm_eval.repeats.shared import record_of_own
-from evalbudget_lm_eval.run.record import _FILE, ANSWERS
+from evalbudget_lm_eval.run.record import ANSWERS, FILE
 from loopback import Asked, Server
 
 BUDGET = 60
@@ -128,7 +128,7 @@ def least_heard(folder: Path) -> int:
     query = select(func.count()).where(ANSWERS.c.kind == "said")
     heard = []
     for path in records(folder):
-        with suppress(JournalError), looked_into(path, _FILE) as db:  # one may be about to begin
+        with suppress(JournalError), looked_into(path, FILE) as db:  # one may be about to begin
             heard.append(int(db.rows(query)[0][0]))
     return min(heard) if len(heard) == 2 else 0
 

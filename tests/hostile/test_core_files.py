@@ -37,8 +37,7 @@ from evalbudget.races.prediction._files import load_factors, save_factors
 from evalbudget.recorded._files import open_scores
 from evalbudget.recorded._parquet_pages import _sizes
 from evalbudget.repeats.samplers import EBBernstein
-from evalbudget.run import Bill
-from evalbudget.run._bill import spent_on
+from evalbudget.run import bill_on_file, spent_on
 from evalbudget.store import Address
 from evalbudget_labelling import export
 
@@ -439,13 +438,13 @@ def test_a_book_that_something_else_wrote_into_is_refused(tmp_path: Path, change
 def test_a_bill_after_any_damage(tmp_path: Path) -> None:
     path, damaged = tmp_path / "whole.bill", tmp_path / "a.bill"
     cap, tariff = Budget(100.0, Unit.TOKENS), Tariff(Unit.TOKENS, {})
-    bill = Bill.on_file(path, cap, tariff)
+    bill = bill_on_file(path, cap, tariff)
     for hold in bill.reserve_all("m", [(30, 0, "s"), (20, 0, "t"), (10, 0, "")], role="judge")[:2]:
         bill.settle(hold, Usage(input=12))
     bill.close()
 
     def go_on(path: Path) -> None:
-        again = Bill.on_file(path, cap, tariff)
+        again = bill_on_file(path, cap, tariff)
         again.close()
         assert again.spent >= 0.0
         assert again.reserve("m", 101, 0) is None
@@ -486,7 +485,7 @@ def test_a_store_that_processes_share_after_any_damage(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "tables",
     [
-        ("meta", "arms", "so_far", "paid_calls", "money"),
+        ("meta", "arms", "so_far", "paid_calls"),
         ("about", "workers", "rounds", "passes", "cells", "calls"),
     ],
 )
@@ -604,7 +603,7 @@ def test_a_folder_in_place_of_a_file(tmp_path: Path, name: str) -> None:
     readers: dict[str, Callable[[Path], object]] = {
         "scores.npz": RecordedScores.load,
         "factors.npz": load_factors,
-        "a.bill": lambda path: Bill.on_file(path, Budget(9.0, Unit.TOKENS), Tariff(Unit.TOKENS, {})),
+        "a.bill": lambda path: bill_on_file(path, Budget(9.0, Unit.TOKENS), Tariff(Unit.TOKENS, {})),
         "a.sqlite": AuditStore.open,
     }
     read = readers.get(name)

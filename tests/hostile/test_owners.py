@@ -14,9 +14,10 @@ import pytest
 from click.testing import CliRunner
 from tests.audits.store.audits import audit
 
+from evalbudget.book import BILL
 from evalbudget.cli.main import cli
 from evalbudget.errors import EvalbudgetError
-from evalbudget.run._json_lines import LinesFile
+from evalbudget.run import file_of_own
 
 NOBODY = 65534
 
@@ -29,7 +30,8 @@ def theirs() -> Iterator[Path]:
     (folder := above / "theirs").mkdir()
     audit(folder / "a.sqlite").close()
     (folder / "table.csv").write_text("item,score\na,1\nb,0\n")
-    LinesFile.create(folder / "j.jsonl").close()
+    with file_of_own(folder / "j.db", BILL):
+        pass
     said("audit", "export", folder / "a.sqlite", "--format", "csv", "-o", above / "exported.csv")
     with (above / "exported.csv").open() as file, (above / "labels.csv").open("w") as labels:
         rows = csv.DictReader(file)
@@ -51,7 +53,8 @@ def uses(folder: Path) -> Iterator[str]:
     """What is said where an audit gets a label, a record goes on, and a table is read and one written."""
     yield said("audit", "import", folder / "a.sqlite", folder.parent / "labels.csv", "--by", "ann")
     try:
-        LinesFile.open(folder / "j.jsonl", lambda data, path: (None, len(data)))[0].close()
+        with file_of_own(folder / "j.db", BILL) as db, db.write():
+            pass
         yield ""
     except (EvalbudgetError, PermissionError) as ex:
         yield str(ex)
@@ -64,9 +67,9 @@ def uses(folder: Path) -> Iterator[str]:
     ("files", "folder", "told"),
     [
         (0o666, 0o777, ["", "", "", ""]),
-        (0o644, 0o755, ["a.sqlite cannot be written; copy it to where it can", "j.jsonl", "", "out.json"]),
-        (0o600, 0o755, ["a.sqlite cannot be opened: unable to open", "j.jsonl", "table.csv", "table.csv"]),
-        (0o666, 0o700, ["a.sqlite cannot be used: Permission", "j.jsonl", "table.csv", "out.json"]),
+        (0o644, 0o755, ["a.sqlite cannot be written; copy it to where it can", "j.db", "", "out.json"]),
+        (0o600, 0o755, ["a.sqlite cannot be opened: unable to open", "j.db", "table.csv", "table.csv"]),
+        (0o666, 0o700, ["a.sqlite cannot be used: Permission", "j.db", "table.csv", "out.json"]),
     ],
 )
 def test_files_of_another_user(theirs: Path, files: int, folder: int, told: list[str]) -> None:

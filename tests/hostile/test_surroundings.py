@@ -16,10 +16,11 @@ from tests.audits.store.audits import Clock, Told, audit, design
 
 from evalbudget.audits.store import AuditStore
 from evalbudget.backtest import RecordedScores
+from evalbudget.book import BILL
 from evalbudget.cli.main import cli
 from evalbudget.errors import AuditStoreError, EvalbudgetError, InvalidInputError, JournalError
 from evalbudget.races.prediction._files import save_factors, train_cached
-from evalbudget.run._json_lines import LinesFile
+from evalbudget.run import file_of_own
 from evalbudget_pairwise import load_preferences
 
 
@@ -47,8 +48,9 @@ def test_where_nothing_can_be_written(tmp_path: Path, folder: str, small: Record
     else:
         place.write_text("")
     small.save(tmp_path / "scores.npz")
-    with pytest.raises(JournalError, match=rf"{place}.* cannot be written"):
-        LinesFile.create(place / "run.jsonl")
+    refused = pytest.raises(JournalError, match=rf"{place}.* cannot be written")
+    with refused, file_of_own(place / "run.db", BILL):
+        pass
     with pytest.raises(AuditStoreError, match=f"{place}"):
         AuditStore.create(place / "a.sqlite", design())
     for write in (lambda: small.save(place / "x.npz"), lambda: save_factors(place / "f.npz", trained())):
@@ -128,5 +130,5 @@ def test_a_clock_that_goes_back(tmp_path: Path) -> None:
 
 
 def test_what_is_refused_is_our_own_error(tmp_path: Path) -> None:
-    with pytest.raises(EvalbudgetError):
-        LinesFile.create(tmp_path / "no folder" / "run.jsonl")
+    with pytest.raises(EvalbudgetError), file_of_own(tmp_path / "no folder" / "run.db", BILL):
+        pass

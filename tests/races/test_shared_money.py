@@ -22,7 +22,7 @@ from evalbudget.budget import Budget, Unit
 from evalbudget.errors import InvalidInputError, StoreDownError, StoreError
 from evalbudget.prices import Price, Tariff, Usage
 from evalbudget.races import Entry, Key, KnownCell, RaceConfig, RacePurchase, SharedBill, leaderboard_of
-from evalbudget.run import Bill, Hold
+from evalbudget.run import Bill, Hold, bill_on_file
 
 ITEMS = [f"item {i}" for i in range(12)]
 ARMS = ("a", "b", "c")
@@ -291,20 +291,37 @@ def test_what_is_told_waits_for_a_turn(store: str) -> None:
         assert workers[1].race.lanes[run.arm].tally.spent == 10.0
 
 
-def test_what_others_spend_of_room_is_not_spent_again(store: str) -> None:
-    with crew(store) as workers:
+def test_room_is_kept_from_others_until_its_process_clears_it_or_is_gone(store: str) -> None:
+    with crew(store, lease=0.8) as workers:
         one, two = workers[0].bill, workers[1].bill
         (first,) = one.reserve_all("m", [(1000, 0, "s")], follows={"s": [("j", 2000.0)]})
         one.settle(first, Usage(input=1000))
-        (other,) = two.reserve_all("m", [(2500, 0, "t")])  # nobody told it of the room
-        assert not one.reserve_all("j", [(2000, 0, "s")], role="judge", follows={"s": ()})
-        two.settle(other, Usage(input=500))
-        workers[1].race.look()
-        workers[0].race.look()
+        assert not two.reserve_all("m", [(1001, 0, "t")])
+        assert (two.room, two.room_of_others) == (0.0, 2000.0)
+        (other,) = two.reserve_all("m", [(1000, 0, "t")])
         (judge,) = one.reserve_all("j", [(2000, 0, "s")], role="judge", follows={"s": ()})
-        assert (one.room, one.settle(judge, Usage(input=2000))) == (0.0, 2000.0)
+        one.settle(judge, Usage(input=500))
+        two.settle(other, Usage(input=1000))
+        (more,) = one.reserve_all("m", [(100, 0, "u")], follows={"u": [("j", 1400.0)]})
+        one.settle(more, Usage(input=100))
         workers[0].race.look()
-        assert one.spent == 3500.0
+        workers[1].race.look()
+        assert (two.free, two.room_of_others, two.spent) == (0.0, 1400.0, 2600.0)
+        one.clear_room("u")
+        workers[0].race.look()
+        workers[1].race.look()
+        assert (two.free, two.room_of_others) == (1400.0, 0.0)
+        (last,) = one.reserve_all("m", [(100, 0, "v")], follows={"v": [("j", 1300.0)]})
+        one.release(last)
+        workers[0].race.look()
+        workers[1].race.look()
+        assert (two.free, two.room_of_others) == (0.0, 1400.0)
+        workers[0].race.close()
+        deadline = time.monotonic() + 60
+        while two.room_of_others and time.monotonic() < deadline:
+            time.sleep(0.05)
+            workers[1].race.look()
+        assert (two.free, two.room_of_others) == (1400.0, 0.0)
 
 
 def test_room_of_a_refused_call_is_kept_once_however_often_the_store_is_read(store: str) -> None:
@@ -553,12 +570,12 @@ def test_calls_of_a_dead_worker_count_after_all_arms_have_left(store: str) -> No
 
 def test_a_copy_can_be_read_after_several_threads_and_beside_a_new_store(store: str, tmp_path: Path) -> None:
     cap, path = Budget(1e6, Unit.TOKENS), tmp_path / "a.bill"
-    with closing(Bill.on_file(path, cap, TOKENS)) as before:
+    with closing(bill_on_file(path, cap, TOKENS)) as before:
         held = before.reserve("m", 100, 50)
         assert held is not None
         before.settle(held, Usage(input=10))
     process = joined(store, *ARMS, config=replace(CONFIG, budget="1000000tok"))
-    process.bill.copy_to(Bill.on_file(path, cap, TOKENS))
+    process.bill.copy_to(bill_on_file(path, cap, TOKENS))
 
     def buy(thread: int) -> None:
         for n in range(20):
@@ -571,29 +588,25 @@ def test_a_copy_can_be_read_after_several_threads_and_beside_a_new_store(store: 
         list(threads.map(buy, range(6)))
     process.race.close()
     process.bill.close()
-    with closing(Bill.on_file(path, cap, TOKENS)) as copy:
+    with closing(bill_on_file(path, cap, TOKENS)) as copy:
         assert copy.spent == 10 + process.bill.spent == 10 + 6 * 20 * (15 + 2)
 
 
-def test_a_copy_that_cannot_be_written_leaves_no_call_under_way(store: str) -> None:
-    class Full:
-        def append(self, entry: object) -> None:
+def test_a_copy_that_cannot_be_written_leaves_the_bill_as_it_is(store: str) -> None:
+    class Full(Bill):
+        def _once(self, act: object) -> Any:
             raise OSError("disk full")
-
-        def close(self) -> None:
-            pass
 
     with crew(store, defers=True) as workers:
         for each in workers:
             each.race.turn()
         bill, other = workers[0].bill, workers[1].bill
+        bill.copy_to(copy := Bill(Budget(CAP, Unit.TOKENS), TOKENS))
         held = bill.reserve("m", 100, 50, sample="s")
         assert held is not None
-        bill._lines = Full()  # type: ignore[assignment]
+        copy.__class__ = Full
         with pytest.raises(OSError, match="disk full"):
             bill.settle(held, Usage(input=10))
-        with pytest.raises(OSError, match="disk full"):
-            bill.reserve("m", 100, 50, sample="s")
         workers[0].race.turn()
         workers[1].race.look()
         assert (other.held, other.spent) == (0.0, 10.0)

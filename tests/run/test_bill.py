@@ -1,18 +1,21 @@
 """The bill: a cap that holds, for threads, kills and replies that say nothing of what they cost."""
 
-import json
 import random
+import sqlite3
 import threading
 from collections.abc import ValuesView
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from scipy.stats import binomtest
+from sqlalchemy import text
 
 from evalbudget.budget import Budget, Unit
 from evalbudget.errors import BudgetError, JournalError
 from evalbudget.prices import Price, Tariff, Usage
-from evalbudget.run import Bill, Hold, spent_on
+from evalbudget.run import Bill, Hold, bill_on_file, kept_name, spent_on
+from evalbudget.run._bill_rows import BillRows
 
 CAP = Budget(100.0, Unit.TOKENS)
 TOKENS = Tariff(Unit.TOKENS)
@@ -36,7 +39,7 @@ def paid(account: Bill, cost: int, most: int = 100, **more: str) -> float:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    return tmp_path / "bill.jsonl"
+    return tmp_path / "a.bill"
 
 
 def test_a_call_is_reserved_at_its_most_and_settled_at_its_cost() -> None:
@@ -296,13 +299,13 @@ class TestFile:
     """The bill on file."""
 
     def test_a_killed_run_goes_on_where_it_was(self, path: Path) -> None:
-        first = Bill.on_file(path, CAP, TOKENS)
+        first = bill_on_file(path, CAP, TOKENS)
         answered = held(first, 30, sample="s", role="judge")
         held(first, 20)  # cut off
         first.settle(answered, Usage(input=12))
         _killed(first)
 
-        second = Bill.on_file(path, CAP, TOKENS)
+        second = bill_on_file(path, CAP, TOKENS)
         assert (second.spent, second.held, second.under_way) == (32.0, 0.0, 0)
         assert second.of_sample("s") == 12.0
         assert [(row.role, row.cost, row.unknown) for row in second.rows] == [
@@ -315,101 +318,150 @@ class TestFile:
         assert _spent(path) == 100.0
 
     def test_what_is_over_the_cap_leaves_nothing_to_reserve(self, path: Path) -> None:
-        first = Bill.on_file(path, CAP, TOKENS)
+        first = bill_on_file(path, CAP, TOKENS)
         paid(first, 90, 90)
         first.close()
 
-        lower = Bill.on_file(path, Budget(50.0, Unit.TOKENS), TOKENS)
+        lower = bill_on_file(path, Budget(50.0, Unit.TOKENS), TOKENS)
         assert lower.free == 0.0
         assert lower.reserve("m", 1, 0) is None
         lower.close()
 
     def test_what_was_learned_of_risks_is_kept(self, path: Path) -> None:
-        first = Bill.on_file(path, CAP, TOKENS, risk=0.5)
+        first = bill_on_file(path, CAP, TOKENS, risk=0.5)
         paid(first, 5, 50)
         assert held(first, 50).most == 5.0
         _killed(first)
 
-        second = Bill.on_file(path, CAP, TOKENS, risk=0.5)
+        second = bill_on_file(path, CAP, TOKENS, risk=0.5)
         assert second.spent == 55.0
         assert held(second, 40).most == 4.0
         second.close()
 
-    def test_a_line_that_a_kill_cut_off_is_dropped(
-        self, path: Path, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        Bill.on_file(path, CAP, TOKENS).close()
-        with path.open("a") as file:
-            file.write('{"hold": 0, "mo')
+    def test_a_write_that_a_kill_cut_off_is_none(self, path: Path) -> None:
+        first = bill_on_file(path, CAP, TOKENS)
+        paid(first, 5)
+        try:
+            first._once(
+                lambda turn: turn.connection.execute(text("UPDATE paid_calls SET cost = 99")) and 1 / 0
+            )
+        except ZeroDivisionError:
+            _killed(first)
 
-        assert _spent(path) == 0.0
-        assert "dropped the last line" in caplog.text
-
-    def test_an_empty_file_is_begun(self, path: Path) -> None:
-        path.touch()
-        Bill.on_file(path, CAP, TOKENS).close()
-
-        assert json.loads(path.read_text().splitlines()[0])["evalbudget"] == "bill"
+        assert _spent(path) == 5.0
 
     def test_another_unit_is_refused(self, path: Path) -> None:
-        Bill.on_file(path, CAP, TOKENS).close()
+        bill_on_file(path, CAP, TOKENS).close()
 
         with pytest.raises(BudgetError, match="was begun with a budget in tokens, and this one is in usd"):
-            Bill.on_file(path, Budget(1.0, Unit.USD), Tariff(Unit.USD))
+            bill_on_file(path, Budget(1.0, Unit.USD), Tariff(Unit.USD))
 
     @pytest.mark.parametrize(
-        ("line", "told"),
+        ("change", "told"),
         [
-            ("{}", "line 2 is damaged"),
-            ('{"end":0,"cost":1,"why":"answered","tokens":1}', "which was not under way"),
-            ('{"hold":0,"model":"m","most":"x","sample":"","role":""}', "line 2 is damaged"),
-            ("[]", "line 2 is damaged"),
-            ("nonsense", "line 2 is damaged"),
+            ("UPDATE paid_calls SET most = 'x'", "could not convert string"),
+            ("UPDATE paid_calls SET cost = -1.0", "-1.0 is no amount"),
+            ("UPDATE paid_calls SET cost = 9e999", "inf is no amount"),
+            ("UPDATE paid_calls SET tokens = 'many'", "invalid literal"),
+            ("UPDATE paid_calls SET reached = 'x'", "could not convert string"),
+            ("UPDATE meta SET value = 'x'", "'x' is not a valid Unit"),
         ],
     )
-    def test_damage_is_told_with_its_place(self, path: Path, line: str, told: str) -> None:
-        Bill.on_file(path, CAP, TOKENS).close()
-        with path.open("a") as file:
-            file.write(line + "\n")
+    def test_damage_is_told(self, path: Path, change: str, told: str) -> None:
+        first = bill_on_file(path, CAP, TOKENS)
+        paid(first, 5)
+        first.close()
+        _change(path, change)
+        with pytest.raises(
+            JournalError, match=rf"a\.bill is damaged: .*{told}.*; restore a copy, or begin anew"
+        ):
+            spent_on(path)
+        with pytest.raises(JournalError, match=rf"a\.bill is damaged: .*{told}"):
+            bill_on_file(path, CAP, TOKENS)
 
+    def test_another_file_is_refused(self, path: Path) -> None:
+        path.write_text("{}\n")
+        for use in (spent_on, lambda path: bill_on_file(path, CAP, TOKENS)):
+            with pytest.raises(JournalError, match=r"a\.bill is no bill, or damaged: .*not a database"):
+                use(path)
+        with pytest.raises(JournalError, match="; move it away to begin anew"):
+            bill_on_file(path, CAP, TOKENS)
+        path.unlink()
+        bill_on_file(path, CAP, TOKENS).close()
+        _change(path, "PRAGMA user_version = 2")
+        told = r"a\.bill has format 2; this version of evalbudget reads format 1\. Install the version"
         with pytest.raises(JournalError, match=told):
-            Bill.on_file(path, CAP, TOKENS)
+            bill_on_file(path, CAP, TOKENS)
 
-    @pytest.mark.parametrize(
-        ("line", "told"),
-        [
-            ('{"evalbudget":"journal"}', "is no bill of evalbudget; move it away"),
-            ('{"evalbudget":"bill","format":9,"version":"7","unit":"usd"}', r"has format 9 \(evalbudget 7\)"),
-        ],
-    )
-    def test_another_file_is_refused(self, path: Path, line: str, told: str) -> None:
-        path.write_text(line + "\n")
+    def test_what_cannot_be_written_is_not_begun_and_can_be_ended_again(self, path: Path) -> None:
+        account = bill_on_file(path, CAP, TOKENS)
+        hold = held(account, 30, sample="s")
+        account.reserve_all("m", [(1, 0, "t")], follows={"t": [("j", 5.0)]})
+        real, account._kept = account._kept, BillRows(Full())
+        for end in (lambda: account.settle(hold, Usage(input=12)), lambda: account.release(hold)):
+            with pytest.raises(JournalError, match="disk full"):
+                end()
+        with pytest.raises(JournalError, match="disk full"):
+            account.reserve("m", 10, 0)
+        assert not hold.ended
+        account._kept = real
+        assert (account.spent, account.held, account.room) == (0.0, 31.0, 5.0)
+        assert account.settle(hold, Usage(input=12)) == 12.0
+        assert hold.ended
+        account.close()
+        assert _spent(path) == 13.0
 
-        with pytest.raises(JournalError, match=told):
-            Bill.on_file(path, CAP, TOKENS)
+    @pytest.mark.parametrize("when", ["act", "commit"])
+    def test_a_turn_that_is_taken_back_was_none(
+        self, path: Path, when: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        account = bill_on_file(path, CAP, TOKENS)
+        hold = held(account, 30, sample="s")
+        with monkeypatch.context() as patch:
+            what = "evalbudget.run._bill_rows.change" if when == "act" else "sqlalchemy.Connection.commit"
+            patch.setattr(what, _full)
+            with pytest.raises(JournalError, match="disk full"):
+                account.settle(hold, Usage(input=12))
+        assert account.settle(hold, Usage(input=12)) == 12.0
+        assert (account.spent, account.held, account.under_way) == (12.0, 0.0, 0)
+        _killed(account)
+        assert _spent(path) == 12.0
+
+    def test_names_and_numbers_that_no_database_holds(self, path: Path) -> None:
+        cap = Budget(1e30, Unit.TOKENS)
+        odd = "arm\udcff \0 é"
+        account = bill_on_file(path, cap, TOKENS)
+        hold = held(account, 10**25, sample=odd, role=odd, model=odd)
+        account.reserve_all("m", [(1, 0, odd)], follows={odd: [("j", 5.0)]})
+        assert account.settle(hold, Usage(input=2**63)) == 2.0**63
+        assert (account.of_sample(odd), account.room_of([odd])) == (2.0**63, 5.0)
+        account.close()
+        assert spent_on(path)[1] == {kept_name(odd): 2.0**63 + 1}
+        with closing(bill_on_file(path, cap, TOKENS)) as again:
+            assert again.of_sample(kept_name(odd)) == 2.0**63 + 1
 
     def test_what_was_spent_on_a_folder_or_on_nothing_is_refused(self, tmp_path: Path) -> None:
-        with pytest.raises(JournalError, match=r"is no bill of evalbudget .*; name the bill in it"):
+        with pytest.raises(JournalError, match=r"^bill .* is a folder; name a file"):
             spent_on(tmp_path)
-        with pytest.raises(JournalError, match=r"is no bill of evalbudget .*; give a bill that can be read"):
+        with pytest.raises(JournalError, match=r"gone\.bill does not exist; the run that fills it"):
             spent_on(tmp_path / "gone.bill")
 
     def test_a_second_process_is_refused(self, path: Path) -> None:
-        first = Bill.on_file(path, CAP, TOKENS)
+        first = bill_on_file(path, CAP, TOKENS)
 
         with pytest.raises(JournalError, match="another process"):
-            Bill.on_file(path, CAP, TOKENS)
+            bill_on_file(path, CAP, TOKENS)
         first.close()
 
 
 def test_random_schedules_with_kills_never_exceed_the_cap(tmp_path: Path) -> None:
     """Against a provider that keeps its own count: what it bills stays below the cap."""
-    for seed in range(60):
+    for seed in range(20):
         draw = random.Random(seed)
-        path, billed = tmp_path / f"{seed}.jsonl", 0
+        path, billed = tmp_path / f"{seed}.bill", 0
         cap = Budget(5_000.0, Unit.TOKENS)
         for _ in range(draw.randrange(1, 4)):
-            account = Bill.on_file(path, cap, TOKENS)
+            account = bill_on_file(path, cap, TOKENS)
             under_way = []
             for _ in range(draw.randrange(50, 600)):
                 hold = account.reserve("m", draw.randrange(1, 30), draw.randrange(20))
@@ -432,16 +484,31 @@ def test_random_schedules_with_kills_never_exceed_the_cap(tmp_path: Path) -> Non
 
 
 def _spent(path: Path, cap: Budget = CAP) -> float:
-    account = Bill.on_file(path, cap, TOKENS)
+    account = bill_on_file(path, cap, TOKENS)
     account.close()
     return account.spent
 
 
 def _killed(account: Bill) -> None:
     """What is left of it when its process is killed: the file as it is, without its lock."""
-    assert account._lines is not None
-    account._lines.close()
-    account._lines = None
+    account.opened.close()
+    account.keep(BillRows(Full()))
+
+
+def _change(path: Path, statement: str) -> None:
+    with closing(sqlite3.connect(path)) as file:
+        file.execute(statement)
+        file.commit()
+
+
+def _full(*_: object) -> None:
+    raise JournalError("disk full")
+
+
+class Full:
+    """Nothing can be written."""
+
+    once = later = staticmethod(_full)
 
 
 def test_room_for_one_more_sample_beside_those_under_way() -> None:
@@ -461,42 +528,17 @@ def test_room_for_one_more_sample_beside_those_under_way() -> None:
 
 
 def test_what_a_file_says_was_spent_without_writing_to_it(tmp_path: Path) -> None:
-    path = tmp_path / "bill.jsonl"
-    account = Bill.on_file(path, CAP, TOKENS)
+    path = tmp_path / "a.bill"
+    account = bill_on_file(path, CAP, TOKENS)
     for sample, used in (("a", 5), ("a", 7), ("b", 3)):
         hold = account.reserve("m", 10, 10, sample=sample)
         assert hold is not None
         account.settle(hold, Usage(input=used))
     assert account.reserve("m", 10, 10) is not None  # under way
-    before = path.read_bytes()
+    before = _bytes(tmp_path)
     assert spent_on(path) == (Unit.TOKENS, {"a": 12.0, "b": 3.0, "": 20.0})
-    assert path.read_bytes() == before
+    assert _bytes(tmp_path) == before
     account.close()
-    path.write_text(path.read_text().replace('"end":0', '"end":99'))
-    with pytest.raises(JournalError, match="is damaged"):
-        spent_on(path)
-
-
-HOLD = '{"hold": %d, "model": "m", "most": 5, "sample": "s", "role": ""}'
-END = '{"end": %d, "cost": 3, "why": "answered", "tokens": 3}'
-
-
-@pytest.mark.parametrize(
-    ("lines", "line"),
-    [
-        ([HOLD % 0, HOLD % 0], "line 3 is damaged: call 0 begins twice"),
-        ([HOLD % 0, END % 0, END % 0], "line 4 is damaged: it ends call 0, which was not under way"),
-        ([END % 7], "line 2 is damaged: it ends call 7, which was not under way"),
-        (["{}"], "line 2 is damaged"),
-    ],
-)
-def test_a_damaged_bill_is_refused_by_whoever_reads_it(path: Path, lines: list[str], line: str) -> None:
-    Bill.on_file(path, CAP, TOKENS).close()
-    path.write_text(path.read_text() + "".join(f"{each}\n" for each in lines))
-    with pytest.raises(JournalError, match=line):
-        spent_on(path)
-    with pytest.raises(JournalError, match=line):
-        Bill.on_file(path, CAP, TOKENS)
 
 
 class Counting(dict[int, Hold]):
@@ -517,3 +559,8 @@ def test_what_is_held_is_exact_and_summed_seldom() -> None:
         account.release(hold)
         assert account.held == sum(range(ended + 1, 1001))
     assert under_way.seen < 2 * len(holds)
+
+
+def _bytes(folder: Path) -> dict[str, bytes]:
+    """Of all files that are there."""
+    return {path.name: path.read_bytes() for path in folder.iterdir()}

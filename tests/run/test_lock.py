@@ -5,15 +5,20 @@ from __future__ import annotations
 import errno
 import logging
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from filelock import FileLock
+from sqlalchemy import text
 from tests.audits.store.audits import audit
 
 from evalbudget.audits.store import only_run
+from evalbudget.book import BILL
+from evalbudget.budget import Budget, Unit
 from evalbudget.errors import JournalError
-from evalbudget.run._json_lines import LinesFile
+from evalbudget.prices import Tariff
+from evalbudget.run import bill_on_file, file_of_own, spent_on
 from evalbudget.run._lock import hold
 
 
@@ -37,12 +42,9 @@ def test_without_locks_it_goes_on_with_a_warning(
         raise OSError(number, "no locks here")
 
     monkeypatch.setattr(FileLock, "acquire", refused)
-    with caplog.at_level(logging.WARNING):
-        lines = LinesFile.create(tmp_path / "a.jsonl")
+    with caplog.at_level(logging.WARNING), file_of_own(tmp_path / "a.db", BILL) as db:
+        assert db.rows(text("SELECT key FROM meta")) == [("version",)]
     assert "only one process" in caplog.text
-    lines.append({"a": 1})
-    lines.close()
-    assert (tmp_path / "a.jsonl").read_text() == '{"a":1}\n'
 
 
 def test_an_audit_without_locks_is_named_as_it_is(
@@ -63,26 +65,29 @@ def test_what_cannot_be_locked_is_refused_and_leaves_no_file(
         raise OSError(errno.EACCES, "Permission denied")
 
     monkeypatch.setattr(FileLock, "acquire", refused)
-    with pytest.raises(JournalError, match="cannot be written: Permission denied"):
-        LinesFile.create(tmp_path / "a.jsonl")
+    refusal = pytest.raises(JournalError, match="cannot be written: Permission denied")
+    with refusal, file_of_own(tmp_path / "a.db", BILL):
+        pass
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_disk_that_is_full_keeps_no_lock(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
-    lines = LinesFile.create(path)
-
-    class Full:
-        def close(self) -> None:
-            raise OSError(errno.ENOSPC, "No space left on device")
-
-    stream, lines._stream = lines._stream, Full()  # type: ignore[assignment]
-    with pytest.raises(JournalError, match=r"a\.jsonl cannot be written: .*No space left.*Make room"):
-        lines.close()
-    stream.close()
+def test_a_disk_that_is_full_keeps_no_lock_and_loses_no_call(tmp_path: Path) -> None:
+    path, cap, tariff = tmp_path / "a.bill", Budget(1e6, Unit.TOKENS), Tariff(Unit.TOKENS)
+    bill = bill_on_file(path, cap, tariff)
+    first = bill.reserve("m", 9, 1, sample="x")
+    assert first is not None
+    bill._once(lambda turn: turn.connection.execute(text("PRAGMA max_page_count = 1")))
+    with pytest.raises(JournalError, match=r"a\.bill cannot be written: .*full\. Make room"):
+        bill.reserve_all("m", [(1, 0, "y" * 9000)] * 9)
+    bill._once(lambda _: None)
+    assert (bill.held, bill.under_way) == (10.0, 1)
+    with pytest.raises(JournalError, match=r"a\.bill cannot be written: .*full\. Make room"):
+        bill.add(replace(first, sample="y" * 9000), 1.0, "answered", 1)
+    bill.close()
     lock = hold(path)
     assert lock is not None
     lock.release()
+    assert spent_on(path)[1] == {"x": 10.0}
 
 
 @pytest.mark.parametrize(
@@ -94,7 +99,8 @@ def test_files_are_their_owners_alone_unless_the_folder_is_for_several(
     tmp_path.chmod(of_folder)
     before = os.umask(0o027)
     try:
-        LinesFile.create(tmp_path / "a.jsonl").close()
+        with file_of_own(tmp_path / "a.db", BILL):
+            pass
         audit(tmp_path / "a.sqlite").close()
         with only_run(tmp_path / "a.sqlite"):
             pass

@@ -5,13 +5,15 @@ from evalbudget.book._calls import Called, Unread
 from evalbudget.book._drive import Answer, Bought, drive
 from evalbudget.book._opening import Told, begin_anew, end_well, paid_in, spent_in, told_in, was_killed
 from evalbudget.book._statements import LOST
-from evalbudget.book._tables import ALONE, BESIDE_LOGS
+from evalbudget.book._tables import ALONE, BESIDE_LOGS, BILL, PAID_CALLS
 from evalbudget.book._turn import Turn
 
 __all__ = [
     "ALONE",
     "BESIDE_LOGS",
+    "BILL",
     "LOST",
+    "PAID_CALLS",
     "Answer",
     "Book",
     "Bought",

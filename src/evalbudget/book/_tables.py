@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sqlalchemy import Column, Float, Index, Integer, MetaData, Table, Text
+from sqlalchemy import BigInteger, Column, Float, Index, Integer, MetaData, Table, Text
 
+from evalbudget.errors import JournalError
 from evalbudget.store import Layout
 
 _TABLES = MetaData()
@@ -37,10 +38,11 @@ WORKERS = Table(
     Column("shown_as", Text, nullable=False),
     Column("until", Float, nullable=False),
     Column("told", Integer, nullable=False),
+    Column("room", Float, nullable=False),
 )
 """``name`` tells its process, ``known_as`` who it is: the same when it goes on in another process,
 ``shown_as`` what people are told, ``told`` the number of what it told last that tells by nothing else whether
-it is in the book."""
+it is in the book, ``room`` what it keeps of a budget in money for calls that are still to follow."""
 
 ROUNDS = Table(
     "rounds",
@@ -109,9 +111,31 @@ when they begin what they were handed."""
 
 NO_CELL = -1
 
+PAID_CALLS = Table(
+    "paid_calls",
+    _TABLES,
+    Column("call", Integer, primary_key=True, autoincrement=False),
+    Column("worker", Integer, nullable=False),
+    Column("model", Text, nullable=False),
+    Column("role", Text, nullable=False),
+    Column("sample", Text, nullable=False),
+    Column("most", Float, nullable=False),
+    Column("bound", Float, nullable=False),
+    Column("reached", Float, nullable=False),
+    Column("cost", Float),
+    Column("why", Text),
+    Column("tokens", BigInteger),
+    Column("changed", Integer, nullable=False),
+)
+"""The bill of a budget in money or tokens, call by call; those without a cost are under way. ``reached`` is
+what its sample had spent and reserved, with it; ``changed`` a number given under the lock. The unit is in
+``meta``."""
+
 _SHARED = MetaData()
 for _each in _TABLES.sorted_tables:
     _each.to_metadata(_SHARED)
+# who shares a bill looks again and again
+Index("paid_calls_by_change", _SHARED.tables["paid_calls"].c.changed)
 
 ARMS = Table(
     "arms",
@@ -133,39 +157,11 @@ SO_FAR = Table(
 )
 """What each of them has cost and brought, once the race has begun."""
 
-PAID_CALLS = Table(
-    "paid_calls",
-    _SHARED,
-    Column("call", Integer, primary_key=True, autoincrement=False),
-    Column("worker", Integer, nullable=False),
-    Column("model", Text, nullable=False),
-    Column("role", Text, nullable=False),
-    Column("sample", Text, nullable=False),
-    Column("most", Float, nullable=False),
-    Column("bound", Float, nullable=False),
-    Column("cost", Float),
-    Column("why", Text),
-    Column("tokens", Integer),
-    Column("changed", Integer, nullable=False),
-    Index("paid_calls_by_change", "changed"),
-)
-"""Of a budget in money or tokens that several processes share; those without a cost are under way."""
-
-MONEY = Table(
-    "money",
-    _SHARED,
-    Column("id", Integer, primary_key=True, autoincrement=False),
-    Column("spent", Float, nullable=False),
-    Column("held", Float, nullable=False),
-    Column("most_of_sample", Float, nullable=False),
-    Column("calls", Integer, nullable=False),
-    Column("changes", Integer, nullable=False),
-)
-"""One row, or none: what would have to be summed of the calls above."""
-
 LAYOUT = Layout("book", _SHARED, 1, 0x65766270, grows_only=("meta",), is_busy=True)
 ALONE = replace(LAYOUT, tables=_TABLES, for_one=True)
 """Without what processes that race share, in a file that one worker at a time has, or in memory."""
 BESIDE_LOGS = replace(ALONE, grows_only=(), is_private=False)
 """The same, of a run whose host goes on with it: the book is begun anew, keeps what was paid, and is for all
 who may read the logs."""
+BILL = replace(BESIDE_LOGS, kind="bill", error=JournalError)
+"""A file of its own whose only rows are those of a bill."""

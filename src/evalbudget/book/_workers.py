@@ -84,7 +84,7 @@ class Workers:
                 last = connection.scalar(select(func.max(WORKERS.c.worker)))
                 self.me = 0 if last is None else int(last) + 1
                 row = {"worker": self.me, "name": name, "known_as": known_as or name, "until": until}
-                row |= {"shown_as": shown_as or row["known_as"], "told": 0}
+                row |= {"shown_as": shown_as or row["known_as"], "told": 0, "room": 0.0}
                 connection.execute(insert(WORKERS), row)
             else:
                 self.me = int(before.worker)

@@ -1,40 +1,31 @@
-r"""The bill: what calls have cost, and a cap on it that holds.
+"""The bill: what calls have cost, and a cap on it that holds.
 
 Every call is reserved at the most that it can cost before it is sent, and settled at what it did cost when
 its reply is there. What is spent and reserved never exceeds the cap, as long as no call costs more than
-:meth:`~evalbudget.prices.Tariff.most` says. On file, one JSON object per line::
-
-    {"evalbudget": "bill", "format": 1, "version": "0.1.0", "unit": "usd", "cap": 5.0}
-    {"hold": 0, "model": "openai/gpt-4o-mini", "most": 0.0009, "sample": "aB3", "role": "judge"}
-    {"end": 0, "cost": 0.0002, "why": "answered", "tokens": 412}
-
-A call that a kill cut off has no end, and counts at the most that it can cost.
+:meth:`~evalbudget.prices.Tariff.most` says. A bill goes with its process, unless its calls are kept as rows
+of a database.
 """
 
 from __future__ import annotations
 
 import math
-from bisect import insort
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
 from threading import RLock
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from evalbudget._version import __version__
-from evalbudget.budget import Budget, Unit, shown_amount
-from evalbudget.errors import BudgetError, JournalError, reason
+from evalbudget.budget import Budget, shown_amount
+from evalbudget.errors import BudgetError
 from evalbudget.prices import Tariff, Usage
-from evalbudget.run._json_lines import LinesFile, read_line, whole_lines
+from evalbudget.run._sums import ANSWERED, LOST, REFUSED, UNKNOWN, Hold, Sums
 
-FORMAT = 1
-ANSWERED = "answered"
-REFUSED = "refused by the server, or never sent"
-UNKNOWN = "no usage in the reply: counted at the most that it can cost"
-LOST = "no reply: counted at the most that it can cost"
-CUT_OFF = "under way when the process ended: counted at the most that it can cost"
+if TYPE_CHECKING:  # it brings SQLAlchemy
+    from evalbudget.run._bill_rows import BillRows, Turn
+
+T = TypeVar("T")
+
 _ROUNDING = 1e-12
 
 Follows = Mapping[str, Sequence[tuple[str, float]]]
@@ -42,74 +33,7 @@ Follows = Mapping[str, Sequence[tuple[str, float]]]
 _NOTHING: Follows = MappingProxyType({})
 
 
-@dataclass(slots=True)
-class Hold:
-    """A call that is under way.
-
-    Attributes:
-        number: of the hold, from 0.
-        model: that is asked.
-        most: reserved for it, in units of the budget.
-        bound: the most that it can cost; above ``most`` only where a risk is accepted.
-        sample: for which it is made; empty if for none.
-        role: what the model does, such as ``model`` or ``grader``.
-        ended: its cost is known.
-    """
-
-    number: int
-    model: str
-    most: float
-    bound: float
-    sample: str = ""
-    role: str = ""
-    ended: bool = False
-
-
-@dataclass(slots=True)
-class BillRow:
-    """What calls of one model in one role cost.
-
-    Attributes:
-        model: that was asked.
-        role: what it did.
-        calls: that are billed.
-        cost: of them, in units of the budget.
-        tokens: as far as replies said.
-        unknown: calls among them that count at the most that they can cost, since no usage is known.
-        unknown_cost: of these.
-    """
-
-    model: str
-    role: str
-    calls: int = 0
-    cost: float = 0.0
-    tokens: int = 0
-    unknown: int = 0
-    unknown_cost: float = 0.0
-
-
-class Lines(Protocol):
-    """Where a bill is recorded."""
-
-    def append(self, entry: dict[str, Any]) -> None:
-        """Add a line; it is kept when this returns."""
-
-    def close(self) -> None:
-        """Let them go."""
-
-
-class KeptLines(Lines, Protocol):
-    """Where one is recorded that is no file."""
-
-    @property
-    def path(self) -> str:
-        """Where they are, for people."""
-
-    def read(self) -> bytes:
-        """All lines there are."""
-
-
-class Bill:
+class Bill(Sums):
     """Keeps a cap on what calls cost; for several threads at once.
 
     Args:
@@ -120,98 +44,38 @@ class Bill:
             far: of n shares of the most, the ceil((n + 1)(1 - risk/m))-th smallest with m calls under way
             (Vovk et al. 2005, conformal prediction: the next one exceeds it with chance risk/m at most where
             calls are exchangeable).
-        lines: where to record; None for nowhere.
 
     Attributes:
         cap: in units of ``tariff``.
-        spent: by calls that have ended, by earlier runs too.
-        held: reserved for calls under way.
-        room: kept for calls that are still to follow.
-        over: what calls cost above what was reserved for them.
-        cut_off: calls that were under way when an earlier process ended, by role.
-        most_of_sample: the largest amount that one sample had spent and reserved at a time, so far: with so
-            much free for each sample that begins, none is cut off on its way.
+        tariff: as given.
+        room_of_others: what other processes keep for calls that are still to follow.
+        opened: what is closed with it.
 
     Raises:
         BudgetError: cap and tariff differ in their unit, or the risk is no chance.
     """
 
-    def __init__(self, cap: Budget, tariff: Tariff, *, risk: float = 0.0, lines: Lines | None = None) -> None:
+    def __init__(self, cap: Budget, tariff: Tariff, *, risk: float = 0.0) -> None:
         if cap.unit is not tariff.unit:
             raise BudgetError(f"a cap in {cap.unit.value} cannot be kept by prices in {tariff.unit.value}")
         if not 0.0 <= risk < 1.0:
             raise BudgetError(f"--risk is {risk:g}; write a chance from 0 (the cap holds) to below 1")
         self.cap = cap
         self.tariff = tariff
-        self.risk = risk
-        self._lines = lines
+        self.room_of_others = 0.0
+        self.opened = ExitStack()
         self._lock = RLock()
-        self.room = 0.0
         self._room: dict[str, float] = {}
-        self._clear()
+        self._kept: BillRows | None = None
+        super().__init__(risk)
 
     def _clear(self) -> None:
-        """As before the first call."""
-        self.spent = 0.0
-        self.held = 0.0
-        self._subtracted = 0  # calls, since all that is held was summed
-        self.over = 0.0
-        self.cut_off: Counter[str] = Counter()
-        self.most_of_sample = 0.0
-        self._open: dict[int, Hold] = {}
-        self._count = 0
-        self._of_sample: dict[str, float] = {}
-        self._held_of: dict[str, float] = {}
-        self._rows: dict[tuple[str, str], BillRow] = {}
-        self._shares: dict[str, list[float]] = {}
+        super()._clear()
+        self._changes = 0  # of rows that are known
 
-    @classmethod
-    def on_file(cls, path: Path, cap: Budget, tariff: Tariff, *, risk: float = 0.0) -> Bill:
-        """Begin a bill, or go on with one; what was under way when it was left counts as spent.
-
-        Args:
-            path: of the file.
-            cap: as above.
-            tariff: as above.
-            risk: as above.
-
-        Raises:
-            JournalError: the file is no bill or damaged, or another process writes it.
-            BudgetError: it is in another unit.
-        """
-        if not path.exists():
-            bill = cls(cap, tariff, risk=risk, lines=LinesFile.create(path))
-            bill._write(_header(cap))
-            return bill
-        lines, entries = LinesFile.open(path, _parse)
-        return cls(cap, tariff, risk=risk, lines=lines)._gone_on(entries, path)
-
-    @classmethod
-    def on_lines(cls, lines: KeptLines, cap: Budget, tariff: Tariff, *, risk: float = 0.0) -> Bill:
-        """The same, of lines that are kept elsewhere.
-
-        Raises:
-            JournalError: they are no bill, or damaged.
-            BudgetError: it is in another unit.
-        """
-        entries, _ = _parse(lines.read(), lines.path)
-        return cls(cap, tariff, risk=risk, lines=lines)._gone_on(entries, lines.path)
-
-    def _gone_on(self, entries: Sequence[dict[str, Any]], where: Path | str) -> Bill:
-        assert self._lines is not None
-        try:
-            if entries and entries[0]["unit"] != self.cap.unit.value:
-                raise BudgetError(
-                    f"{where} was begun with a budget in {entries[0]['unit']}, and this one is in "
-                    f"{self.cap.unit.value}; go on with the same unit, or begin anew in another folder"
-                )
-            if not entries:
-                self._write(_header(self.cap))
-            self._replay(entries, where)
-        except BaseException:
-            self._lines.close()
-            raise
-        return self
+    def keep(self, rows: BillRows) -> None:
+        """From now on every call is one of these rows."""
+        self._kept = rows
 
     # before a call
 
@@ -283,30 +147,42 @@ class Bill:
             most = self._reserved(model, self.tariff.most(model, input_tokens, output_tokens))
             return bool(self._open or under_way) and most <= self.cap.amount - self.spent
 
+    @property
+    def room(self) -> float:
+        """What is kept for calls that are still to follow."""
+        with self._lock:
+            return math.fsum(self._room.values())
+
+    def room_of(self, samples: Iterable[str]) -> float:
+        """The same, for calls of these."""
+        with self._lock:
+            return math.fsum(self._room.get(sample, 0.0) for sample in samples)
+
     def clear_room(self, sample: str) -> None:
         """Nothing more follows of a sample."""
         with self._lock:
-            if self._room.pop(sample, 0.0):
-                self.room = math.fsum(self._room.values())
-
-    def room_of(self, samples: Iterable[str]) -> float:
-        """What is kept for calls of these that are still to follow."""
-        with self._lock:
-            return math.fsum(self._room.get(sample, 0.0) for sample in samples)
+            self._room.pop(sample, None)
 
     def look(self) -> None:
         """Take in what other processes did, where they share the bill; for whoever waits."""
 
     def again(self, hold: Hold) -> bool:
         """The call is sent once more, and its first sending may be billed; False if that does not fit."""
-        with self._lock:
-            if hold.ended or not self._fits(hold.most):
-                return False
-            second = Hold(self._count, hold.model, hold.most, hold.bound, hold.sample, hold.role)
-            self._write(as_entry(second))
-            self._hold(second)
-            self.lose(second)
-            return True
+
+        def again(turn: Turn | None) -> bool:
+            fits = not hold.ended and self._fits(hold.most)
+            if fits:
+                self._add(turn, hold, hold.bound, LOST, 0)
+            return fits
+
+        fits = self._once(again)
+        if fits:
+            self._has_ended(hold, hold.bound, LOST, 0)
+        return fits
+
+    def add(self, hold: Hold, cost: float, why: str, tokens: int) -> None:
+        """A call that was reserved on another bill, and has ended, is on this one, too."""
+        self._once(lambda turn: self._add(turn, hold, cost, why, tokens))
 
     # after it
 
@@ -328,30 +204,27 @@ class Bill:
         self._end(hold, 0.0, REFUSED, 0)
 
     def close(self) -> None:
-        """Let the file go; calls that are still under way count as lost."""
+        """Nothing more is asked; calls that are still under way count as lost."""
         with self._lock:
-            for hold in list(self._open.values()):
-                self.lose(hold)
-            if self._lines is not None:
-                self._lines.close()
-                self._lines = None
+            left = list(self._open.values())
+        try:
+            with self.opened:
+                for hold in left:
+                    self.lose(hold)
+        finally:
+            self._kept = None
 
     # what is known
 
     @property
     def free(self) -> float:
         """What may still be reserved."""
-        return max(0.0, self.cap.amount - self.spent - self.held - self.room)
+        return max(0.0, self._left - self.room)
 
     @property
-    def is_blank(self) -> bool:
-        """Whether no call was ever put on it."""
-        return self._count == 0
-
-    @property
-    def under_way(self) -> int:
-        """Calls that have not ended."""
-        return len(self._open)
+    def _left(self) -> float:
+        """What calls that room is kept for may use, too."""
+        return self.cap.amount - self.spent - self.held - self.room_of_others
 
     def has_room(self, under_way: Iterable[str]) -> bool:
         """Whether one more sample fits at the most that one has needed so far, beside those under way."""
@@ -371,11 +244,6 @@ class Bill:
         return left if left > 1e-9 * self.cap.amount else 0.0
 
     @property
-    def rows(self) -> Sequence[BillRow]:
-        """By model and role, the dearest first."""
-        return sorted(self._rows.values(), key=lambda row: (-row.cost, row.model, row.role))
-
-    @property
     def text(self) -> str:
         """What was paid to whom, in a sentence."""
         unit = self.cap.unit
@@ -391,21 +259,36 @@ class Bill:
 
     # bookkeeping
 
+    def _once(self, act: Callable[[Any], T]) -> T:
+        """Do this in whole or not at all; what is kept nowhere has no turns."""
+        return self._locked(act)(None) if self._kept is None else self._kept.turns.once(self._locked(act))
+
+    def _later(self, act: Callable[[Any], object]) -> None:
+        """Do this once, with what is done next at the latest."""
+        if self._kept is None:
+            self._once(act)
+        else:
+            self._kept.turns.later(self._locked(act))
+
+    def _locked(self, act: Callable[[Any], T]) -> Callable[[Any], T]:
+        def locked(turn: Any) -> T:
+            with self._lock:
+                return act(turn)
+
+        return locked
+
     def _put_aside(
         self, model: str, calls: Sequence[tuple[float, str]], role: str, follows: Follows
     ) -> list[Hold]:
-        with self._lock:
+        def hold(turn: Turn | None) -> list[Hold]:
             holds = self._would_hold(model, calls, role, follows)
-            for hold in holds:
-                self._write(as_entry(hold))
-                self._hold(hold)
+            for each in holds:
+                self._begins(turn, each)
             if holds:
-                self._keep_room(follows)
+                self._room |= self._needed(follows)
             return holds
 
-    def _keep_room(self, follows: Follows) -> None:
-        self._room |= self._needed(follows)
-        self.room = math.fsum(self._room.values())
+        return self._once(hold)
 
     def _needed(self, follows: Follows) -> dict[str, float]:
         return {
@@ -428,186 +311,87 @@ class Bill:
         return amount <= self.free + _ROUNDING * self.cap.amount
 
     def _is_there(self, amount: float) -> bool:
-        """Whether what is kept as room was not spent: by other processes, or by calls that cost more."""
-        return amount <= max(0.0, self.cap.amount - self.spent - self.held) + _ROUNDING * self.cap.amount
-
-    def _reserved(self, model: str, bound: float, *, beside: int = 0) -> float:
-        shares = self._shares.get(model, ())
-        if not self.risk or not shares:
-            return bound
-        at = math.ceil((len(shares) + 1) * (1.0 - self.risk / (len(self._open) + beside + 1)) - 1e-9)
-        return bound if at > len(shares) else bound * min(1.0, shares[at - 1])
-
-    def _hold(self, hold: Hold) -> None:
-        self._count = hold.number + 1
-        self._open[hold.number] = hold
-        self.held += hold.most
-        if hold.sample:
-            self._held_of[hold.sample] = held = self._held_of.get(hold.sample, 0.0) + hold.most
-            spent = self._of_sample.get(hold.sample, 0.0)
-            self.most_of_sample = max(self.most_of_sample, spent + held)
+        """Whether what is kept as room was not spent by calls that cost more."""
+        return amount <= max(0.0, self._left) + _ROUNDING * self.cap.amount
 
     def _end(self, hold: Hold, cost: float, why: str, tokens: int) -> float:
+        again = hold.most if why == REFUSED else 0.0  # it is sent again, or its sample clears its room
         with self._lock:
             if hold.ended:
                 return 0.0
-            self._write(as_end(hold.number, cost, why, tokens))
-            self._count_in(hold, cost, why, tokens)
-            self._keep_again(hold, why)
-            return cost
+            hold.ended = True
+            self._keep_again(hold.sample, again)
+        try:
+            self._later(lambda turn: self._ends(turn, hold.number, cost, why, tokens))
+        except BaseException:
+            hold.ended = False
+            self._keep_again(hold.sample, -again)
+            raise
+        self._has_ended(hold, cost, why, tokens)
+        return cost
 
-    def _keep_again(self, hold: Hold, why: str) -> None:
-        """Room for what was refused: it is sent again, or its sample clears its room."""
-        if why == REFUSED and hold.sample in self._room:
-            self._room[hold.sample] += hold.most
-            self.room = math.fsum(self._room.values())
+    def _has_ended(self, hold: Hold, cost: float, why: str, tokens: int) -> None:
+        """A call of this process, of which others may not know yet."""
 
-    def _count_in(self, hold: Hold, cost: float, why: str, tokens: int) -> None:
-        hold.ended = True
-        del self._open[hold.number]
-        if self.risk and why == ANSWERED and hold.bound > 0:
-            insort(self._shares.setdefault(hold.model, []), cost / hold.bound)
-        self.held -= hold.most
-        self._subtracted += 1
-        if self._subtracted >= len(self._open):  # anew, before errors of rounding add up
-            self.held, self._subtracted = math.fsum(each.most for each in self._open.values()), 0
-        self.spent += cost
-        self.over += max(0.0, cost - hold.most)
-        self._of_sample[hold.sample] = self._of_sample.get(hold.sample, 0.0) + cost
-        if hold.sample:
-            self._held_of[hold.sample] -= hold.most
-        if why == REFUSED:
+    def _keep_again(self, sample: str, amount: float) -> None:
+        with self._lock:
+            if amount and sample in self._room:
+                self._room[sample] += amount
+
+    # in a turn
+
+    def begin(self, turn: Turn, why: str) -> None:
+        """Stand there from now on; calls that an earlier process of this number left are lost, and why.
+
+        Raises:
+            BudgetError: what stands there is in another unit.
+        """
+        assert self._kept is not None
+        unit = self._kept.sign(turn, self.cap.unit)
+        if unit is not self.cap.unit:
+            raise BudgetError(
+                f"its bill was begun with a budget in {unit.value}, and this one is in "
+                f"{self.cap.unit.value}; go on with the same unit, or begin anew in another folder"
+            )
+        self._lose(turn, turn.me, why)
+
+    def take_in(self, turn: Turn, *, anew: bool) -> None:
+        """What others did; anew, where nobody knows how far the last turn got.
+
+        Raises:
+            ArithmeticError, LookupError, TypeError, ValueError: a row is damaged.
+        """
+        assert self._kept is not None
+        with self._lock:
+            if anew:
+                self._clear()
+            for number, hold, end in self._kept.changed(turn.connection, self._changes):
+                self._changes = number
+                self.take(hold, end)
+
+    def _begins(self, turn: Turn | None, hold: Hold) -> None:
+        self._hold(hold)
+        if turn is not None and self._kept is not None:
+            hold.worker = turn.me
+            self._changes += 1
+            self._kept.begin(turn, hold, self._changes)
+
+    def _add(self, turn: Turn | None, hold: Hold, cost: float, why: str, tokens: int) -> None:
+        own = replace(hold, number=self._count, reached=0.0)
+        self._begins(turn, own)
+        self._ends(turn, own.number, cost, why, tokens)
+
+    def _ends(self, turn: Turn | None, number: int, cost: float, why: str, tokens: int) -> None:
+        hold = self._open.get(number)
+        if hold is None:  # its process was taken for gone
             return
-        row = self._rows.setdefault((hold.model, hold.role), BillRow(hold.model, hold.role))
-        row.calls += 1
-        row.cost += cost
-        row.tokens += tokens
-        self.cut_off[hold.role] += why == CUT_OFF
-        if why in (LOST, UNKNOWN, CUT_OFF):
-            row.unknown += 1
-            row.unknown_cost += cost
+        self._count_in(hold, cost, why, tokens)
+        if turn is not None and self._kept is not None:
+            self._changes += 1
+            self._kept.end(turn, number, cost, why, tokens, self._changes)
 
-    def _replay(self, entries: Sequence[dict[str, Any]], where: Path | str) -> None:
-        """Repeat a bill that was left; what was under way then counts as spent."""
-        for number, entry in enumerate(entries[1:], start=2):
-            try:
-                self._take(entry)
-            except (ArithmeticError, LookupError, TypeError, ValueError) as ex:
-                raise JournalError(f"{where}, line {number} is damaged: {ex}") from ex
-        for hold in list(self._open.values()):
-            self._end(hold, hold.bound, CUT_OFF, 0)
-
-    def _take(self, entry: dict[str, Any]) -> None:
-        if "hold" in entry:
-            most = as_amount(entry["most"])
-            bound = as_amount(entry.get("bound", most))
-            number = int(entry["hold"])
-            if number < self._count:
-                raise ValueError(f"call {number} begins twice")
-            model, sample, role = (str(entry[name]) for name in ("model", "sample", "role"))
-            self._hold(Hold(number, model, most, bound, sample, role))
-            return
-        hold = self._open.get(entry["end"])
-        if hold is None:
-            raise ValueError(f"it ends call {entry['end']!r}, which was not under way")
-        self._count_in(hold, as_amount(entry["cost"]), str(entry["why"]), int(entry["tokens"]))
-
-    def _write(self, entry: dict[str, Any]) -> None:
-        if self._lines is not None:
-            self._lines.append(entry)
-
-
-def spent_on(path: Path) -> tuple[Unit, dict[str, float]]:
-    """What the calls of a bill on file cost, those under way at the most; nothing is written.
-
-    Returns:
-        Its unit, and costs by sample; those of no sample have an empty name.
-
-    Raises:
-        JournalError: the file is no bill, is damaged, or cannot be read.
-    """
-    try:
-        data = path.read_bytes()
-    except OSError as ex:
-        remedy = "name the bill in it, or move it away" if path.is_dir() else "give a bill that can be read"
-        raise JournalError(f"{path} is no bill of evalbudget ({reason(ex)}); {remedy}") from ex
-    return spent_in(data, path)
-
-
-def spent_in(data: bytes, where: Path | str) -> tuple[Unit, dict[str, float]]:
-    """The same, of a bill's lines.
-
-    Args:
-        data: the lines.
-        where: they are, for messages.
-
-    Raises:
-        JournalError: they are no bill, or damaged.
-    """
-    entries, _ = _parse(data, where)
-    if not entries:
-        return Unit.USD, {}
-    try:
-        unit = Unit(entries[0]["unit"])
-    except ValueError as ex:
-        raise JournalError(f"{where} is damaged: {ex}") from ex
-    bill = Bill(Budget(1.0, unit), Tariff(unit))
-    bill._replay(entries, where)
-    return unit, dict(bill._of_sample)
-
-
-def _header(cap: Budget) -> dict[str, Any]:
-    return {
-        "evalbudget": "bill",
-        "format": FORMAT,
-        "version": __version__,
-        "unit": cap.unit.value,
-        "cap": cap.amount,
-    }
-
-
-def as_entry(hold: Hold) -> dict[str, Any]:
-    """The line of a call that begins."""
-    entry: dict[str, Any] = {
-        "hold": hold.number,
-        "model": hold.model,
-        "most": hold.most,
-        "sample": hold.sample,
-        "role": hold.role,
-    }
-    if hold.bound != hold.most:
-        entry["bound"] = hold.bound
-    return entry
-
-
-def as_end(hold: int, cost: float, why: str, tokens: int) -> dict[str, Any]:
-    """The line of one that has ended."""
-    return {"end": hold, "cost": cost, "why": why, "tokens": tokens}
-
-
-def as_amount(value: Any) -> float:
-    """Money or tokens.
-
-    Raises:
-        TypeError, ValueError: it is none.
-    """
-    found = float(value)
-    if not 0.0 <= found < math.inf:
-        raise ValueError(f"{value!r} is no amount")
-    return found
-
-
-def _parse(data: bytes, path: Path | str) -> tuple[list[dict[str, Any]], int]:
-    lines, whole = whole_lines(data, path)
-    entries = [
-        read_line(line, f"{path}, line {number}", lambda entry: entry)
-        for number, line in enumerate(lines, start=1)
-    ]
-    if entries and (entries[0].get("evalbudget") != "bill" or "unit" not in entries[0]):
-        raise JournalError(f"{path} is no bill of evalbudget; move it away")
-    if entries and entries[0].get("format") != FORMAT:
-        raise JournalError(
-            f"{path} has format {entries[0].get('format')!r} (evalbudget {entries[0].get('version')}); this "
-            f"version reads format {FORMAT}. Install the version that wrote it, or begin in another folder"
-        )
-    return entries, whole
+    def _lose(self, turn: Turn, worker: int, why: str) -> None:
+        """A process is gone: what it had under way counts at the most that it can cost."""
+        with self._lock:
+            for hold in [each for each in self._open.values() if each.worker == worker]:
+                self._ends(turn, hold.number, hold.bound, why, 0)

@@ -7,7 +7,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -189,8 +189,12 @@ class Database:
         """
         path = address.path
         if path is not None and not path.is_file():
-            what = "is a folder" if path.is_dir() else "does not exist"
-            raise layout.error(f"{layout.kind} {path} {what}; the run that fills it creates it")
+            what = (
+                "is a folder; name a file"
+                if path.is_dir()
+                else "does not exist; the run that fills it creates it"
+            )
+            raise layout.error(f"{layout.kind} {path} {what}")
         db = cls(address, layout, _engine(address), clock)
         try:
             kind, version = db._kind_and_version()
@@ -207,10 +211,9 @@ class Database:
             raise
         return db
 
-    @contextmanager
     def write(
         self, *, waits: bool = True, first: Callable[[Connection], object] | None = None
-    ) -> Iterator[Connection]:
+    ) -> AbstractContextManager[Connection]:
         """All or nothing, one writer at a time; on disk when it ends.
 
         Args:
@@ -222,8 +225,7 @@ class Database:
             StoreDownError: the database is gone, or went away meanwhile.
             StoreError: it cannot be written.
         """
-        with self._transaction(writes=True, waits=waits, first=first) as connection:
-            yield connection
+        return self._transaction(writes=True, waits=waits, first=first)
 
     def conclude(self, connection: Connection, changes: Sequence[Change]) -> None:
         """The last of what is written.
@@ -238,11 +240,9 @@ class Database:
             one = statement.one if isinstance(statement, Each) else statement
             _carry_out(self._file, compiled(one, "sqlite").text, given)
 
-    @contextmanager
-    def read(self) -> Iterator[Connection]:
+    def read(self) -> AbstractContextManager[Connection]:
         """Several queries that see the same moment."""
-        with self._transaction(writes=False) as connection:
-            yield connection
+        return self._transaction(writes=False)
 
     def rows(self, query: Executable) -> Sequence[Row[*tuple[Any, ...]]]:
         """What a query finds."""
@@ -386,15 +386,16 @@ class Database:
             self.connections += 1
             if self._file is not None:
                 self._set_up(self._file)
+        is_ours = self.layout.for_one and self._is_quick
         if writes and self.layout.is_busy and self._file is not None and not self._is_quick:
             for pragma in ("journal_mode = WAL", "synchronous = NORMAL"):  # not within a transaction
                 _carry_out(self._file, f"PRAGMA {pragma}")
             self._is_quick = True
         if self._file is not None:  # where a snapshot needs no lock
-            if writes:
+            if writes and not is_ours:
                 self._lock_file(self._file)
             else:
-                _carry_out(self._file, "BEGIN")
+                _carry_out(self._file, "BEGIN IMMEDIATE" if writes else "BEGIN")
             return self._connection
         # all queries of a snapshot must be of one moment
         connection = self._connection.execution_options(isolation_level=_LEVEL[writes])

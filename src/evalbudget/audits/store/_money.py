@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import math
 import shlex
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import insert, select
-
-from evalbudget.audits.store._schema import LAYOUT, lines
+from evalbudget.audits.store._schema import LAYOUT
 from evalbudget.audits.store._settings import DEFAULT_SAMPLER, AuditSettings
 from evalbudget.audits.store._store import AuditStore
 from evalbudget.audits.store._store_verdict import Stage, Standing
@@ -20,8 +18,7 @@ from evalbudget.budget import Budget, Unit
 from evalbudget.errors import AuditStoreError, BudgetError, InvalidInputError
 from evalbudget.exit_codes import ExitCode
 from evalbudget.prices import Tariff
-from evalbudget.run import Bill, spent_on
-from evalbudget.run._bill import spent_in
+from evalbudget.run import Bill, bill_in, bill_on_file, spent_in, spent_on, unit_in
 from evalbudget.run._config import RunConfig
 from evalbudget.store import Address, Database
 
@@ -36,82 +33,6 @@ def database_of(store: Address) -> Database:
     return Database.open(store, LAYOUT)
 
 
-class StoreLines:
-    """Lines of JSON in a store in PostgreSQL; they are only ever added.
-
-    One process at a time adds to lines of a name: see ``only_run``. A second one is refused by the database.
-    The first line waits for a store that is yet to be begun.
-
-    Args:
-        address: of the store.
-        name: of the lines.
-
-    Attributes:
-        path: where they are, for people.
-    """
-
-    def __init__(self, address: Address, name: str) -> None:
-        self.path = f"{name} of {address}"
-        self._address = address
-        self._name = name
-        self._db: Database | None = None
-        self._count = 0
-        self._first: dict[str, Any] | None = None
-
-    def read(self) -> bytes:
-        """All lines there are.
-
-        Raises:
-            StoreDownError: the database cannot be reached.
-        """
-        if not self._has_begun:
-            return b""
-        query = select(lines.c.line).where(lines.c.name == self._name).order_by(lines.c.number)
-        found = [str(row.line).encode() + b"\n" for row in self._opened().rows(query)]
-        self._count = len(found)
-        return b"".join(found)
-
-    def append(self, entry: dict[str, Any]) -> None:
-        """Add a line, once :meth:`read` has read the others; it is in the database when this returns.
-
-        Args:
-            entry: JSON object.
-
-        Raises:
-            AuditStoreError: it cannot be written, or another process adds lines too.
-            StoreDownError: the database cannot be reached.
-        """
-        if self._first is None and not self._has_begun:
-            self._first = entry
-            return
-        if self._first is not None:
-            if not self.read():  # whoever began the store may have begun them
-                self._write(self._first)
-            self._first = None
-        self._write(entry)
-
-    def close(self) -> None:
-        """Let them go."""
-        if self._db is not None:
-            self._db.close()
-
-    @property
-    def _has_begun(self) -> bool:
-        return self._db is not None or Database.exists(self._address, LAYOUT)
-
-    def _opened(self) -> Database:
-        if self._db is None:
-            self._db = database_of(self._address)
-        return self._db
-
-    def _write(self, entry: dict[str, Any]) -> None:
-        line = json.dumps(entry, separators=(",", ":"))
-        with self._opened().write() as connection:
-            connection.execute(insert(lines), {"name": self._name, "number": self._count, "line": line})
-        self._count += 1
-
-
-_BILL = "bill"
 _OURS = ("budget", "prices", "risk")
 
 
@@ -197,12 +118,12 @@ def check_money(settings: AuditSettings, budget: AuditBudget | None, *, bought: 
 
 def bill_beside(store: Path) -> Path:
     """Of the bill of an audit that is kept in a file."""
-    return store.with_name(f"{store.stem}.bill.jsonl")
+    return store.with_name(f"{store.stem}.bill.db")
 
 
 def place_of_bill(store: Address) -> str:
     """Where the bill of an audit is: beside its file, or in its database."""
-    return f"{_BILL} of {store}" if store.path is None else str(bill_beside(store.path))
+    return f"bill of {store}" if store.path is None else str(bill_beside(store.path))
 
 
 def open_bill(store: Address, budget: AuditBudget, tariff: Tariff) -> Bill:
@@ -213,9 +134,10 @@ def open_bill(store: Address, budget: AuditBudget, tariff: Tariff) -> Bill:
         BudgetError: it is in another unit.
         StoreDownError: the database of the audit cannot be reached.
     """
-    if store.path is None:
-        return Bill.on_lines(StoreLines(store, _BILL), budget.cap, tariff, risk=budget.risk)
-    return Bill.on_file(bill_beside(store.path), budget.cap, tariff, risk=budget.risk)
+    if store.path is not None:
+        return bill_on_file(bill_beside(store.path), budget.cap, tariff, risk=budget.risk)
+    waits = not Database.exists(store, LAYOUT)
+    return bill_in(partial(database_of, store), budget.cap, tariff, risk=budget.risk, waits=waits)
 
 
 def begin_bill(store: Address, budget: AuditBudget | None) -> None:
@@ -225,7 +147,7 @@ def begin_bill(store: Address, budget: AuditBudget | None) -> None:
         StoreDownError: its database cannot be reached.
     """
     if budget is not None and store.path is None:
-        Bill.on_lines(StoreLines(store, _BILL), budget.cap, budget.tariff()).close()
+        open_bill(store, budget, budget.tariff()).close()
 
 
 def close_bill(bill: Bill, store: Address) -> None:
@@ -245,18 +167,19 @@ def spent_before(store: Address) -> tuple[Unit, float] | None:
         return None
     if store.path is not None:
         unit, costs = spent_on(bill_beside(store.path))
-    else:
-        unit, costs = spent_in(_lines_of(store), place_of_bill(store))
-    return unit, math.fsum(costs.values())
+        return unit, math.fsum(costs.values())
+    with closing(database_of(store)) as db:
+        found = spent_in(db)
+    return None if found is None else (found[0], math.fsum(found[1].values()))
 
 
 def _is_begun(store: Address) -> bool:
-    return bool(_lines_of(store)) if store.path is None else bill_beside(store.path).exists()
-
-
-def _lines_of(store: Address) -> bytes:
-    with closing(StoreLines(store, _BILL)) as kept:
-        return kept.read()
+    if store.path is not None:
+        return bill_beside(store.path).exists()
+    if not Database.exists(store, LAYOUT):
+        return False
+    with closing(database_of(store)) as db:
+        return unit_in(db) is not None
 
 
 def used_up(standing: Standing, store: Address, cap: Budget, lacking: int) -> tuple[str, ExitCode]:

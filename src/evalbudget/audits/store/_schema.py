@@ -1,4 +1,4 @@
-"""Tables of an audit store. All but leases only ever grow; triggers see to it, whoever writes."""
+"""Tables of an audit store. All but leases and bill only ever grow; triggers see to it, whoever writes."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from sqlalchemy.sql import quoted_name
 from sqlalchemy.types import TypeEngine
 
 from evalbudget.audits._draw import Coin
+from evalbudget.book import PAID_CALLS
 from evalbudget.errors import AuditStoreError
 from evalbudget.store import Layout
 from evalbudget.store._layout import ONLY_ON
@@ -145,15 +146,7 @@ replies = Table(
     Column("at", _REAL, nullable=False),
 )
 
-lines = Table(
-    "lines",
-    TABLES,
-    Column("name", Text, primary_key=True),
-    Column("number", _NUMBER, primary_key=True, autoincrement=False),
-    Column("line", Text, nullable=False),
-    info={ONLY_ON: "postgresql"},  # beside a file there are files
-)
-
+PAID_CALLS.to_metadata(TABLES).info[ONLY_ON] = "postgresql"  # beside a file there is a file
 
 _ONLY_WANTED = {
     "sqlite": (
@@ -174,7 +167,7 @@ LAYOUT = Layout(
     tables=TABLES,
     version=1,
     application_id=0x65766275,  # "evbu"
-    grows_only=("meta", "contexts", "draws", "labels", "opinions_seen", "attempts", "replies", "lines"),
+    grows_only=("meta", "contexts", "draws", "labels", "opinions_seen", "attempts", "replies"),
     also=_ONLY_WANTED,
     error=AuditStoreError,
 )

@@ -301,9 +301,13 @@ def open_account(eval_id: str, account: Account) -> None:
 
 def close_accounts() -> None:
     """The runs have ended; their bills let their files go."""
-    for account in _accounts.values():
-        account.bill.close()
+    accounts = list(_accounts.values())
     _accounts.clear()
+    for account in accounts:
+        try:
+            account.bill.close()
+        except EvalbudgetError as ex:  # what it lacks counts at the most when the run goes on
+            logger.warning("evalbudget: a bill could not be closed: %s", ex)
 
 
 _beside: ContextVar[tuple[Account, str] | None] = ContextVar("evalbudget_beside", default=None)

@@ -8,7 +8,7 @@ from pathlib import Path
 from evalbudget.budget import Budget
 from evalbudget.errors import BudgetError
 from evalbudget.prices import Tariff
-from evalbudget.run import Bill
+from evalbudget.run import Bill, bill_on_file
 from evalbudget_inspect.host.book_file import BILL, book_path, folder_of, folders_of, is_here, say_where
 from evalbudget_inspect.host.current_run import Run
 from evalbudget_inspect.host.earlier_attempts import holds_paid
@@ -71,7 +71,7 @@ def _begun(path: Path, cap: Budget, tariff: Tariff, risk: float) -> Bill:
     before = _bills.pop(path, None)
     if before is not None:  # of a task that the host tries again within one run
         before.close()
-    _bills[path] = bill = Bill.on_file(path, cap, tariff, risk=risk)
+    _bills[path] = bill = bill_on_file(path, cap, tariff, risk=risk)
     return bill
 
 

@@ -9,16 +9,15 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import fsspec  # type: ignore[import-untyped]
 
-from evalbudget import __version__
 from evalbudget.errors import InvalidInputError, JournalError, StoreError, reason
-from evalbudget.run import UNANSWERED, held
+from evalbudget.run import UNANSWERED, file_of_own
 from evalbudget.shown import shown_logger
 from evalbudget_inspect.host.current_run import Run, at_the_end
 
@@ -232,24 +231,15 @@ def _named_in(place: Path) -> Path:
 def _opened(path: Path, others: Sequence[Path], *, lacks: bool) -> BookFile:
     # it brings SQLAlchemy, and hosts start without
     from evalbudget.book import BESIDE_LOGS, begin_anew
-    from evalbudget.store import Address, Database
 
     before = _open.get(path)
     if before is not None:  # of a task that the host tries again within one run
         before.let_go()
     with ExitStack() as opened:
         path.parent.mkdir(parents=True, exist_ok=True)
-        if (lock := held(path)) is not None:
-            opened.callback(lock.release)
-            opened.callback(_unlink, Path(lock.lock_file))
-        address = Address(path=path)
         try:
             looks = [_looked_into(other) for other in (path, *others) if other.exists()]
-            if path.exists():
-                db = Database.open(address, BESIDE_LOGS)
-            else:
-                db = Database.create(address, BESIDE_LOGS, {"version": __version__})
-            opened.callback(db.close)
+            db = opened.enter_context(file_of_own(path, BESIDE_LOGS))
             paid: dict[str, float] = {}
             for why, cost in chain.from_iterable(each.items() for each, _ in looks):
                 paid[why] = paid.get(why, 0.0) + cost
@@ -262,12 +252,6 @@ def _opened(path: Path, others: Sequence[Path], *, lacks: bool) -> BookFile:
         lacks = lacks or not all(is_whole for _, is_whole in looks)
         _open[path] = file = BookFile(path, db, lacks, opened.pop_all())
     return file
-
-
-def _unlink(lock: Path) -> None:
-    """Whoever waits for a lock that is gone, and whoever makes it anew, still have the book one by one."""
-    with suppress(OSError):
-        lock.unlink()
 
 
 def _looked_into(path: Path) -> tuple[dict[str, float], bool]:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
+from evalbudget.run import kept_name
+
 if TYPE_CHECKING:
     from lm_eval.api.instance import Instance
 
@@ -47,7 +49,7 @@ class Asked(NamedTuple):
 
 def key_of(asked: Asked) -> str:
     """A cell as a bill names it."""
-    return f"{asked.task}:{asked.doc_id}:{asked.epoch}"
+    return kept_name(f"{asked.task}:{asked.doc_id}:{asked.epoch}")
 
 
 asked_now: ContextVar[tuple[Asked, ...] | None] = ContextVar("asked_now", default=None)

@@ -14,7 +14,7 @@ from time import monotonic
 from typing import Any
 
 from evalbudget.prices import Price, Usage
-from evalbudget.run import Bill, Hold
+from evalbudget.run import Bill, Hold, kept_name
 from evalbudget.shown import shown_logger
 from evalbudget_lm_eval.host.answers import Asked, key_of
 from evalbudget_lm_eval.host.billing import may_be_billed
@@ -52,7 +52,7 @@ class PaidCalls:
 
     def __init__(self, bill: Bill, arm: str = "") -> None:
         self.bill = bill
-        self._prefix = f"{arm} " if arm else ""
+        self._prefix = kept_name(f"{arm} ") if arm else ""
         self.owners = Owners()
         self.stopped: Callable[[], bool] = lambda: False
         self._dearest_second: dict[str, float] = {}
@@ -203,7 +203,8 @@ class PaidCalls:
                 self._quiet_since = None
                 return False
             # answers of one's own are judged first, which frees their room: arms do not wait for one another
-            if not self._being_judged and (self._has_room() or not self.bill.room):
+            theirs = self.bill.room + self.bill.room_of_others
+            if not self._being_judged and (self._has_room() or not theirs):
                 return False
             self._quiet_since = self._quiet_since or monotonic()
             return monotonic() < self._quiet_since + (_MOMENT if self._being_judged else _OTHERS)

@@ -11,10 +11,11 @@ from typing import Any
 
 from evalbudget import Budget
 from evalbudget.errors import EvalbudgetError
+from evalbudget.run import is_held
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 from evalbudget_lm_eval.repeats.config import Config
 from evalbudget_lm_eval.repeats.purchase import counted_by
-from evalbudget_lm_eval.run.record import END, FOLDER, as_recorded, digest_of, is_held, look, path_named
+from evalbudget_lm_eval.run.record import END, FOLDER, as_recorded, digest_of, look, path_named
 
 _DECIDE = ("sampler", "seed", "options", "strata", "until", "variances")
 _NAMES = {"prompts": "prompts or settings of the task", "score": "the metric or filter that decides"}
@@ -41,7 +42,7 @@ def _goes_on(path: Path, config: Config, budget: Budget) -> bool:
     """Whether a run may begin there, or go on: answers count alike, and the budget has paid for them."""
     if not path.exists():
         return True
-    found, told = look(path)
+    found, told, _ = look(path)
     if found.counted not in (None, counted_by(config)) or told.spent > budget.amount:
         return False
     # not with one that runs beside this with another budget; one that has just begun says none yet
@@ -65,7 +66,7 @@ def left_alone(path: Path, run: Mapping[str, Any], counted: Mapping[str, Any]) -
     wanted = as_recorded(run)
     for other in sorted((one for one in paths if one.exists()), key=_age, reverse=True):
         try:
-            found, told = look(other)
+            found, told, _ = look(other)
             had, readings = found.settings, told.readings
             same = had["model"] == wanted["model"] and had["score"].keys() == wanted["score"].keys()
         except (EvalbudgetError, LookupError, TypeError, AttributeError):

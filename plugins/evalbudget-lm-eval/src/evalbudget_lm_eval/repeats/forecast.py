@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,7 @@ from evalbudget_lm_eval.host.identity import short_name
 from evalbudget_lm_eval.repeats.config import Config
 from evalbudget_lm_eval.repeats.money import Money
 from evalbudget_lm_eval.repeats.refusals import calls_of_readings
-from evalbudget_lm_eval.run.record import END, FOLDER, as_recorded, bill_path, look, path_named
+from evalbudget_lm_eval.run.record import END, FOLDER, as_recorded, look, path_named
 
 
 class Foreseen(BaseException):
@@ -57,13 +56,13 @@ class Earlier:
         readings = timed = 0
         for path in paths:
             try:
-                found, told = look(path)
+                found, told, paid_in = look(path)
                 had = found.settings
                 # what decides may be known once the task has scored something
                 known = {name: score for name, score in had["score"].items() if name in wanted["score"]}
                 if {**had, "score": known} != wanted:
                     continue
-                if _unit(path) is unit:
+                if paid_in is unit:
                     cost += told.cost
                     readings += told.readings
                 seconds += found.seconds
@@ -71,14 +70,6 @@ class Earlier:
             except (EvalbudgetError, OSError, ValueError, LookupError, TypeError, AttributeError):
                 continue
         return cls(cost / readings if readings else None, seconds / timed if timed else None)
-
-
-def _unit(record: Path) -> Unit:
-    path = bill_path(record)
-    if not path.exists():
-        return Unit.SCORES
-    with path.open("rb") as lines:
-        return Unit(json.loads(lines.readline())["unit"])
 
 
 def records_in(folder: Path, config: Config) -> list[Path]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 from evalbudget.errors import JournalError
-from evalbudget.run import Bill
+from evalbudget.run import Bill, bill_in, unit_in
 from evalbudget_lm_eval.host.answers import Asked
 from evalbudget_lm_eval.host.host_evaluate import PrimedTasks
 from evalbudget_lm_eval.host.identity import is_api, short_name
@@ -18,7 +17,7 @@ from evalbudget_lm_eval.host.used_up import check_pays
 from evalbudget_lm_eval.judges.at_most import dearest_answer, judgings_of_answer
 from evalbudget_lm_eval.judges.filter import judges_of, panel_of
 from evalbudget_lm_eval.repeats.config import Config
-from evalbudget_lm_eval.run.record import bill_path
+from evalbudget_lm_eval.run.record import Record
 
 _ROUNDING = 1e-9
 
@@ -49,15 +48,13 @@ class Money:
         self._answer = answer
         self._judgings = judgings
 
-    def on_file(self, path: Path | None) -> Money:
-        """The same, kept in a file; None for nowhere.
+    def kept_in(self, record: Record) -> Money:
+        """The same, kept in the file of a record.
 
         Raises:
             JournalError: it cannot be read.
         """
-        if path is None:
-            return self
-        bill = Bill.on_file(path, self.bill.cap, self.bill.tariff, risk=self.bill.risk)
+        bill = bill_in(record.db, self.bill.cap, self.bill.tariff, risk=self.bill.risk)
         return Money(bill, self._models, self.call, self._answer, self._judgings)
 
     @classmethod
@@ -92,14 +89,9 @@ class Money:
             check_pays(budget, "one answer and its judging", answer)
         return cls(bill, models, call, answer, judgings_of_answer(primed))
 
-    @contextmanager
-    def before_calls(self) -> Iterator[None]:
+    def before_calls(self) -> AbstractContextManager[None]:
         """Every call within the block is on the bill."""
-        try:
-            with self.paid.before(self._models):
-                yield
-        finally:
-            self.bill.close()
+        return self.paid.before(self._models)
 
     def cost(self, asked: Asked) -> float:
         """What a cell cost: its requests, its judges, and what was sent again or lost."""
@@ -126,28 +118,25 @@ class Money:
         return n
 
 
-def bill_beside(record: Path | None, *, in_scores: bool, bought: bool) -> Path | None:
-    """Where the bill of a record is; None where nothing is recorded.
+def check_kind(record: Record, *, in_scores: bool, bought: bool) -> None:
+    """Refuse to go on in money with what was begun in scores, and the other way round.
 
     Args:
-        record: of the run or the race; None where none is kept.
+        record: of the run or the race.
         in_scores: the budget counts scores.
         bought: it has answers already.
 
     Raises:
-        JournalError: the record was begun with a budget of another kind, or its bill is gone.
+        JournalError: the record was begun with a budget of another kind.
     """
-    if record is None:
-        return None
-    path = bill_path(record)
-    if in_scores and path.exists():
+    has_bill = unit_in(record.db) is not None
+    if in_scores and has_bill:
         raise JournalError(
-            f"{record} was begun with a budget in money or tokens ({path}), and this one counts scores; go "
-            "on with money, or choose another --journal"
+            f"{record.where} was begun with a budget in money or tokens, and this one counts scores; go on "
+            "with money, or choose another --journal"
         )
-    if not in_scores and bought and not path.exists():
+    if not in_scores and bought and not has_bill:
         raise JournalError(
-            f"{record} has no bill ({path}): it was begun with a budget in scores, or the bill was moved; "
-            "what it cost is not known. Choose another --journal"
+            f"{record.where} has no bill: it was begun with a budget in scores, and what it cost is not "
+            "known. Choose another --journal"
         )
-    return path

@@ -28,7 +28,7 @@ from evalbudget_lm_eval.judges.readings import why_missing
 from evalbudget_lm_eval.repeats.account import Account
 from evalbudget_lm_eval.repeats.book_file import book_of
 from evalbudget_lm_eval.repeats.config import Config
-from evalbudget_lm_eval.repeats.money import Money, bill_beside
+from evalbudget_lm_eval.repeats.money import Money, check_kind
 from evalbudget_lm_eval.repeats.refusals import clusters_of, strata_of
 from evalbudget_lm_eval.repeats.shared import record_of_own
 from evalbudget_lm_eval.run.record import RUN, Record
@@ -85,9 +85,9 @@ class RepeatPurchase(HostPurchase):
             self.record = Record.open(path, RUN, run)
         self.kept = self.record.of()
         try:
-            bill = bill_beside(self.record.path, in_scores=config.in_scores, bought=self.kept.took_part)
+            check_kind(self.record, in_scores=config.in_scores, bought=self.kept.took_part)
             if self.money is not None:
-                self.money = self.money.on_file(bill)
+                self.money = self.money.kept_in(self.record)
             self.bill = None if self.money is None else self.money.bill
             # in money, what a cell can cost is on the bill, which keeps the cap
             most = costs if self.money is None else [_NOTHING * budget.amount] * len(costs)
@@ -213,7 +213,7 @@ class RepeatPurchase(HostPurchase):
         return [request for request in self.book.held if not self.kept.said.get(self._asked(request))]
 
     def leave(self, error: BaseException | None, *, took_over: bool = True) -> None:
-        """Close the book; other processes go on without this one, and what was not sent costs nothing.
+        """Close book and bill; other processes go on without this one, and what was not sent costs nothing.
 
         Args:
             error: that ended the run.
@@ -230,8 +230,12 @@ class RepeatPurchase(HostPurchase):
             log.warning("evalbudget: %s", ex)
             error = ex
         finally:
-            # alone, it goes on with what is under way when the same command runs again
-            self._book.close(keeps=not (self.is_shared and took_over))
+            try:
+                if self.bill is not None:
+                    self.bill.close()
+            finally:
+                # alone, it goes on with what is under way when the same command runs again
+                self._book.close(keeps=not (self.is_shared and took_over))
 
     # what comes back
 

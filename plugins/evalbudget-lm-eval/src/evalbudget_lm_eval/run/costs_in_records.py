@@ -1,4 +1,4 @@
-"""What answers cost, by the bill beside the record of their run."""
+"""What answers cost, by the bill in the record of their run."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 
 from evalbudget.budget import Unit
 from evalbudget.errors import EvalbudgetError
-from evalbudget.run import spent_on
+from evalbudget.run import kept_name, spent_on
 from evalbudget.shown import shown_logger
 from evalbudget_lm_eval.host.answers import Asked, key_of
 from evalbudget_lm_eval.host.logfiles import SamplesFile
-from evalbudget_lm_eval.run.record import FOLDER, bill_path
+from evalbudget_lm_eval.run.record import FILE, FOLDER
 
 log = shown_logger(__name__)
 
@@ -32,7 +32,7 @@ class PaidAnswers:
         """
         block = file.block or {}
         arm = f"{block['arm']} " if block.get("arm") else ""
-        return self._of(file).get(arm + key_of(Asked(file.task, document, epoch)), math.nan)
+        return self._of(file).get(kept_name(arm) + key_of(Asked(file.task, document, epoch)), math.nan)
 
     def _of(self, file: SamplesFile) -> dict[str, float]:
         journal = str((file.block or {}).get("journal") or "")
@@ -41,7 +41,7 @@ class PaidAnswers:
         if journal not in self._billed:
             self._billed[journal] = {}
             for folder in (Path(journal).parent, *(up / FOLDER for up in file.path.resolve().parents[:3])):
-                path = bill_path(folder / Path(journal).name)
+                path = folder / Path(journal).name
                 if path.exists():
                     self._billed[journal] = _read(path)
                     break
@@ -50,7 +50,7 @@ class PaidAnswers:
 
 def _read(path: Path) -> dict[str, float]:
     try:
-        unit, costs = spent_on(path)
+        unit, costs = spent_on(path, FILE)
     except (EvalbudgetError, OSError) as ex:
         log.warning("evalbudget: %s tells nothing of what was paid: %s", path, ex)
         return {}

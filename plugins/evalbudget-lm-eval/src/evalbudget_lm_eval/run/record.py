@@ -1,4 +1,4 @@
-"""The record of a run, a race or an audit: what was paid for, row by row, beside its book in the same file.
+"""The record of a run, a race or an audit: what was paid for, row by row, in one file with book and bill.
 
 A row has a kind, a cell (task, document, ordinal of the attempt) where it is of one, and in JSON:
 
@@ -23,23 +23,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import secrets
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from filelock import BaseFileLock
 from lm_eval.utils import handle_non_serializable
 from sqlalchemy import Column, Integer, MetaData, Table, Text, func, insert, or_, select
 
 from evalbudget import __version__
 from evalbudget.book import ALONE, Told, told_in
-from evalbudget.errors import HeldError, InvalidInputError, JournalError, differences, reason
-from evalbudget.run import held
+from evalbudget.budget import Unit
+from evalbudget.errors import InvalidInputError, JournalError, differences, reason
+from evalbudget.run import file_of_own, remedied, unit_in
 from evalbudget.secrets import without_known
 from evalbudget.store import Address, Database, looked_into
 from evalbudget_lm_eval.host.answers import Asked
@@ -59,7 +58,7 @@ ANSWERS = Table(
     *(Column(name, Text, nullable=False) for name in _TEXTS),
     *(Column(name, Integer, nullable=False) for name in _NUMBERS),
 )
-_FILE = replace(ALONE, kind="record", tables=_TABLES, application_id=0x6576626C, error=JournalError)
+FILE = replace(ALONE, kind="record", tables=_TABLES, application_id=0x6576626C, error=JournalError)
 _OWN = ("begun", "counted", "scoring", "finished")
 """Of the record as a whole, not of a model."""
 _NAMED = ("begun", "asked")
@@ -121,16 +120,18 @@ class Record:
         """
         here = as_recorded(settings)
         with ExitStack() as opened:
-            if isinstance(where, Path) and (lock := _lock_of(where)) is not None:
-                opened.callback(lock.release)
-            db = where if isinstance(where, Database) else _database_at(where)
-            opened.callback(db.close)
+            if isinstance(where, Path):
+                _make_folder_of(where)
+                db = opened.enter_context(file_of_own(where, FILE))
+            else:
+                db = Database.in_memory(FILE, {"version": __version__}) if where is None else where
+                opened.callback(db.close)
             record = cls(db, where if isinstance(where, Path) else None)
             record._is_kept = where is not None
             if isinstance(where, Database):
                 with db.write() as connection:
                     ANSWERS.create(connection, checkfirst=True)
-            with _remedied():
+            with remedied():
                 record.read(kind)
             if not record.worker:
                 record._append("begun", [kind, here, secrets.token_hex(8)])
@@ -232,18 +233,18 @@ class Record:
         self.finished = kind == "finished"
 
 
-def look(path: Path) -> tuple[Record, Told]:
-    """Into the record of a run and its book, which stay as they are; what was bought is left out.
+def look(path: Path) -> tuple[Record, Told, Unit]:
+    """Into the record of a run, its book and its bill, which stay as they are; what was bought is left out.
 
     Nothing may stand in it yet: its process is about to begin, or was killed then.
 
     Raises:
         JournalError: it cannot be read, is damaged, or none of a run.
     """
-    with _remedied(), looked_into(path, _FILE) as db:
+    with remedied(), looked_into(path, FILE) as db:
         record = Record(db, path)
         record.read(RUN, all_of_it=False)
-        return record, told_in(db)
+        return record, told_in(db), unit_in(db) or Unit.SCORES
 
 
 def as_recorded(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -256,44 +257,11 @@ def _plain(value: Any) -> Any:
     return without_known(handle_non_serializable(value))
 
 
-def is_held(path: Path) -> bool:
-    """Whether another process writes it now."""
-    try:
-        lock = _lock_of(path)
-    except HeldError:
-        return True
-    if lock is not None:
-        lock.release()
-    return False
-
-
-def _lock_of(path: Path) -> BaseFileLock | None:
+def _make_folder_of(path: Path) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as ex:
         raise JournalError(f"{path.parent} cannot be made: {reason(ex)}") from ex
-    return held(path.resolve())  # by whatever link it is named
-
-
-def _database_at(path: Path | None) -> Database:
-    meta = {"version": __version__}
-    if path is None:
-        return Database.in_memory(_FILE, meta)
-    if not os.path.lexists(path):
-        return Database.create(Address(path=path), _FILE, meta)
-    with _remedied():
-        return Database.open(Address(path=path), _FILE)
-
-
-@contextmanager
-def _remedied() -> Iterator[None]:
-    """What is said of a file that is there and cannot be used ends with what to do about it."""
-    try:
-        yield
-    except JournalError as ex:
-        if "locked by another process" in str(ex):  # where there are no locks beside files, and it is in use
-            raise
-        raise JournalError(f"{ex}; move it away to begin anew") from ex
 
 
 def path_named(journal: str, store: str | None = None) -> Path:
@@ -310,11 +278,6 @@ def path_named(journal: str, store: str | None = None) -> Path:
     if shared is not None and shared.resolve() == path.resolve():
         raise InvalidInputError(f"--journal {path} is the --store, and each process has a journal of its own")
     return path
-
-
-def bill_path(record: Path) -> Path:
-    """Of the bill beside a record: of its name, whatever dots that has."""
-    return record.with_name((record.stem if record.suffix == END else record.name) + ".bill.jsonl")
 
 
 def digest_of(identity: Mapping[str, Any]) -> str:
