@@ -13,7 +13,7 @@ import pytest
 from tests.host_inspect.worlds import paid_by
 
 from evalbudget.errors import HeldError, InvalidInputError
-from evalbudget.run import held
+from evalbudget.run._lock import held
 from evalbudget_inspect.host import book_file
 from evalbudget_inspect.host.book_file import BookFile, book_path, open_book, spent_by
 from evalbudget_inspect.host.current_run import _leave
@@ -198,4 +198,5 @@ def test_what_was_paid_is_copied_where_the_book_cannot_be_written(
         assert f"{here}/.evalbudget-t.book cannot be written" in caplog.text
         assert paid(opened(run(folder, "t", folder))) == 5.0
         _leave()
-        assert [path.name for path in folder.iterdir()] == [".evalbudget-t.book"]
+        left = {path.name for path in folder.iterdir()}
+        assert left == {".evalbudget-t.book", "..evalbudget-t.book.lock"}
