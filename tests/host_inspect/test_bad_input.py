@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from inspect_ai import Task
 from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.log import write_eval_log
 from inspect_ai.model import get_model
 from inspect_ai.scorer import Scorer, mean
 from inspect_ai.util import EarlyStopping
@@ -252,6 +253,15 @@ def test_a_log_that_is_not_there_cannot_go_on() -> None:
     result = CliRunner().invoke(cli, ["inspect", "eval-retry", "logs/none.eval"])
     assert result.exit_code == 2, result.output
     assert "there is no log logs/none.eval" in result.output
+
+
+def test_a_log_whose_task_is_gone_cannot_go_on(make_task: Any, run: Any, tmp_path: Path) -> None:
+    log = run(make_task())
+    spec = log.eval.model_copy(update={"task_file": "gone.py"})
+    write_eval_log(log.model_copy(update={"eval": spec, "status": "cancelled"}), str(tmp_path / "a.eval"))
+    result = CliRunner().invoke(cli, ["inspect", "eval-retry", str(tmp_path / "a.eval")])
+    assert result.exit_code == 2, result.output
+    assert "Error: Task file 'gone.py' not found; the run goes on where its task is" in result.output
 
 
 def test_refusals_are_shown_without_a_traceback(

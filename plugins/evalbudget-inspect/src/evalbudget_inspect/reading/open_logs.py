@@ -32,6 +32,7 @@ from evalbudget_inspect.reading.shared_runs import SharedRuns
 from evalbudget_inspect.reading.totals import contradicted
 
 _NAMED = 3
+_COMPARING = "evalbudget_pairwise/comparing"  # the solver of pairwise judges, whose package may not be here
 
 
 def open_scores(
@@ -62,11 +63,34 @@ def open_scores(
     if not logs:
         return None
     with as_written_by("inspect", path):
+        logs, of_comparisons = _without_comparisons(path, logs)
         logs = _of_task(path, logs, task)
         shared = SharedRuns.of([log.header for log in logs], path)
         logs, more = count_once(logs)
         parts, of_parts = parts_of(shared.counted(logs), shared.run_of)
-        return _read(path, parts, shared, [*notes, *more, *of_parts], category)
+        return _read(path, parts, shared, [*notes, *of_comparisons, *more, *of_parts], category)
+
+
+def _without_comparisons(path: Path, logs: Sequence[Log]) -> tuple[list[Log], list[str]]:
+    """Those of answers, and a note on those in which a judge compared the answers of others.
+
+    Raises:
+        InvalidInputError: the others, if there are any, have no score, which nobody needs to compare them.
+    """
+    answers = [log for log in logs if not _is_of_comparisons(log)]
+    if len(answers) == len(logs):
+        return answers, []
+    if not any(sample.scores for log in answers for sample in log.samples):
+        raise InvalidInputError(
+            f"{path} holds comparisons of answers by a judge, and no scores; the command that bought them, "
+            "evalbudget inspect pairwise, shows again what they prove, for 0 calls"
+        )
+    told = several(len(logs) - len(answers), "log")
+    return answers, [f"{told} of comparisons of answers by a judge (evalbudget inspect pairwise): left out."]
+
+
+def _is_of_comparisons(log: Log) -> bool:
+    return any(step.solver.endswith(_COMPARING) for step in log.header.plan.steps)
 
 
 def _of_task(path: Path, logs: Sequence[Log], task: str | None) -> list[Log]:
