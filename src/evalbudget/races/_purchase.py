@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from evalbudget import Budget, Cell, Design, Reading, Request
 from evalbudget.errors import BudgetError, InvalidInputError
-from evalbudget.races._arms import KNOWN, Arms
+from evalbudget.races._arms import Arms
 from evalbudget.races._config import RaceConfig
 from evalbudget.races._lanes import CUT_OFF, SILENT, Asked, Entry, Flight, Key, KnownCell
 from evalbudget.races.prediction import FactorModel
@@ -306,7 +306,7 @@ class RacePurchase(Arms):
             self._completed(arm, known.get(key, lost))
 
     def silent(self, arm: int, turn: Turn, worker: int, again: Mapping[Key, int]) -> None:
-        """The process of an arm gives no sign of life: it leaves, and what it was running counts at the most."""
+        """The process of an arm gives no sign of life: it leaves, and what it ran counts at the most."""
         lane, in_scores = self.lanes[arm], self._cost_of is None
         run = self.attempts if in_scores else 1
         for claim in turn.taken(worker).values():
