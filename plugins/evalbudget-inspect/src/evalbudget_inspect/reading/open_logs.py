@@ -29,7 +29,7 @@ from evalbudget_inspect.reading.races import record_of, task_of
 from evalbudget_inspect.reading.readings import read_readings
 from evalbudget_inspect.reading.scores import Series
 from evalbudget_inspect.reading.shared_runs import SharedRuns
-from evalbudget_inspect.reading.totals import contradicted
+from evalbudget_inspect.reading.totals import contradicted, metrics_of_the_task
 
 _NAMED = 3
 _COMPARING = "evalbudget_pairwise/comparing"  # the solver of pairwise judges, whose package may not be here
@@ -126,6 +126,7 @@ def _read(
     headers, models = [part.log.header for part in parts], [part.model for part in parts]
     race, of_race = record_of(headers, models)
     wrong = few(list(contradicted(parts)), "totals differ from the samples")
+    wrong += few(list(metrics_of_the_task(parts)), "results are of the tasks' own metrics")
     edited = few(list(changed_since(parts)), "runs went on with a task that had changed")
     texts, labels = _texts(parts), _categories(parts, category)
     declared = _declared(recorded, parts, series, [*notes, *missing, *wrong, *edited, *of_race], labels)
