@@ -189,6 +189,19 @@ def test_all_answers_of_one_model_missing(tmp_path: Path) -> None:
     assert "all 4 answers of mockllm/b are missing. 4 of 4 answers of mockllm/b ended in an error" in said
 
 
+def test_which_of_several_scores_is_missing_is_said(tmp_path: Path) -> None:
+    scorer = scoring(
+        "pair",
+        lambda state: {"ok": number(state) % 2 == 0, "words": None if number(state) < 3 else 12.5},
+        {"*": [mean()]},
+    )
+    logged(quiz(8, bool, scorer=scorer()), tmp_path)
+    found = read(tmp_path)
+    assert notes(found) == "3 of 8 answers of mockllm/model came back without a score by pair.words: missing."
+    said = " ".join(str(report(found).table()).split())
+    assert "missing: of what they would have been the others, which are all 12.5, say nothing." in said
+
+
 @pytest.mark.parametrize("value", [math.nan, None])
 def test_scores_of_several_keys_that_are_all_no_numbers_are_missing(tmp_path: Path, value: Any) -> None:
     scorer = scoring("two", lambda state: {"x": value, "y": value}, {"*": [mean()]})

@@ -61,7 +61,7 @@ def refuse_as_score(wanted: str | None, declared: Sequence[str], names: Sequence
     if wanted is None or wanted in names:
         return
     last = wanted.replace("/", ".").replace("[", ".").rstrip("]").rpartition(".")[2]
-    if wanted.rpartition(".")[0] in names and last not in declared:
+    if any(wanted.startswith(f"{name}.") for name in names) and last not in declared:
         return
     if last in declared or registry_lookup("score_reducer", last) is not None:
         raise InvalidInputError(
