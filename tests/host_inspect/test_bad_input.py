@@ -255,6 +255,26 @@ def test_a_log_that_is_not_there_cannot_go_on() -> None:
     assert "there is no log logs/none.eval" in result.output
 
 
+def test_a_log_goes_on_by_the_name_that_the_host_gave_it(
+    make_task: Any, run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The host keeps what a killed run has not yet logged by the resolved name of its log."""
+    log = run(make_task())
+    write_eval_log(log, str(tmp_path / "logs" / "a.eval"))
+    (tmp_path / "here").mkdir()
+    (tmp_path / "there").symlink_to(tmp_path / "logs")
+    monkeypatch.chdir(tmp_path / "here")
+    given: list[list[str]] = []
+    monkeypatch.setattr("evalbudget_inspect.host.run_host.run_host", lambda args: given.append(args) or 0)
+    absolute = str(tmp_path / "there" / "a.eval")
+    for name in ("../logs/a.eval", "../there/a.eval", absolute):
+        done = CliRunner().invoke(cli, ["inspect", "eval-retry", name, "--log-dir", "../logs"])
+        assert done.exit_code == 0, done.output
+    written = str(tmp_path.resolve() / "logs" / "a.eval")
+    assert [args[1] for args in given] == [written, written, absolute]
+    assert given[0][2:] == ["--log-dir", "../logs"]
+
+
 def test_a_log_whose_task_is_gone_cannot_go_on(make_task: Any, run: Any, tmp_path: Path) -> None:
     log = run(make_task())
     spec = log.eval.model_copy(update={"task_file": "gone.py"})
