@@ -21,6 +21,7 @@ from evalbudget_inspect.reading.declared import (
     lower_of,
     ranges_of,
     reducers_of,
+    sounds_lower,
     strata_of,
 )
 from evalbudget_inspect.reading.logs import Log, Wanted, read_logs, several
@@ -177,6 +178,7 @@ def _declared(
         recorded.raters,
         settings={part.model: part.settings for part in parts},
         complete={p.model for p in parts} - {p.model for p in parts if not p.plan.whole},
+        direction_missing=sounds_lower(parts, list(series.numbers)),
         lower_is_better={rater: True for rater, own in scored.items() if own in lower},
         ranges={rater: ranges[own] for rater, own in scored.items() if own in ranges},
         reducers={rater: reducers[own] for rater, own in scored.items() if own in reducers},
