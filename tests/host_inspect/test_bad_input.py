@@ -236,6 +236,10 @@ def test_the_tasks_own_arguments_may_be_named_like_ours(run: Any, tmp_path: Path
         (["--budget", "40", "--sampler-option", "warmup"], "is not NAME=VALUE"),
         (["--budget", "40", "--score", "nope"], "unknown score 'nope'"),
         (["--budget", "40", "--limit", "2-5"], "--limit 2-5: inspect takes no range"),
+        (
+            ["--budget", "40", "--sample-id", "999"],
+            "999: no sample of the task has such an id",
+        ),
         (["--budget", "40", "--limit=-5"], "--limit -5 is no number of samples; --limit N takes"),
         (["--budget", "40", "--limit", "2-5", "--dry-run"], "name the samples (--sample-id ID,ID,...)"),
         (["--budget", "40", "--limit", "2-5", "--sampler", "pulse"], "or --limit N for the first N"),
@@ -247,6 +251,24 @@ def test_command_line_exits_with_2(task_file: Path, tmp_path: Path, args: list[s
     result = CliRunner().invoke(cli, [*command, "--model-role", "grader=simulated/j", "--display", "none"])
     assert result.exit_code == 2, result.output
     assert message in result.output
+
+
+def test_of_several_tasks_none_is_paid_for_where_one_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "both.py").write_text(
+        "from inspect_ai import Task, task\n"
+        "from inspect_ai.dataset import Sample\n"
+        "from inspect_ai.scorer import match\n"
+        "def made(**more): return Task(dataset=[Sample(input='1', target='1')] * 9, **more)\n"
+        "@task\n"
+        "def scored(): return made(scorer=match())\n"
+        "@task\n"
+        "def bare(): return made()\n"
+    )
+    command = ["inspect", "eval", str(tmp_path / "both.py"), "--model", "mockllm/model", "--budget", "4x"]
+    result = CliRunner().invoke(cli, [*command, "--log-dir", str(tmp_path / "logs"), "--display", "none"])
+    assert result.exit_code == 2, result.output
+    assert "task 'bare' has no scorer" in result.output
+    assert not list(tmp_path.glob("logs/*.eval"))
 
 
 def test_a_log_that_is_not_there_cannot_go_on() -> None:
