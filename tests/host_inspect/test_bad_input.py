@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from inspect_ai import Task
 from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.log import write_eval_log
 from inspect_ai.model import get_model
 from inspect_ai.scorer import Scorer, mean
 from inspect_ai.util import EarlyStopping
@@ -235,6 +236,10 @@ def test_the_tasks_own_arguments_may_be_named_like_ours(run: Any, tmp_path: Path
         (["--budget", "40", "--sampler-option", "warmup"], "is not NAME=VALUE"),
         (["--budget", "40", "--score", "nope"], "unknown score 'nope'"),
         (["--budget", "40", "--limit", "2-5"], "--limit 2-5: inspect takes no range"),
+        (
+            ["--budget", "40", "--sample-id", "999"],
+            "999: no sample of the task has such an id",
+        ),
         (["--budget", "40", "--limit=-5"], "--limit -5 is no number of samples; --limit N takes"),
         (["--budget", "40", "--limit", "2-5", "--dry-run"], "name the samples (--sample-id ID,ID,...)"),
         (["--budget", "40", "--limit", "2-5", "--sampler", "pulse"], "or --limit N for the first N"),
@@ -248,10 +253,57 @@ def test_command_line_exits_with_2(task_file: Path, tmp_path: Path, args: list[s
     assert message in result.output
 
 
+def test_of_several_tasks_none_is_paid_for_where_one_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "both.py").write_text(
+        "from inspect_ai import Task, task\n"
+        "from inspect_ai.dataset import Sample\n"
+        "from inspect_ai.scorer import match\n"
+        "def made(**more): return Task(dataset=[Sample(input='1', target='1')] * 9, **more)\n"
+        "@task\n"
+        "def scored(): return made(scorer=match())\n"
+        "@task\n"
+        "def bare(): return made()\n"
+    )
+    command = ["inspect", "eval", str(tmp_path / "both.py"), "--model", "mockllm/model", "--budget", "4x"]
+    result = CliRunner().invoke(cli, [*command, "--log-dir", str(tmp_path / "logs"), "--display", "none"])
+    assert result.exit_code == 2, result.output
+    assert "task 'bare' has no scorer" in result.output
+    assert not list(tmp_path.glob("logs/*.eval"))
+
+
 def test_a_log_that_is_not_there_cannot_go_on() -> None:
     result = CliRunner().invoke(cli, ["inspect", "eval-retry", "logs/none.eval"])
     assert result.exit_code == 2, result.output
     assert "there is no log logs/none.eval" in result.output
+
+
+def test_a_log_goes_on_by_the_name_that_the_host_gave_it(
+    make_task: Any, run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The host keeps what a killed run has not yet logged by the resolved name of its log."""
+    log = run(make_task())
+    write_eval_log(log, str(tmp_path / "logs" / "a.eval"))
+    (tmp_path / "here").mkdir()
+    (tmp_path / "there").symlink_to(tmp_path / "logs")
+    monkeypatch.chdir(tmp_path / "here")
+    given: list[list[str]] = []
+    monkeypatch.setattr("evalbudget_inspect.host.run_host.run_host", lambda args: given.append(args) or 0)
+    absolute = str(tmp_path / "there" / "a.eval")
+    for name in ("../logs/a.eval", "../there/a.eval", absolute):
+        done = CliRunner().invoke(cli, ["inspect", "eval-retry", name, "--log-dir", "../logs"])
+        assert done.exit_code == 0, done.output
+    written = str(tmp_path.resolve() / "logs" / "a.eval")
+    assert [args[1] for args in given] == [written, written, absolute]
+    assert given[0][2:] == ["--log-dir", "../logs"]
+
+
+def test_a_log_whose_task_is_gone_cannot_go_on(make_task: Any, run: Any, tmp_path: Path) -> None:
+    log = run(make_task())
+    spec = log.eval.model_copy(update={"task_file": "gone.py"})
+    write_eval_log(log.model_copy(update={"eval": spec, "status": "cancelled"}), str(tmp_path / "a.eval"))
+    result = CliRunner().invoke(cli, ["inspect", "eval-retry", str(tmp_path / "a.eval")])
+    assert result.exit_code == 2, result.output
+    assert "Error: Task file 'gone.py' not found; the run goes on where its task is" in result.output
 
 
 def test_refusals_are_shown_without_a_traceback(

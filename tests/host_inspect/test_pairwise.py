@@ -34,6 +34,7 @@ from tests.host_inspect.worlds import UNWATCHED
 import warm
 from evalbudget.cli.main import cli
 from evalbudget.errors import EvalbudgetError, InvalidInputError
+from evalbudget_inspect.reading.open_logs import open_scores
 from evalbudget_pairwise import load_preferences
 from evalbudget_pairwise.inspect import pairwise
 from evalbudget_pairwise.inspect.answers import read_answers
@@ -119,6 +120,45 @@ def refused(*arguments: str) -> str:
     result = CliRunner().invoke(cli, ["inspect", "pairwise", *arguments])
     assert result.exit_code == 2, result.output
     return result.stderr
+
+
+def test_a_report_of_scores_leaves_comparisons_out_and_asks_for_no_scoring(
+    logs: list[Path], tmp_path: Path
+) -> None:
+    bought(logs[:2], tmp_path, budget=4)
+    compared = tmp_path / "logs"
+    told = "comparisons of answers by a judge, and no scores; .*evalbudget inspect pairwise, shows again"
+    with pytest.raises(InvalidInputError, match=told):
+        open_scores(compared)
+    for log in logs[:2]:
+        plain = read_eval_log(str(log))
+        for sample in plain.samples or []:
+            sample.scores = None
+        write_eval_log(plain, str(compared / f"unscored-{log.name}"))
+    with pytest.raises(InvalidInputError, match=told):
+        open_scores(compared)
+    for log in logs[:2]:
+        (compared / f"unscored-{log.name}").unlink()
+        shutil.copy(log, compared)
+    found = open_scores(compared)
+    assert found is not None
+    assert len(found.models) == 2
+    assert (
+        "1 log of comparisons of answers by a judge (evalbudget inspect pairwise): left out."
+        in found.declared.notes
+    )
+
+
+def test_comparisons_do_not_go_on_without_their_package(logs: list[Path], tmp_path: Path) -> None:
+    _, log, _ = bought(logs[:2], tmp_path, budget=4)
+    spec = log.eval.model_copy(update={"task_registry_name": "evalbudget_absent_kind/pairwise"})
+    path = tmp_path / "there.eval"
+    write_eval_log(log.model_copy(update={"eval": spec, "status": "cancelled"}), str(path))
+    done = CliRunner().invoke(cli, ["inspect", "eval-retry", str(path)])
+    assert done.exit_code == 2, done.output
+    assert "evalbudget_absent_kind/pairwise, which no package here registers" in done.stderr
+    assert "pip install 'evalbudget[absent-kind]'" in done.stderr
+    assert "Traceback" not in done.output
 
 
 def test_the_better_model_wins_within_the_budget(logs: list[Path], tmp_path: Path) -> None:

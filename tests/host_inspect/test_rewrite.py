@@ -120,7 +120,7 @@ def test_several_tasks_and_folders(folder: Path) -> None:
     ],
 )
 def test_a_budget_by_item_is_not_split(
-    folder: Path, args: str, said: str | None, ran: list[list[str]]
+    sized: Path, args: str, said: str | None, ran: list[list[str]]
 ) -> None:
     done = CliRunner().invoke(cli, ["inspect", "eval", *args.split()])
     assert done.exit_code == 0, done.output

@@ -106,3 +106,14 @@ def test_several_scores_to_drive_are_refused(make_task: Any, named: Any) -> None
         budgeted(make_task(6, scorer=rubric()), budget=60, score=named)
     with refused():
         race(make_task(6, scorer=rubric()), budget=60, score=named)
+
+
+def test_a_key_may_have_dots(make_task: Any, run: Any) -> None:
+    scorer = scoring(
+        "graded", lambda state: {"gpt-4.1": 1.0, "v.mean": float(state.epoch % 2)}, {"*": [mean()]}
+    )
+    for key, expected in (("gpt-4.1", 1.0), ("v.mean", 0.5)):
+        log = run(budgeted(make_task(3, scorer=scorer()), budget="2x", score=f"graded.{key}"))
+        assert log.status == "success"
+        found = [s for s in log.results.scores if s.name == key and "eb/estimate" in s.metrics]
+        assert [s.metrics["eb/estimate"].value for s in found] == [expected]

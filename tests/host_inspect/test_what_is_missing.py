@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from inspect_ai import eval as host_eval
+from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.log import EvalLog, read_eval_log, write_eval_log
 from inspect_ai.model import get_model
-from inspect_ai.scorer import Score, accuracy, mean
+from inspect_ai.scorer import Metric, SampleScore, Score, accuracy, grouped, mean, metric, stderr
 from tests.claims import variant
 from tests.host_inspect.log_worlds import (
     logged,
@@ -187,6 +189,19 @@ def test_all_answers_of_one_model_missing(tmp_path: Path) -> None:
     assert "all 4 answers of mockllm/b are missing. 4 of 4 answers of mockllm/b ended in an error" in said
 
 
+def test_which_of_several_scores_is_missing_is_said(tmp_path: Path) -> None:
+    scorer = scoring(
+        "pair",
+        lambda state: {"ok": number(state) % 2 == 0, "words": None if number(state) < 3 else 12.5},
+        {"*": [mean()]},
+    )
+    logged(quiz(8, bool, scorer=scorer()), tmp_path)
+    found = read(tmp_path)
+    assert notes(found) == "3 of 8 answers of mockllm/model came back without a score by pair.words: missing."
+    said = " ".join(str(report(found).table()).split())
+    assert "missing: of what they would have been the others, which are all 12.5, say nothing." in said
+
+
 @pytest.mark.parametrize("value", [math.nan, None])
 def test_scores_of_several_keys_that_are_all_no_numbers_are_missing(tmp_path: Path, value: Any) -> None:
     scorer = scoring("two", lambda state: {"x": value, "y": value}, {"*": [mean()]})
@@ -239,6 +254,53 @@ def test_results_that_contradict_the_samples_are_said(tmp_path: Path, whole: Eva
     found = read(rewritten(whole, tmp_path / "told.eval", results=results))
     assert means(found) == {"match": 0.25}
     assert "told.eval say accuracy 0.9 by match, and its samples average 0.25: the samples" in notes(found)
+
+
+@metric
+def fail_rate() -> Metric:
+    def share(scores: list[SampleScore]) -> float:
+        return 1.0 - sum(each.score.as_float() for each in scores) / len(scores)
+
+    return share
+
+
+@metric
+def pass_rate() -> Metric:
+    def share(scores: list[SampleScore]) -> float:
+        return sum(each.score.as_float() for each in scores) / len(scores)
+
+    return share
+
+
+def _of_metrics(tmp_path: Path, metrics: Sequence[Metric], **task: Any) -> str:
+    found = read(path_of(logged(quiz(40, lambda s: number(s) % 4 == 0, metrics=metrics, **task), tmp_path)))
+    assert means(found) == {"match": 0.25}
+    return notes(found)
+
+
+def test_results_of_metrics_of_the_tasks_own_are_said_to_be_another_quantity(tmp_path: Path) -> None:
+    assert "say fail_rate 0.75 by match: another quantity than the mean of its samples, 0.25," in _of_metrics(
+        tmp_path / "failing", [fail_rate(), stderr()]
+    )
+    assert not _of_metrics(tmp_path / "passing", [pass_rate(), stderr()])
+    assert not _of_metrics(tmp_path / "both", [accuracy(), fail_rate()])
+    samples = [
+        Sample(input=f"question {n}", target="yes", id=n, metadata={"part": "a" if n % 8 == 0 else "b"})
+        for n in range(40)
+    ]
+    grouping = {"dataset": MemoryDataset(samples)}
+    assert not _of_metrics(tmp_path / "samples", [grouped(accuracy(), "part")], **grouping)
+    told = _of_metrics(tmp_path / "groups", [grouped(accuracy(), "part", all="groups")], **grouping)
+    assert "say all 0.571429 by match: another quantity" in told
+    bought = logged(budgeted(quiz(8, bool, metrics=[fail_rate()]), budget=16), tmp_path / "bought")
+    assert "say fail_rate 0 by match: another quantity than the mean of its samples, 1," in notes(
+        read(path_of(bought))
+    )
+    (beside,) = entry_of(bought, "summary")["summary"]["beside"]
+    assert beside == (
+        "Inspect's own row of match (fail_rate) is a metric of the task's own; the estimate is of the mean "
+        "score."
+    )
 
 
 def test_many_logs_that_were_cut_short_are_said_in_few_sentences(tmp_path: Path, whole: EvalLog) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from inspect_ai import Epochs, Task, task
 from inspect_ai.approval import ApprovalPolicy, auto_approver
 from inspect_ai.dataset import MemoryDataset, Sample
@@ -34,6 +35,7 @@ from tests.host_inspect.worlds import scoring
 import evalbudget
 from evalbudget import Allocation
 from evalbudget.backtest import RecordedScores, side_by_side
+from evalbudget.cli.main import cli
 from evalbudget.comparisons import compare
 from evalbudget.errors import InvalidInputError
 from evalbudget.recorded._direction import notes_of
@@ -308,6 +310,21 @@ def test_ranges_are_known_of_grades_and_of_accuracies(tmp_path: Path) -> None:
     ]
     found = read_log(quiz(4, lambda state: True, scorer=scorers), tmp_path)
     assert found.declared.ranges == ((0.0, 1.0), (0.0, 1.0), (0.0, 1.0), None)
+
+
+wer = scoring("word_error_rate", lambda state: number(state) / 10, [mean()])
+
+
+def test_that_higher_is_taken_for_better_is_said_where_a_name_suggests_otherwise(tmp_path: Path) -> None:
+    logged(quiz(8, bool, scorer=wer()), tmp_path / "a")
+    told = "No direction is declared for word_error_rate: higher is taken as better. If lower is better, give"
+    assert any(note.startswith(told) for note in notes_of(read(tmp_path / "a")))
+    log = str(path_of(logged(quiz(8, bool, scorer=wer()), tmp_path / "b")))
+    gate = ["gate", "--baseline", log, "--candidate", log, "--margin", "0.1"]
+    assert told in " ".join(CliRunner().invoke(cli, gate).output.split())
+    assert told not in " ".join(CliRunner().invoke(cli, [*gate, "--lower-is-better"]).output.split())
+    logged(quiz(8, bool), tmp_path / "c")
+    assert not notes_of(read(tmp_path / "c"))
 
 
 def test_a_declared_range_is_read(tmp_path: Path) -> None:

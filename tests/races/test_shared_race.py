@@ -161,6 +161,17 @@ def test_a_worker_that_gives_no_sign_of_life_leaves_the_race(store: str) -> None
             worker(shared(CONFIG, store, 4), ITEMS, [Entry("a")])
 
 
+def test_what_a_silent_worker_was_running_counts_with_every_attempt_it_may_have_made(store: str) -> None:
+    cut = KnownCell((ITEMS[3], 1), None, 2, again=True)
+    with crew(store, Entry("a", [cut]), *four()[1:], lease=0.8, attempts=3) as workers:
+        had = workers[0].wanted()
+        workers[0].book._workers.close()
+        wait_for_silence(workers[1])
+        most = 2 + 3 + 3 * len(had)
+        assert workers[1].lanes[0].evaluations == workers[1].book.spent == most
+        assert workers[1].lanes[0].tally.spent == most
+
+
 def test_an_arm_runs_in_one_place_only(store: str) -> None:
     message = "a is in this race already, run by another worker"
     with crew(store, *four()[:2]), pytest.raises(InvalidInputError, match=message):

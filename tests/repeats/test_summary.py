@@ -270,6 +270,13 @@ def test_a_sample_of_all_that_can_be_scored_is_a_run_like_any_other() -> None:
     assert "1 item of 6 without a score" in text
 
 
+def test_scores_that_are_all_the_same_say_nothing_of_those_that_are_missing() -> None:
+    items = [[12.5, 12.5], [12.5], [12.5], []]
+    mean = describe_mean(of(items), fixed_repeats=0, allocation=Allocation.FIXED, given_up=[3])
+    found = _summary(items, mean=mean, closed=["story-3"])
+    assert "1 item of 4 without a score: not in the estimate." in _text(found)
+
+
 def test_a_sample_says_of_which_items_it_speaks_where_some_were_given_up() -> None:
     items = [[0.0], [0.0], [0.0], [1.0], [], [], [], []]
     mean = describe_mean(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from evalbudget import Budget, Cell, Design, Reading, Request
 from evalbudget.errors import BudgetError, InvalidInputError
-from evalbudget.races._arms import KNOWN, Arms
+from evalbudget.races._arms import Arms
 from evalbudget.races._config import RaceConfig
 from evalbudget.races._lanes import CUT_OFF, SILENT, Asked, Entry, Flight, Key, KnownCell
 from evalbudget.races.prediction import FactorModel
@@ -316,19 +316,20 @@ class RacePurchase(Arms):
             self._completed(arm, known.get(key, lost))
 
     def silent(self, arm: int, turn: Turn, worker: int, again: Mapping[Key, int]) -> None:
-        """The process of an arm gives no sign of life: it leaves, and what it was running counts as paid."""
-        lane, each = self.lanes[arm], 1.0 if self._cost_of is None else 0.0
+        """The process of an arm gives no sign of life: it leaves, and what it ran counts at the most."""
+        lane, in_scores = self.lanes[arm], self._cost_of is None
+        run = self.attempts if in_scores else 1
         for claim in turn.taken(worker).values():
             if claim.request.cell.model == arm:
-                lost = Reading(claim.request, None, each if claim.most else 0.0, SILENT)
+                lost = Reading(claim.request, None, claim.most if in_scores else 0.0, SILENT)
                 turn.take_in(claim, lost)
                 if claim.most:  # otherwise it is one of those below
-                    lane.tally.count(lost, attempts=1)
-                    lane.evaluations += 1
-        for attempts in again.values():
-            turn.pay(1.0 - self.attempts, KNOWN)
-            lane.tally.lose(attempts + 1.0, SILENT)
-            lane.evaluations += attempts + 1
+                    lane.tally.count(lost, attempts=run)
+                    lane.evaluations += run
+        for attempts in again.values():  # the book has put all of it aside
+            most = float(attempts + run)
+            lane.tally.lose(most if in_scores else 0.0, SILENT, calls=most)
+            lane.evaluations += most
         lane.left = SILENT
         turn.withdraw(arm, SILENT)
 

@@ -223,7 +223,7 @@ class Summary(Outcome):
     def lacking(self, places: int) -> str:
         """Which items have no score, and what they could make of the estimate, as a clause."""
         what = f"; the values of {self.strata} weigh as drawn" if self.drawn and self.strata else ""
-        if self.with_them is not None:
+        if self.with_them is not None and self.with_them[0] < self.with_them[1]:
             what = f", which would be {_span(*self.with_them, places)} with them"
         if self.at_worst is not None:
             what += f"; the 95% interval {_span(*self.at_worst, places)} holds whatever they would score"

@@ -298,6 +298,8 @@ class Study(Scored):
         low, high = self.scale
         if self.missing is Missing.ZERO:
             return f", and counted as {high if self.lower_is_better else low:g} (--missing zero)."
+        if low == high and self.bounds is None:
+            return f": of what they would have been the others, which are all {low:g}, say nothing."
         known = self.bounds is not None or self.scale == (0.0, 1.0)
         ends = f"from {low:,.4g} to {high:,.4g}{'' if known else ', the lowest and the highest seen'}"
         if self.tasks and not known:  # each goes by what was seen of it

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -97,11 +98,12 @@ def _pass_through(name: str, command: click.Command) -> click.Command:
 
             say(foresee_retry(command, [each for each in args if each != DRY_RUN.option]))
             return
+        given: Sequence[str] = args
         if name == "eval-retry":
             from evalbudget_inspect.host.union_of_logs import join_earlier
 
-            join_earlier(command, args)
-        code = run_host([name, *args])
+            given = join_earlier(command, args)
+        code = run_host([name, *given])
         if name == "eval-retry":
             from evalbudget_inspect.races.all_races import take_gates
 

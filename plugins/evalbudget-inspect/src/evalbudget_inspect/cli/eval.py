@@ -150,14 +150,15 @@ def _repeat(name: str, args: Sequence[str], ours: dict[str, Any]) -> int:
             "with a store of its own"
         )
     parts = parts_of(config, specs, models, parsed) if several else None
-    if dry and "--help" not in args:
+    if (dry and "--help" not in args) or len(specs) > 1:
         from evalbudget_inspect.repeats.dry_run import forecasts
 
-        found = forecasts(ours, specs, models, parsed, parts)
-        if parts is not None:
-            say(f"evalbudget: {_shared(parts, len(models))}\n")
-        say("\n\n".join(map(str, found)))
-        return 0
+        found = forecasts(ours, specs, models, parsed, parts)  # what one run refuses is known before any pays
+        if dry:
+            if parts is not None:
+                say(f"evalbudget: {_shared(parts, len(models))}\n")
+            say("\n\n".join(map(str, found)))
+            return 0
     runs = host_arguments(command, args, ours, budgets=parts)
     if parts is not None:
         say(f"evalbudget: {_shared(parts, len(models))}", err=True)

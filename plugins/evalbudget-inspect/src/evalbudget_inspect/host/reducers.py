@@ -18,6 +18,23 @@ logger = shown_logger(__name__)
 
 _MEAN = "mean"
 
+MEANS = ("accuracy", "mean")
+"""Metrics of the host that are the mean of an item's scores, over items."""
+
+_SPREADS = ("stderr", "bootstrap_stderr", "std", "var", "ci", "ci_wilson")
+
+
+def of_the_task(rows: Iterable[str]) -> list[str]:
+    """Of a scorer's metrics, those that make what only the task knows of the scores; none beside a mean.
+
+    Args:
+        rows: their names, as a log has them.
+    """
+    names = [(row, row.rpartition("/")[2]) for row in rows]
+    if any(name in MEANS for _, name in names):
+        return []
+    return [row for row, name in names if name not in _SPREADS]
+
 
 def other_than_mean(names: Iterable[str] | None) -> list[str]:
     """Of the reducers that a log names; the host takes the mean where it names none."""
@@ -44,7 +61,7 @@ def refuse_as_score(wanted: str | None, declared: Sequence[str], names: Sequence
     if wanted is None or wanted in names:
         return
     last = wanted.replace("/", ".").replace("[", ".").rstrip("]").rpartition(".")[2]
-    if wanted.rpartition(".")[0] in names and last not in declared:
+    if any(wanted.startswith(f"{name}.") for name in names) and last not in declared:
         return
     if last in declared or registry_lookup("score_reducer", last) is not None:
         raise InvalidInputError(
@@ -98,6 +115,12 @@ def said_of_rows(
         found.append(
             f"{which} {are} of plain means, which are biased where counts ({times} per item) depend on "
             "scores; the estimate is not."
+        )
+    if own := of_the_task(rows):
+        found.append(
+            f"inspect's own {'row' if len(own) == 1 else 'rows'} of {score} ({', '.join(own)}) "
+            f"{'is a metric' if len(own) == 1 else 'are metrics'} of the task's own; the estimate is of the "
+            "mean score."
         )
     if "stderr" in rows and np.ptp(table.value) == 0.0:
         found.append(f"inspect's own stderr of {score} is 0 since no score differs, which proves nothing.")

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from inspect_ai import eval_retry_async
 from inspect_ai.model import get_model
 from rich.errors import MarkupError
 from rich.text import Text
@@ -86,6 +87,25 @@ def refused_as_ours() -> Iterator[None]:
         if frame is None or frame.f_code is not get_model.__code__:
             raise
         raise InvalidInputError(str(ex)) from None  # there is no such model
+    except FileNotFoundError as ex:
+        frame = innermost(ex)
+        if frame is None or frame.f_code is not eval_retry_async.__code__:
+            raise
+        raise InvalidInputError(_no_task(str(ex), frame.f_locals.get("task_name"))) from None
+
+
+def _no_task(told: str, name: object) -> str:
+    """That the task of a log that goes on is not here, and what brings it here."""
+    package, _, in_package = str(name).partition("/")
+    if not in_package:
+        return (
+            f"{told.rstrip('.')}; the run goes on where its task is: in the same folder, with the same file"
+        )
+    extra = package.removeprefix("evalbudget_").replace("_", "-")
+    wanted = package if extra == package else f"evalbudget[{extra}]"
+    return (
+        f"the log is of the task {name}, which no package here registers with inspect: pip install '{wanted}'"
+    )
 
 
 def take_refusals() -> list[EvalbudgetError]:

@@ -7,6 +7,7 @@ off, or ``--limit`` was set, under which the host copies samples only as they ar
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from pathlib import Path
 
 import click
 import fsspec  # type: ignore[import-untyped]
@@ -74,18 +75,23 @@ def join_into(location: str, task_id: str, folders: Collection[str]) -> None:
         _join(logs)
 
 
-def join_earlier(command: click.Command, args: Sequence[str]) -> None:
+def join_earlier(command: click.Command, args: Sequence[str]) -> list[str]:
     """The same for the logs that a command of the host is told to go on from.
 
     Args:
         command: the host's ``eval-retry``.
         args: what the user typed after it.
 
+    Returns:
+        The arguments, with logs as the host named them when it wrote them: of a killed run it looks by that
+        name for what no log has yet, and finds nothing by ``../logs/LOG``.
+
     Raises:
         InvalidInputError: there is no such log.
     """
     context = command.make_context(command.name, list(args), resilient_parsing=True)
-    for location in context.params.get("log_files") or ():
+    locations = context.params.get("log_files") or ()
+    for location in locations:
         try:
             task_id = read_eval_log(location, header_only=True).eval.task_id
         except FileNotFoundError as ex:
@@ -96,6 +102,12 @@ def join_earlier(command: click.Command, args: Sequence[str]) -> None:
             logger.debug("%s: %s", location, ex)
             continue
         join_logs(location.rpartition("/")[0] or ".", task_id)
+    return [_as_written(each) if each in locations else each for each in args]
+
+
+def _as_written(location: str) -> str:
+    """The host resolves a folder that is relative where it writes a log, and not where it reads one."""
+    return location if "://" in location or Path(location).is_absolute() else str(Path(location).resolve())
 
 
 def path_of(location: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
@@ -11,7 +12,15 @@ from inspect_ai.log import EvalLog
 
 from evalbudget.errors import InvalidInputError
 from evalbudget.repeats.estimates import Strata
-from evalbudget_inspect.host.how_bought import CHANGES, JUDGE, LOWER_IS_BETTER, RACE, entries_of, step_of
+from evalbudget_inspect.host.how_bought import (
+    CHANGES,
+    JUDGE,
+    LOWER_IS_BETTER,
+    RACE,
+    entries_of,
+    metric_names,
+    step_of,
+)
 from evalbudget_inspect.host.readings import ALL_ITEMS, STRATUM, STRATUM_ITEMS
 from evalbudget_inspect.host.reducers import other_than_mean
 from evalbudget_inspect.host.score_values import Seen
@@ -59,6 +68,20 @@ def lower_of(parts: Sequence[Part]) -> set[str]:
     races = {str(each["score"]) for each in told if each.get("lower_is_better")}
     audited = [part.log.header.eval.metadata or {} for part in parts]
     return races | {str(each[JUDGE]) for each in audited if JUDGE in each and each.get(LOWER_IS_BETTER)}
+
+
+_LOWER = re.compile(
+    r"(?:^|[^a-z])(?:[cw]er|mae|r?mse|loss|perplexity|ppl|bits_per_\w+|brier|distance|errors?|fail(?:ure)?s?|"
+    r"mistakes?|violations?|hallucinations?|toxicity|harm|refusals?|latency)(?:[^a-z]|$)",
+    re.IGNORECASE,
+)
+
+
+def sounds_lower(parts: Sequence[Part], series: Sequence[str]) -> bool:
+    """Whether a score or a metric has a name that lower is better for: no task says which way is better."""
+    scorers = [scorer for part in parts for scorer in part.log.header.eval.scorers or []]
+    names = {*series, *(name for scorer in scorers for name in metric_names(scorer.metrics))}
+    return any(map(_LOWER.search, names))
 
 
 def reducers_of(parts: Sequence[Part], series: Sequence[str]) -> dict[str, str]:

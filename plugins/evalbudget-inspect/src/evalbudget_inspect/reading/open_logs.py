@@ -21,6 +21,7 @@ from evalbudget_inspect.reading.declared import (
     lower_of,
     ranges_of,
     reducers_of,
+    sounds_lower,
     strata_of,
 )
 from evalbudget_inspect.reading.logs import Log, Wanted, read_logs, several
@@ -29,9 +30,10 @@ from evalbudget_inspect.reading.races import record_of, task_of
 from evalbudget_inspect.reading.readings import read_readings
 from evalbudget_inspect.reading.scores import Series
 from evalbudget_inspect.reading.shared_runs import SharedRuns
-from evalbudget_inspect.reading.totals import contradicted
+from evalbudget_inspect.reading.totals import contradicted, metrics_of_the_task
 
 _NAMED = 3
+_COMPARING = "evalbudget_pairwise/comparing"  # the solver of pairwise judges, whose package may not be here
 
 
 def open_scores(
@@ -62,11 +64,34 @@ def open_scores(
     if not logs:
         return None
     with as_written_by("inspect", path):
+        logs, of_comparisons = _without_comparisons(path, logs)
         logs = _of_task(path, logs, task)
         shared = SharedRuns.of([log.header for log in logs], path)
         logs, more = count_once(logs)
         parts, of_parts = parts_of(shared.counted(logs), shared.run_of)
-        return _read(path, parts, shared, [*notes, *more, *of_parts], category)
+        return _read(path, parts, shared, [*notes, *of_comparisons, *more, *of_parts], category)
+
+
+def _without_comparisons(path: Path, logs: Sequence[Log]) -> tuple[list[Log], list[str]]:
+    """Those of answers, and a note on those in which a judge compared the answers of others.
+
+    Raises:
+        InvalidInputError: the others, if there are any, have no score, which nobody needs to compare them.
+    """
+    answers = [log for log in logs if not _is_of_comparisons(log)]
+    if len(answers) == len(logs):
+        return answers, []
+    if not any(sample.scores for log in answers for sample in log.samples):
+        raise InvalidInputError(
+            f"{path} holds comparisons of answers by a judge, and no scores; the command that bought them, "
+            "evalbudget inspect pairwise, shows again what they prove, for 0 calls"
+        )
+    told = several(len(logs) - len(answers), "log")
+    return answers, [f"{told} of comparisons of answers by a judge (evalbudget inspect pairwise): left out."]
+
+
+def _is_of_comparisons(log: Log) -> bool:
+    return any(step.solver.endswith(_COMPARING) for step in log.header.plan.steps)
 
 
 def _of_task(path: Path, logs: Sequence[Log], task: str | None) -> list[Log]:
@@ -102,6 +127,7 @@ def _read(
     headers, models = [part.log.header for part in parts], [part.model for part in parts]
     race, of_race = record_of(headers, models)
     wrong = few(list(contradicted(parts)), "totals differ from the samples")
+    wrong += few(list(metrics_of_the_task(parts)), "results are of the tasks' own metrics")
     edited = few(list(changed_since(parts)), "runs went on with a task that had changed")
     texts, labels = _texts(parts), _categories(parts, category)
     declared = _declared(recorded, parts, series, [*notes, *missing, *wrong, *edited, *of_race], labels)
@@ -152,6 +178,7 @@ def _declared(
         recorded.raters,
         settings={part.model: part.settings for part in parts},
         complete={p.model for p in parts} - {p.model for p in parts if not p.plan.whole},
+        direction_missing=sounds_lower(parts, list(series.numbers)),
         lower_is_better={rater: True for rater, own in scored.items() if own in lower},
         ranges={rater: ranges[own] for rater, own in scored.items() if own in ranges},
         reducers={rater: reducers[own] for rater, own in scored.items() if own in reducers},

@@ -26,6 +26,8 @@ Purchases = dict[str, dict[str, Bought]]
 MadeGood = Counter[tuple[str, str, str]]
 """Failures that were asked again, by model, rater and item."""
 
+_NAMED = 3
+
 Limits = Counter[tuple[str, str]]
 """Answers that ended at a limit, by model and kind of limit."""
 
@@ -44,6 +46,7 @@ def read_readings(
     asked, errors, unscored, again = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
     made_good = MadeGood()
     limits = Limits()
+    by: dict[str, dict[str, None]] = {}
     last = {part.log.header.eval.task_id: part.log for part in parts}  # of a task's attempts
     in_all = {task: paid_in_all(log.header) for task, log in last.items()}
     for part in parts:
@@ -79,6 +82,9 @@ def read_readings(
                     limits[part.model, str(sample.limit)] += 1
                 if not every or any(math.isnan(reading.value) for reading in found):
                     (unscored if sample.error is None else errors)[part.model] += 1
+                    if sample.error is None and part.turns is None:
+                        lacking = (each.rater for each in found if math.isnan(each.value))
+                        by.setdefault(part.model, {}).update(dict.fromkeys(lacking))
                 elif len(found) < len(every):
                     again[part.model] += 1
             for reading, cell in _lacking(part, expected):
@@ -86,7 +92,7 @@ def read_readings(
                 columns.costs.append(math.nan)
     scored_at_all = {part.model for part in parts if _is_scored(part)}
     bare = [model for model in unscored if model not in scored_at_all]
-    notes = [*_notes(asked, errors, unscored, bare), *_limited(asked, limits)]
+    notes = [*_notes(asked, errors, unscored, bare, _by(by, len(series.numbers))), *_limited(asked, limits)]
     ranges = ranges_of(parts, series.numbers) if again else {}
     for model, n in again.items():
         worst = _at_worst(columns, model, made_good, ranges)
@@ -180,18 +186,33 @@ def _is_scored(part: Part) -> bool:
     return any(sample.scores or sample.error is not None for sample in part.log.samples)
 
 
+def _by(lacking: Mapping[str, Mapping[str, None]], n_series: int) -> dict[str, str]:
+    """Of models whose answers lack some scores and have others: which."""
+    found = {}
+    for model, series in lacking.items():
+        if 0 < len(series) < n_series:
+            more = f" and {len(series) - _NAMED:,} more" if len(series) > _NAMED else ""
+            found[model] = f" by {', '.join(list(series)[:_NAMED])}{more}"
+    return found
+
+
 def _notes(
-    asked: Counter[str], errors: Counter[str], unscored: Counter[str], bare: Sequence[str]
+    asked: Counter[str],
+    errors: Counter[str],
+    unscored: Counter[str],
+    bare: Sequence[str],
+    by: Mapping[str, str],
 ) -> Iterator[str]:
     for model in bare:
         yield f"{model} has no score since its log is not scored; score it: inspect score LOG."
-    told = (
-        (errors, "ended in an error: missing."),
-        (unscored, "came back without a score: missing."),
+    told: tuple[tuple[Counter[str], str, Mapping[str, str]], ...] = (
+        (errors, "ended in an error", {}),
+        (unscored, "came back without a score", by),
     )
-    for counts, what in told:
+    for counts, what, whose in told:
         for model, n in counts.items():
-            yield f"{n:,} of {several(asked[model], 'answer')} of {model} {what}"
+            of = f"{n:,} of {several(asked[model], 'answer')} of {model}"
+            yield f"{of} {what}{whose.get(model, '')}: missing."
 
 
 def _limited(asked: Counter[str], limits: Limits) -> Iterator[str]:

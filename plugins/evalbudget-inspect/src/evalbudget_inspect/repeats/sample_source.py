@@ -625,10 +625,15 @@ class BudgetedSource(SampleSource):
 
     def _items(self, spec: EvalSpec) -> list[str]:
         """Ids of the run's items, in order."""
-        if not self._holds_back:
-            return [str(i) for i in spec.dataset.sample_ids or []]
-        chosen = chosen_samples(self._dataset, spec.config, "other items when the run goes on")
-        return [str(sample.id) for sample in chosen]
+        if self._holds_back:
+            chosen = chosen_samples(self._dataset, spec.config, "other items when the run goes on")
+            items = [str(sample.id) for sample in chosen]
+        else:
+            items = [str(i) for i in spec.dataset.sample_ids or []]
+        if not items and (wanted := spec.config.sample_id) is not None:
+            named = ", ".join(map(str, wanted if isinstance(wanted, list) else [wanted]))
+            raise InvalidInputError(f"--sample-id {named}: no sample of the task has such an id")
+        return items
 
     def _strata(self, items: list[str], config: Config) -> tuple[str, ...] | None:
         if not config.draws:

@@ -316,9 +316,9 @@ def driving_score(wanted: str | Sequence[str] | None, names: Sequence[str]) -> t
         return names[0], None
     if wanted in names:
         return wanted, None
-    name, dot, key = wanted.rpartition(".")
-    if dot and name in names:
-        return name, key
+    own = max((name for name in names if wanted.startswith(f"{name}.")), key=len, default=None)
+    if own is not None:  # keys may have dots
+        return own, wanted.removeprefix(f"{own}.")
     raise UnknownNameError("score", wanted, names)
 
 
