@@ -99,5 +99,5 @@ def test_fixed_allocations_against_a_replay(name: str) -> None:
     distributions: Any = importlib.import_module("repeats_sections.distributions")
     pool, (entrant,) = distributions.mostly_top(30), contestants([name], {})
     short_cut = replays.fixed_errors(pool, entrant, (60, 300), 1)
-    outcomes = ReplayStage((pool,), (entrant,), "worst-item", 1).run(Job(0, 0, 0, budgets=(60, 300)))
+    outcomes = ReplayStage((pool,), (entrant,), "worst-item").run(Job(0, 0, 0, budgets=(60, 300)))
     assert short_cut[0] == pytest.approx([outcome.worst_item_error for outcome in outcomes])
