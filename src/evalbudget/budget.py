@@ -17,6 +17,11 @@ class Unit(StrEnum):
     USD = "usd"
     TOKENS = "tokens"
 
+    @property
+    def said(self) -> str:
+        """As people say it."""
+        return "dollars" if self is Unit.USD else self.value
+
 
 USED_UP = "budget used up"
 """Why nothing more is asked, where nothing else ended it."""

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -83,3 +86,34 @@ def test_a_file_is_looked_into_while_its_process_keeps_it_locked(tmp_path: Path)
         assert list(tmp_path.iterdir()) == [path]
         with looked_into(path, ALONE) as db:
             assert db.rows(text("SELECT value FROM meta")) == [("1",)]
+
+
+_KILLED = """
+import os, signal, sys
+from pathlib import Path
+from evalbudget.book import ALONE
+from evalbudget.store import Address, Database
+
+address = Address(path=Path(sys.argv[1]))
+db = Database.open(address, ALONE)
+with db.write() as connection:
+    connection.exec_driver_sql("INSERT INTO meta VALUES ('more', 'x')")
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_file_that_a_killed_process_left_needs_no_shared_memory_either(tmp_path: Path) -> None:
+    path = tmp_path / "book.db"
+    Database.create(Address(path=path), ALONE, {"version": "1"}).close()
+    killed = subprocess.run([sys.executable, "-c", _KILLED, str(path)], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert {each.name for each in tmp_path.iterdir()} == {"book.db", "book.db-wal"}
+    with closing(Database.open(Address(path=path), ALONE)) as db:
+        levels = [db.rows(text("PRAGMA synchronous"))]
+        with db.write() as connection:
+            connection.exec_driver_sql("INSERT INTO meta VALUES ('last', 'x')")
+        levels.append(db.rows(text("PRAGMA synchronous")))
+        assert levels == [[(2,)], [(1,)]]  # FULL until it is written often, then NORMAL
+        assert {each.name for each in tmp_path.iterdir()} == {"book.db", "book.db-wal"}
+        assert {key for (key,) in db.rows(text("SELECT key FROM meta"))} == {"version", "more", "last"}
+    assert list(tmp_path.iterdir()) == [path]

@@ -281,7 +281,7 @@ def test_a_dry_run_says_what_would_be_asked_and_asks_nobody(till: Till) -> None:
     assert f"So far {drawn} answers, {shown_amount(billed(), Unit.USD)} by the bill; $" in said
     assert f"are left Next {wanted} labels; no call before they are in" in said
     tokens = run("--dry-run", items=30, budget="2Mtok")
-    assert (tokens.exit_code, "was begun with a budget in usd" in tokens.stderr) == (2, True)
+    assert (tokens.exit_code, "was begun with a budget in dollars" in tokens.stderr) == (2, True)
     label_all(alike=True)
     said = " ".join(run("--dry-run", items=30).output.split())
     assert f"So far {drawn} answers" in said

@@ -181,7 +181,7 @@ def test_an_audit_is_gone_on_with_as_it_was_begun(server: PaidServer) -> None:
     assert "was begun with a budget in money or tokens" in without.stderr
     other = _run(server, n=4, budget="2Mtok")
     assert other.exit_code == 2
-    assert "was begun with a budget in usd" in other.stderr
+    assert "was begun with a budget in dollars" in other.stderr
     Path("a.bill.db").unlink()
     gone = _run(server, n=4)
     assert gone.exit_code == 2

@@ -444,10 +444,9 @@ def test_a_bill_after_any_damage(tmp_path: Path) -> None:
     bill.close()
 
     def go_on(path: Path) -> None:
-        again = bill_on_file(path, cap, tariff)
-        again.close()
-        assert again.spent >= 0.0
-        assert again.reserve("m", 101, 0) is None
+        with closing(bill_on_file(path, cap, tariff)) as again:
+            assert again.spent >= 0.0
+            assert again.reserve("m", 101, 0) is None
         spent_on(path)
 
     check_damage(path.read_bytes(), reader(damaged, go_on), damaged)

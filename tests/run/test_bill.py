@@ -6,16 +6,19 @@ import threading
 from collections.abc import ValuesView
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from scipy.stats import binomtest
 from sqlalchemy import text
 
+from evalbudget.book._tables import LAYOUT
 from evalbudget.budget import Budget, Unit
 from evalbudget.errors import BudgetError, JournalError
 from evalbudget.prices import Price, Tariff, Usage
 from evalbudget.run import Bill, Hold, bill_on_file, kept_name, spent_on
 from evalbudget.run._bill_rows import BillRows
+from evalbudget.store import Address, Database
 
 CAP = Budget(100.0, Unit.TOKENS)
 TOKENS = Tariff(Unit.TOKENS)
@@ -242,7 +245,7 @@ def test_a_risk_is_a_chance(risk: float) -> None:
 
 
 def test_cap_and_prices_are_in_one_unit() -> None:
-    with pytest.raises(BudgetError, match="a cap in usd cannot be kept by prices in tokens"):
+    with pytest.raises(BudgetError, match="a cap in dollars cannot be kept by prices in tokens"):
         Bill(Budget(1.0, Unit.USD), TOKENS)
 
 
@@ -353,7 +356,9 @@ class TestFile:
     def test_another_unit_is_refused(self, path: Path) -> None:
         bill_on_file(path, CAP, TOKENS).close()
 
-        with pytest.raises(BudgetError, match="was begun with a budget in tokens, and this one is in usd"):
+        with pytest.raises(
+            BudgetError, match="was begun with a budget in tokens, and this one is in dollars"
+        ):
             bill_on_file(path, Budget(1.0, Unit.USD), Tariff(Unit.USD))
 
     @pytest.mark.parametrize(
@@ -365,6 +370,7 @@ class TestFile:
             ("UPDATE paid_calls SET tokens = 'many'", "invalid literal"),
             ("UPDATE paid_calls SET reached = 'x'", "could not convert string"),
             ("UPDATE meta SET value = 'x'", "'x' is not a valid Unit"),
+            ("ALTER TABLE paid_calls RENAME TO gone", "no such table: paid_calls"),
         ],
     )
     def test_damage_is_told(self, path: Path, change: str, told: str) -> None:
@@ -373,25 +379,107 @@ class TestFile:
         first.close()
         _change(path, change)
         with pytest.raises(
-            JournalError, match=rf"a\.bill is damaged: .*{told}.*; restore a copy, or begin anew"
+            JournalError, match=rf"a\.bill is .*damaged: .*{told}.*; restore a copy, or begin anew in another"
         ):
             spent_on(path)
-        with pytest.raises(JournalError, match=rf"a\.bill is damaged: .*{told}"):
+        with pytest.raises(
+            JournalError, match=rf"a\.bill is .*damaged: .*{told}.*; restore a copy"
+        ) as refused:
             bill_on_file(path, CAP, TOKENS)
+        assert str(refused.value).count("; ") == 1
 
     def test_another_file_is_refused(self, path: Path) -> None:
         path.write_text("{}\n")
         for use in (spent_on, lambda path: bill_on_file(path, CAP, TOKENS)):
             with pytest.raises(JournalError, match=r"a\.bill is no bill, or damaged: .*not a database"):
                 use(path)
-        with pytest.raises(JournalError, match="; move it away to begin anew"):
+        with pytest.raises(JournalError, match=r"; restore a copy, or begin anew in another folder$"):
             bill_on_file(path, CAP, TOKENS)
         path.unlink()
         bill_on_file(path, CAP, TOKENS).close()
         _change(path, "PRAGMA user_version = 2")
         told = r"a\.bill has format 2; this version of evalbudget reads format 1\. Install the version"
-        with pytest.raises(JournalError, match=told):
+        with pytest.raises(JournalError, match=f"{told} that wrote it$"):
             bill_on_file(path, CAP, TOKENS)
+
+    def test_a_shared_book_a_folder_and_a_broken_link_are_no_bill(self, path: Path) -> None:
+        Database.create(Address(path=path), LAYOUT, {"version": "1"}).close()
+        with pytest.raises(JournalError, match=r"is a database, but no bill; restore a copy, or begin anew"):
+            bill_on_file(path, CAP, TOKENS)
+        path.unlink()
+        path.symlink_to("gone.bill")
+        with pytest.raises(JournalError, match=r"a\.bill is a link to what is gone; restore a copy, or"):
+            bill_on_file(path, CAP, TOKENS)
+        path.unlink()
+        path.mkdir()
+        with pytest.raises(JournalError, match=r"a\.bill is a folder; name a file$"):
+            bill_on_file(path, CAP, TOKENS)
+
+    def test_a_closed_bill_takes_no_call_and_is_silent_about_late_ends(self, path: Path) -> None:
+        account = bill_on_file(path, CAP, TOKENS)
+        hold, late = held(account, 30), held(account, 20)
+        account.lose(late)
+        account.close()
+        for act in (
+            lambda: account.reserve("m", 10, 0),
+            lambda: account.again(hold),
+            lambda: account.add(hold, 5.0, "answered", 5),
+        ):
+            with pytest.raises(JournalError, match="the bill is closed"):
+                act()
+        assert (account.spent, account.held, account.under_way) == (50.0, 0.0, 0)
+        assert account.settle(hold, Usage(input=12)) == account.lose(late) == 0.0
+        account.release(hold)
+        account.close()
+        assert _spent(path) == 50.0
+
+    def test_room_is_as_before_when_its_calls_cannot_be_written(
+        self, path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        account = bill_on_file(path, CAP, TOKENS)
+        account.reserve_all("m", [(1, 0, "s")], follows={"s": [("j", 5.0)]})
+        with monkeypatch.context() as patch:
+            patch.setattr("sqlalchemy.Connection.commit", _full)
+            with pytest.raises(JournalError, match="disk full"):
+                account.reserve_all("m", [(1, 0, "s")], follows={"s": [("j", 9.0)], "t": [("j", 7.0)]})
+        assert (account.room_of(["s"]), account.room_of(["t"]), account.room) == (5.0, 0.0, 5.0)
+        assert held(account, 94).most == 94.0
+        account.close()
+
+    def test_a_call_whose_row_is_gone_cannot_end(self, path: Path) -> None:
+        account = bill_on_file(path, CAP, TOKENS)
+        hold = held(account, 30)
+        account._once(lambda turn: turn.connection.execute(text("DELETE FROM paid_calls")))
+        gone = r"a\.bill is damaged: call 0, which is under way, is no longer in it; restore a copy, or begin"
+        with pytest.raises(JournalError, match=gone):
+            account.settle(hold, Usage(input=12))
+        assert not hold.ended
+        _killed(account)
+
+    def test_what_is_known_can_be_read_while_all_is_read_anew(
+        self, path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        account = bill_on_file(path, CAP, TOKENS)
+        for cost in (5, 7):
+            paid(account, cost, 10, sample="s")
+        hold = held(account, 30)
+        with monkeypatch.context() as patch:
+            patch.setattr("sqlalchemy.Connection.commit", _full)
+            with pytest.raises(JournalError, match="disk full"):
+                account.reserve("m", 1, 0)
+        seen, changed = [], BillRows.changed
+
+        def slow(*given: Any) -> Any:
+            for row in changed(*given):
+                seen.append((account.spent, account.of_sample("s")))
+                yield row
+
+        monkeypatch.setattr(BillRows, "changed", staticmethod(slow))
+        account.settle(hold, Usage(input=3))  # reads all, since nobody knows how far the last one got
+        assert seen == [(12.0, 12.0)] * 3
+        assert (account.spent, account.held, account.free) == (15.0, 0.0, 85.0)
+        account.close()
+        assert _spent(path) == 15.0
 
     def test_what_cannot_be_written_is_not_begun_and_can_be_ended_again(self, path: Path) -> None:
         account = bill_on_file(path, CAP, TOKENS)

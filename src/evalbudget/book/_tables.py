@@ -163,5 +163,12 @@ ALONE = replace(LAYOUT, tables=_TABLES, for_one=True)
 BESIDE_LOGS = replace(ALONE, grows_only=(), is_private=False)
 """The same, of a run whose host goes on with it: the book is begun anew, keeps what was paid, and is for all
 who may read the logs."""
-BILL = replace(ALONE, grows_only=(), kind="bill", error=JournalError)
+BILL = replace(
+    ALONE,
+    grows_only=(),
+    kind="bill",
+    application_id=0x6576626D,
+    error=JournalError,
+    remedy="restore a copy, or begin anew in another folder",
+)
 """A file of its own whose only rows are those of a bill."""

@@ -152,6 +152,7 @@ class Turn:
     Attributes:
         connection: that has the lock.
         me: number of the worker.
+        where: the book is.
         is_sure: whether all that this worker wrote before is known to be written, or not to be.
         about: numbers of the book, as this turn changes them.
         storable: what the database can keep of a text.
@@ -160,7 +161,8 @@ class Turn:
     def __init__(
         self, copy: Copy, db: Database, connection: Connection, me: int, till: Till, *, is_sure: bool
     ) -> None:
-        self.connection, self.me, self.storable, self.is_sure = connection, me, db.storable, is_sure
+        self.connection, self.me, self.where = connection, me, db.address
+        self.storable, self.is_sure = db.storable, is_sure
         self._copy, self.about, self._db, self._till = copy, copy.about, db, till
         self._before = dict(copy.about)
         self._changes: list[Change] = []

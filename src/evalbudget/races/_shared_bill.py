@@ -68,7 +68,7 @@ class SharedBill(Bill):
         return super().of_sample(sample) if own is None else own
 
     def copy_to(self, own: Bill) -> None:
-        """From now on what the calls of this process cost is recorded where this bill is, too."""
+        """From now on each call of this process is recorded where this bill is, too, once it has ended."""
         self._copy = own
 
     def close(self) -> None:

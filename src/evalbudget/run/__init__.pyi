@@ -8,7 +8,6 @@ from ._kept_bill import spent_on as spent_on
 from ._kept_bill import unit_in as unit_in
 from ._own_file import file_of_own as file_of_own
 from ._own_file import is_held as is_held
-from ._own_file import remedied as remedied
 from ._sums import BillRow as BillRow
 from ._sums import Hold as Hold
 from ._sums import kept_name as kept_name

@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from evalbudget.budget import Budget, shown_amount
-from evalbudget.errors import BudgetError
+from evalbudget.errors import BudgetError, JournalError
 from evalbudget.prices import Tariff, Usage
 from evalbudget.run._sums import ANSWERED, LOST, REFUSED, UNKNOWN, Hold, Sums
 
@@ -57,21 +57,19 @@ class Bill(Sums):
 
     def __init__(self, cap: Budget, tariff: Tariff, *, risk: float = 0.0) -> None:
         if cap.unit is not tariff.unit:
-            raise BudgetError(f"a cap in {cap.unit.value} cannot be kept by prices in {tariff.unit.value}")
+            raise BudgetError(f"a cap in {cap.unit.said} cannot be kept by prices in {tariff.unit.said}")
         if not 0.0 <= risk < 1.0:
             raise BudgetError(f"--risk is {risk:g}; write a chance from 0 (the cap holds) to below 1")
         self.cap = cap
         self.tariff = tariff
         self.room_of_others = 0.0
         self.opened = ExitStack()
+        self._is_closed = False  # one that was kept
+        self._changes = 0  # of rows that are known
         self._lock = RLock()
         self._room: dict[str, float] = {}
         self._kept: BillRows | None = None
         super().__init__(risk)
-
-    def _clear(self) -> None:
-        super()._clear()
-        self._changes = 0  # of rows that are known
 
     def keep(self, rows: BillRows) -> None:
         """From now on every call is one of these rows."""
@@ -204,7 +202,7 @@ class Bill(Sums):
         self._end(hold, 0.0, REFUSED, 0)
 
     def close(self) -> None:
-        """Nothing more is asked; calls that are still under way count as lost."""
+        """Nothing more is asked; calls that are still under way count as lost, however they end later."""
         with self._lock:
             left = list(self._open.values())
         try:
@@ -212,14 +210,15 @@ class Bill(Sums):
                 for hold in left:
                     self.lose(hold)
         finally:
-            self._kept = None
+            self._is_closed = self._kept is not None
 
     # what is known
 
     @property
     def free(self) -> float:
         """What may still be reserved."""
-        return max(0.0, self._left - self.room)
+        with self._lock:
+            return max(0.0, self._left - self.room)
 
     @property
     def _left(self) -> float:
@@ -261,12 +260,14 @@ class Bill(Sums):
 
     def _once(self, act: Callable[[Any], T]) -> T:
         """Do this in whole or not at all; what is kept nowhere has no turns."""
+        if self._is_closed:
+            raise JournalError("the bill is closed, and would not know of this call; open it again to go on")
         return self._locked(act)(None) if self._kept is None else self._kept.turns.once(self._locked(act))
 
     def _later(self, act: Callable[[Any], object]) -> None:
         """Do this once, with what is done next at the latest."""
-        if self._kept is None:
-            self._once(act)
+        if self._kept is None or self._is_closed:
+            self._locked(act)(None)
         else:
             self._kept.turns.later(self._locked(act))
 
@@ -280,6 +281,8 @@ class Bill(Sums):
     def _put_aside(
         self, model: str, calls: Sequence[tuple[float, str]], role: str, follows: Follows
     ) -> list[Hold]:
+        before = {sample: self._room.get(sample) for sample in follows}
+
         def hold(turn: Turn | None) -> list[Hold]:
             holds = self._would_hold(model, calls, role, follows)
             for each in holds:
@@ -288,7 +291,18 @@ class Bill(Sums):
                 self._room |= self._needed(follows)
             return holds
 
-        return self._once(hold)
+        try:
+            return self._once(hold)
+        except BaseException:
+            self._restore_room(before)
+            raise
+
+    def _restore_room(self, before: Mapping[str, float | None]) -> None:
+        with self._lock:
+            for sample, room in before.items():
+                self._room.pop(sample, None)
+                if room is not None:
+                    self._room[sample] = room
 
     def _needed(self, follows: Follows) -> dict[str, float]:
         return {
@@ -350,8 +364,8 @@ class Bill(Sums):
         unit = self._kept.sign(turn, self.cap.unit)
         if unit is not self.cap.unit:
             raise BudgetError(
-                f"its bill was begun with a budget in {unit.value}, and this one is in "
-                f"{self.cap.unit.value}; go on with the same unit, or begin anew in another folder"
+                f"its bill was begun with a budget in {unit.said}, and this one is in "
+                f"{self.cap.unit.said}; go on with the same unit, or begin anew in another folder"
             )
         self._lose(turn, turn.me, why)
 
@@ -363,11 +377,14 @@ class Bill(Sums):
         """
         assert self._kept is not None
         with self._lock:
+            sums = Sums(self.risk) if anew else self  # others read meanwhile what is known so far
+            known = 0 if anew else self._changes
+            for number, hold, end in self._kept.changed(turn.connection, known):
+                sums.take(hold, end)
+                known = number
             if anew:
-                self._clear()
-            for number, hold, end in self._kept.changed(turn.connection, self._changes):
-                self._changes = number
-                self.take(hold, end)
+                vars(self).update(vars(sums))
+            self._changes = known
 
     def _begins(self, turn: Turn | None, hold: Hold) -> None:
         self._hold(hold)

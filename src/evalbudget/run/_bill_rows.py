@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import Connection, bindparam, insert, select, update
 
-from evalbudget.book._tables import META, PAID_CALLS
+from evalbudget.book._tables import BILL, META, PAID_CALLS
 from evalbudget.budget import Unit
 from evalbudget.errors import JournalError
 from evalbudget.run._sums import Hold, kept_name
@@ -48,6 +48,10 @@ class Turn(Protocol):
     @property
     def me(self) -> int:
         """Number of this process."""
+
+    @property
+    def where(self) -> Address:
+        """The database is."""
 
 
 class Turns(Protocol):
@@ -87,9 +91,15 @@ class BillRows:
         change(turn.connection, _BEGIN, row | {"call": hold.number, "changed": changed})
 
     def end(self, turn: Turn, number: int, cost: float, why: str, tokens: int, changed: int) -> None:
-        """It has ended."""
+        """It has ended.
+
+        Raises:
+            JournalError: its row is gone.
+        """
         new = {"cost": cost, "why": why, "tokens": min(int(tokens), _MOST_TOKENS), "changed": changed}
-        change(turn.connection, _END, {"which": number, **{f"new_{name}": v for name, v in new.items()}})
+        given = {"which": number, **{f"new_{name}": value for name, value in new.items()}}
+        if change(turn.connection, _END, given).rowcount != 1:
+            raise damaged(turn.where, f"call {number}, which is under way, is no longer in it")
 
     @staticmethod
     def changed(
@@ -120,7 +130,7 @@ def unit_of(connection: Connection) -> Unit | None:
 
 def damaged(where: Address, why: object) -> JournalError:
     """What is said of a bill that cannot be read."""
-    return JournalError(f"the bill in {where} is damaged: {why}; restore a copy, or begin anew elsewhere")
+    return JournalError(f"the bill in {where} is damaged: {why}; {BILL.remedy}")
 
 
 def amount(value: Any) -> float:

@@ -18,7 +18,7 @@ from evalbudget.run._bill import Bill
 from evalbudget.run._bill_rows import OF_DAMAGE, BillRows, damaged, unit_of
 from evalbudget.run._own_file import file_of_own
 from evalbudget.run._sums import CUT_OFF, Sums
-from evalbudget.store import Database, Layout, looked_into
+from evalbudget.store import Address, Database, Layout, looked_into
 
 T = TypeVar("T")
 
@@ -79,6 +79,7 @@ def bill_in(
 
 class _Turn(NamedTuple):
     connection: Connection
+    where: Address
     me: int = 0
 
 
@@ -96,7 +97,7 @@ class _OwnTurns:
                 self._db = self._bill.opened.enter_context(closing(self._db()))
             sure, self._is_sure = self._is_sure, False  # until all of it is written
             with self._db.write() as connection:
-                turn = _Turn(connection)
+                turn = _Turn(connection, self._db.address)
                 if not sure:
                     self._look(turn, self._db)
                 found = act(turn)

@@ -8,7 +8,7 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from evalbudget._version import __version__
-from evalbudget.errors import HeldError, JournalError
+from evalbudget.errors import HeldError
 from evalbudget.run._lock import held
 from evalbudget.store import Address, Database, Layout
 
@@ -39,19 +39,7 @@ def is_held(path: Path) -> bool:
     return False
 
 
-@contextmanager
-def remedied() -> Iterator[None]:
-    """What is said of a file that is there and cannot be used ends with what to do about it."""
-    try:
-        yield
-    except JournalError as ex:
-        if "locked by another process" in str(ex):  # where there are no locks beside files, and it is in use
-            raise
-        raise JournalError(f"{ex}; move it away to begin anew") from ex
-
-
 def _database_at(path: Path, layout: Layout) -> Database:
-    if not os.path.lexists(path):
-        return Database.create(Address(path=path), layout, {"version": __version__})
-    with remedied():
+    if os.path.lexists(path):
         return Database.open(Address(path=path), layout)
+    return Database.create(Address(path=path), layout, {"version": __version__})

@@ -83,10 +83,6 @@ class Sums:
 
     def __init__(self, risk: float) -> None:
         self.risk = risk
-        self._clear()
-
-    def _clear(self) -> None:
-        """As before the first call."""
         self.spent = 0.0
         self.held = 0.0
         self._subtracted = 0  # calls, since all that is held was summed

@@ -189,18 +189,13 @@ class Database:
         """
         path = address.path
         if path is not None and not path.is_file():
-            what = (
-                "is a folder; name a file"
-                if path.is_dir()
-                else "does not exist; the run that fills it creates it"
-            )
-            raise layout.error(f"{layout.kind} {path} {what}")
+            raise layout.error(f"{layout.kind} {path} {_why_no_file(path, layout)}")
         db = cls(address, layout, _engine(address), clock)
         try:
             kind, version = db._kind_and_version()
             if kind != layout.kind:
                 what = "a database" if path is not None else "there"
-                raise layout.error(f"{address} is {what}, but no {layout.kind}")
+                raise layout.error(f"{address} is {what}, but no {layout.kind}{layout.advice}")
             if version != layout.version:
                 raise layout.error(
                     f"{address} has format {version}; this version of evalbudget reads format "
@@ -215,6 +210,9 @@ class Database:
         self, *, waits: bool = True, first: Callable[[Connection], object] | None = None
     ) -> AbstractContextManager[Connection]:
         """All or nothing, one writer at a time; on disk when it ends.
+
+        Of a busy file it is with the system by then: a process that is killed loses nothing, a machine that
+        loses power may lose the last moments.
 
         Args:
             waits: for whoever writes now; a server needs none of that to change a row that nobody else does.
@@ -408,10 +406,10 @@ class Database:
         A rollback journal keeps everything in the one file, which people copy and send around; with FULL a
         record is on the disk before whoever made it is told so.
         """
+        if self.layout.for_one:  # its own memory in place of a shared one; before anything reads the file
+            _carry_out(file, "PRAGMA locking_mode = EXCLUSIVE")
         for pragma in ("synchronous = FULL", "foreign_keys = ON", "recursive_triggers = ON"):
             _carry_out(file, f"PRAGMA {pragma}")
-        if self.layout.for_one:  # its own memory in place of a shared one
-            _carry_out(file, "PRAGMA locking_mode = EXCLUSIVE")
 
     def _lock_file(self, file: sqlite3.Connection) -> None:
         try:
@@ -531,7 +529,15 @@ class Database:
             raise self._error("malformed, its schema is not UTF-8") from ex
 
     def _error(self, said: str) -> Exception:
-        return self.layout.error(told(self.address, self.layout.kind, said, _PATIENCE))
+        return self.layout.error(told(self.address, self.layout, said, _PATIENCE))
+
+
+def _why_no_file(path: Path, layout: Layout) -> str:
+    if path.is_dir():
+        return "is a folder; name a file"
+    if path.is_symlink() and not path.exists():
+        return f"is a link to what is gone{layout.advice or '; put it back'}"
+    return "does not exist; the run that fills it creates it"
 
 
 def _create_file(path: Path, layout: Layout, meta: Mapping[str, str], clock: Callable[[], float]) -> None:

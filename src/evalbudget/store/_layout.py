@@ -34,6 +34,7 @@ class Layout:
         for_one: one process at a time has it open, and nobody else can look into an SQLite file meanwhile. It
             needs no memory that processes share, so it may be on a network disk.
         is_private: a file is its owner's alone, unless its folder is meant for several.
+        remedy: what to do about one that is damaged, or something else.
     """
 
     kind: str
@@ -46,6 +47,12 @@ class Layout:
     is_busy: bool = False
     for_one: bool = False
     is_private: bool = True
+    remedy: str = ""
+
+    @property
+    def advice(self) -> str:
+        """The remedy, as the end of what is said of such a store."""
+        return f"; {self.remedy}" if self.remedy else ""
 
     def make(self, connection: Connection) -> None:
         """All tables of a new store, and their triggers."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
 from evalbudget.store._address import Address
+from evalbudget.store._layout import Layout
 
 _REFUSALS = ("does not exist", "authentication failed", "pg_hba.conf", "no password")
 """Of a server that is there: waiting does not help."""
@@ -13,13 +14,15 @@ _OUTAGES = (
     "recovery mode",
 )
 
+_DAMAGE = ("not a database", "malformed", "no such table", "no such column", "has no column named")
 
-def told(where: Address, kind: str, said: str, patience: float) -> str:
+
+def told(where: Address, layout: Layout, said: str, patience: float) -> str:
     """What the database says, with a remedy where there is one.
 
     Args:
         where: it is.
-        kind: of store.
+        layout: of the store.
         said: by the database.
         patience: seconds that were waited for others.
     """
@@ -29,11 +32,11 @@ def told(where: Address, kind: str, said: str, patience: float) -> str:
         hidden = "permission denied" in said or ("relation" in said and "does not exist" in said)
         remedy = ". Ask whoever owns the schema to GRANT this user what is needed" if hidden else ""
         return f"{where}: {first_line(said)}{remedy}"
-    if "not a database" in said or "malformed" in said:
-        return f"{where} is no {kind}, or damaged: {said}"
+    if any(sign in said for sign in _DAMAGE):
+        return f"{where} is no {layout.kind}, or damaged: {said}{layout.advice}"
     if "unable to open" in said:
         return (
-            f"{kind} {where} cannot be opened: {said}. Have its owner let you read it and write into "
+            f"{layout.kind} {where} cannot be opened: {said}. Have its owner let you read it and write into "
             "its folder, or work on a copy"
         )
     if "readonly" in said:

@@ -137,13 +137,13 @@ def rows(connection: Connection, statement: Any, given: Mapping[str, Any] | None
     return _rows(connection, statement, cursor)
 
 
-def change(connection: Connection, statement: Any, given: Mapping[str, Any]) -> None:
-    """Have a statement carried out.
+def change(connection: Connection, statement: Any, given: Mapping[str, Any]) -> Any:
+    """Have a statement carried out; a cursor that has done so.
 
     Raises:
         DBAPIError: as SQLAlchemy does.
     """
-    execute(connection, *_sent(connection, statement, given))
+    return execute(connection, *_sent(connection, statement, given))
 
 
 def conclude(connection: Connection, changes: Sequence[Change]) -> None:

@@ -159,7 +159,7 @@ def _spent(store: Address, budget: AuditBudget | None) -> float | None:
     unit, cost = before
     if unit is not budget.unit:
         raise BudgetError(
-            f"{place_of_bill(store)} was begun with a budget in {unit.value}, and this one is in "
-            f"{budget.unit.value}; go on with the same unit, or begin another audit"
+            f"{place_of_bill(store)} was begun with a budget in {unit.said}, and this one is in "
+            f"{budget.unit.said}; go on with the same unit, or begin another audit"
         )
     return cost

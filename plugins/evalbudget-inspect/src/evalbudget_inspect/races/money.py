@@ -82,7 +82,9 @@ def bill_of(run: Run, cap: Budget, tariff: Tariff, *, identity: object, risk: fl
 
 
 def copy_of_bill(run: Run, cap: Budget, tariff: Tariff, identity: object) -> Bill | None:
-    """Where the calls of this process are recorded beside its logs, too; None if these are elsewhere.
+    """Where calls of this process are recorded beside its logs, too, each once it has ended.
+
+    None if its logs are elsewhere.
 
     Args:
         run: of one of its arms.

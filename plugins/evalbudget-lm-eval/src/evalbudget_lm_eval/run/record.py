@@ -38,7 +38,7 @@ from evalbudget import __version__
 from evalbudget.book import ALONE, Told, told_in
 from evalbudget.budget import Unit
 from evalbudget.errors import InvalidInputError, JournalError, differences, reason
-from evalbudget.run import file_of_own, remedied, unit_in
+from evalbudget.run import file_of_own, unit_in
 from evalbudget.secrets import without_known
 from evalbudget.store import Address, Database, looked_into
 from evalbudget_lm_eval.host.answers import Asked
@@ -58,7 +58,14 @@ ANSWERS = Table(
     *(Column(name, Text, nullable=False) for name in _TEXTS),
     *(Column(name, Integer, nullable=False) for name in _NUMBERS),
 )
-FILE = replace(ALONE, kind="record", tables=_TABLES, application_id=0x6576626C, error=JournalError)
+FILE = replace(
+    ALONE,
+    kind="record",
+    tables=_TABLES,
+    application_id=0x6576626C,
+    error=JournalError,
+    remedy="move it away to begin anew",
+)
 _OWN = ("begun", "counted", "scoring", "finished")
 """Of the record as a whole, not of a model."""
 _NAMED = ("begun", "asked")
@@ -131,8 +138,7 @@ class Record:
             if isinstance(where, Database):
                 with db.write() as connection:
                     ANSWERS.create(connection, checkfirst=True)
-            with remedied():
-                record.read(kind)
+            record.read(kind)
             if not record.worker:
                 record._append("begun", [kind, here, secrets.token_hex(8)])
             if shown := differences(record.settings, here):
@@ -197,9 +203,10 @@ class Record:
                 self._take(str(row.arm), row.kind, json.loads(row.what), asked)
             except _DAMAGE as ex:
                 where = f"{self.where}, row {row.number} of {ANSWERS.name}"
-                raise JournalError(f"{where} is damaged: {ex!r}") from ex
+                raise JournalError(f"{where} is damaged: {ex!r}{FILE.advice}") from ex
         if self._kind and self._kind != kind:
-            raise JournalError(f"{self.where} is the record of a {self._kind} on lm-eval, not of a {kind}")
+            said = f"{self.where} is the record of a {self._kind} on lm-eval, not of a {kind}"
+            raise JournalError(said + FILE.advice)
         for kept in self._kept.values():
             kept.lose_judging()
 
@@ -241,7 +248,7 @@ def look(path: Path) -> tuple[Record, Told, Unit]:
     Raises:
         JournalError: it cannot be read, is damaged, or none of a run.
     """
-    with remedied(), looked_into(path, FILE) as db:
+    with looked_into(path, FILE) as db:
         record = Record(db, path)
         record.read(RUN, all_of_it=False)
         return record, told_in(db), unit_in(db) or Unit.SCORES
