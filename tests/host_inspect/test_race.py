@@ -59,7 +59,7 @@ def test_until_proved_the_whole_grid_is_the_cap(tmp_path: Path) -> None:
     assert found.until_proved
     assert found.budget == found.grid == 180
     assert attempts(logs) == found.spent < 150
-    assert found.sentence == "simulated/b is best, with 95% confidence."
+    assert found.sentence == "simulated/b is best on these 60 items, as scored once, with 95% confidence."
 
 
 def test_an_exhausted_model_has_its_exact_mean(tmp_path: Path) -> None:

@@ -110,7 +110,7 @@ def test_until_proved_the_whole_grid_is_the_cap(numbers: Any) -> None:
     board = race(arms(), "numbers", until_proved=True, task_manager=numbers).leaderboard
     assert board.budget == board.grid == 3 * N
     assert board.spent == len(Racer.asked) < 2 * N
-    assert board.sentence == "good is best, with 95% confidence."
+    assert board.sentence == f"good is best on these {N} items, as scored once, with 95% confidence."
 
 
 def test_decisions_are_those_of_the_sampler_alone(numbers: Any) -> None:

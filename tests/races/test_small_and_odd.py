@@ -124,7 +124,7 @@ def test_a_race_until_proved_needs_no_budget_and_one_without_does() -> None:
     assert board.outcome == Finding.BEST
     assert board.spent < 120
     assert board.until_proved
-    assert board.sentence == "lab/model-a is best, with 95% confidence."
+    assert board.sentence == "lab/model-a is best on these 40 items, as scored once, with 95% confidence."
     assert "of the budget" not in board.table(width=200)
 
 

@@ -90,7 +90,7 @@ def _next(board: Board) -> str:
         return "choose by price or speed: these items cannot tell them apart."
     if board.outcome == Finding.BEST and board.leader.unread:
         left = f"{board.leader.name} has {board.leader.unread:,} items left to ask"
-        return f"who is best is settled. {left}, should its own score be wanted more exactly."
+        return f"who is best on these items is settled. {left}, should its own score be wanted more exactly."
     possible = board.named(Status.LEADS, Status.POSSIBLE)
     if board.outcome != Finding.UNDECIDED or not board.unread or len(possible) < 2:
         return ""

@@ -87,7 +87,8 @@ class Verdict:
         if self.outcome is Finding.NOTHING:
             return "Every model was lost, so none is best." if self.scored else "No model has a score."
         if self.outcome is Finding.BEST and not self.found.is_exact:
-            return f"{names[0]} is best{among}, {sure}."
+            of = "" if self._some_left_out else f" on these {self.n_items:,} items, as scored once"
+            return f"{names[0]} is best{among}{of}, {sure}."
         if self.outcome is Finding.BEST:
             return f"{names[0]} is best{among}: {self._exactly}."
         if self.outcome is Finding.TIE:
