@@ -136,6 +136,22 @@ def test_what_is_put_aside_once_more_holds_up_nothing_that_costs_nothing() -> No
         assert len(book.trade((), room({1: 1}))) == 10
 
 
+def test_what_costs_nothing_does_not_wait_for_what_cannot_be_paid() -> None:
+    sampler = UCBE(design(3, 30), batch=10, seed=4)
+    with closing(Book(sampler, Budget(30), most=lambda cell: float(cell.item % 2))) as book:
+        book.has_answers = True
+        book.pay(30.0, "elsewhere")
+        had = book.trade((), room({0: 1, 1: 1, 2: 1}))
+        free = [request.cell for request in in_order() if request.cell.item % 2 == 0]
+        assert [request.cell for request in had] == free
+        book.give_back(had[-2:])
+        assert tuple(book.trade((), room({0: 1, 1: 1, 2: 1}))) == book.held[-2:]
+        assert [request.cell for request in book.held] == free
+        book.pay(-2.0, "elsewhere")  # the first that cost something, in order
+        dear = [request.cell for request in in_order() if request.cell.item % 2]
+        assert [r.cell for r in book.trade((), room({0: 9, 1: 9, 2: 9}))] == dear[:2]
+
+
 def test_what_costs_nothing_needs_no_hand() -> None:
     sampler = UCBE(design(3, 30), batch=10, seed=4)
     with closing(Book(sampler, Budget(30), most=lambda cell: float(cell.item % 2))) as book:

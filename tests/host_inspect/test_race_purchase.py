@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.host_inspect.worlds import kept_in_memory
+from tests.host_inspect.worlds import kept_in_memory, killed, paid_by
 
 from evalbudget.budget import Budget, Unit
 from evalbudget.prices import Tariff, Usage
 from evalbudget.races._config import RaceConfig
-from evalbudget.races._lanes import Asked, KnownCell
+from evalbudget.races._lanes import Asked, Key, KnownCell
+from evalbudget.races._leaderboard import leaderboard_of
 from evalbudget.races._purchase import RacePurchase
 from evalbudget.run import LOST, Bill
 from evalbudget.store import Database
@@ -185,6 +186,95 @@ def test_what_was_cut_off_is_tried_again_as_often_as_the_budget_pays() -> None:
     assert (tries, race.spent) == (2, 30)
 
 
+@pytest.mark.parametrize("attempts", [1, 3])
+def test_what_is_put_aside_for_what_runs_again_is_not_paid_by_a_kill(attempts: int) -> None:
+    kept = kept_in_memory(12.0)
+    known = {
+        arm: [KnownCell((item, 1), 1.0, 1) for item in ITEMS[:2]]
+        + [KnownCell((item, 1), None, 1, again=True) for item in ITEMS[2:4]]
+        for arm in range(len(ARMS))
+    }
+    for _ in range(4):
+        race = _race(40, sampler="uniform", attempts=attempts, where=kept)
+        assert not race.replay(known)
+        assert (race.spent, race.free) == (
+            12 - 6,
+            40 - 12 - 6 * attempts,
+        )  # what runs again counts at its end
+        assert paid_by(kept) == 12
+        killed(kept)
+    race = _race(40, sampler="uniform", attempts=attempts, where=kept)
+    race.replay(known)
+    race.started(0, (ITEMS[2], 1))
+    assert paid_by(kept) == 13
+    if attempts > 1:
+        race.attempt_failed(0, (ITEMS[2], 1))
+        race.started(0, (ITEMS[2], 1))
+        assert paid_by(kept) == 14
+    race.abandoned(0, (ITEMS[3], 1))
+    assert paid_by(kept) == 12 + attempts - (attempts == 3)
+    race.completed(0, (ITEMS[2], 1), 1.0, attempts=1 + min(attempts, 2))
+    assert paid_by(kept) == 12 + min(attempts, 2)
+
+
+@pytest.mark.parametrize("attempts", [1, 3])
+@pytest.mark.parametrize("seed", range(8))
+def test_killed_at_any_moment_its_book_has_what_was_begun(attempts: int, seed: int) -> None:
+    rng, kept = np.random.default_rng(seed), kept_in_memory()
+    logged: dict[tuple[int, Key], KnownCell] = {}
+    begun = 0
+    for life in range(6):
+        race = _race(50, sampler="uniform", attempts=attempts, where=kept)
+        left_out = race.replay({arm: [c for (a, _), c in logged.items() if a == arm] for arm in range(3)})
+        for each in left_out:
+            del logged[each]
+        flying = [(arm, key) for arm, lane in enumerate(race.lanes) for key in lane.flights]
+        flying += [(asked.arm, asked.key) for asked in race.wanted()]
+        ends = int(rng.integers(0, 12)) if life < 5 else 1000
+        while flying and ends:
+            arm, key = flying.pop(int(rng.integers(len(flying))))
+            before = logged[arm, key].attempts if (arm, key) in logged else 0
+            tries, wanted = 0, int(rng.integers(1, attempts + 1))
+            while tries < wanted and race.may_run(arm, key):
+                race.started(arm, key)
+                tries, begun = tries + 1, begun + 1
+                assert paid_by(kept) == begun <= 50
+                if tries < wanted:
+                    race.attempt_failed(arm, key)
+            if rng.random() < 0.4 and life < 5:  # under way when it is killed, and no log says so
+                logged[arm, key] = KnownCell(key, None, before, again=True)
+                continue
+            race.completed(arm, key, 1.0, attempts=before + tries)
+            logged[arm, key] = KnownCell(key, 1.0, before + tries)
+            flying += [(asked.arm, asked.key) for asked in race.wanted()]
+            ends -= 1
+        assert paid_by(kept) == begun
+        if life < 5:
+            killed(kept)
+    assert (race.spent, begun) == (50, 50)
+
+
+@pytest.mark.parametrize("stops", [False, True])
+def test_what_is_known_is_read_past_what_cannot_be_paid(stops: bool) -> None:
+    whole = _play(_race(30, sampler="uniform"), 0)
+    gap = whole[2:6]
+    known = {
+        arm: [KnownCell(a.key, _score(a), 1) for a in whole if a.arm == arm and a not in gap]
+        for arm in range(len(ARMS))
+    }
+    race = _race(30, sampler="uniform", where=kept_in_memory(30.0))
+    race.replay(known)
+    if stops:
+        race.book.stop("used up")
+    assert race.wanted() == []
+    assert race.finished
+    n_read = [race.sampler.n_read(arm) for arm in range(len(ARMS))]
+    assert n_read == [0 if stops else len(known[arm]) for arm in range(len(ARMS))]
+    board = leaderboard_of(race)
+    assert [(s.missing, s.readings + s.unread) for s in board.standings] == [(0, len(ITEMS))] * 3
+    assert board.spent == 30
+
+
 def test_an_absent_arm_counts_until_it_is_asked_for() -> None:
     done = _play(_race(60, sampler="uniform"), 0)
     race = _race(60, sampler="uniform")
@@ -261,17 +351,21 @@ def test_in_money_a_cell_begins_where_the_dearest_so_far_fits_beside_those_under
     assert len(race.wanted()) == 2  # 20 spent; 4 x 20 fit
 
 
-def test_in_money_a_cell_begins_where_the_dearest_so_far_fits_beside_what_runs_again() -> None:
+@pytest.mark.parametrize("is_asked", [True, False])
+def test_in_money_a_cell_begins_where_the_dearest_so_far_fits_beside_what_runs_again(is_asked: bool) -> None:
+    config = RaceConfig.of(budget="100tok", sampler="ucb-e", batch=4)
+    whole = RacePurchase(RaceConfig.of(budget=60, sampler="ucb-e", batch=4), ARMS, ITEMS).wanted()
+    first = {asked.key for asked in whole if asked.arm == 0}  # the pass that is under way
+    again = [(item, 1) for item in ITEMS if ((item, 1) in first) is is_asked][-2:]
     bill = Bill(Budget(100.0, Unit.TOKENS), Tariff(Unit.TOKENS))
     hold = bill.reserve("m", 10, 10, sample="a")
     assert hold is not None
     bill.settle(hold, Usage(input=20))
-    config = RaceConfig.of(budget="100tok", sampler="uniform")
     race = RacePurchase(config, ARMS, ITEMS, widths=[3, 3, 3], cost_of=bill.of_sample, bill=bill)
-    race.replay({0: [KnownCell((item, 1), None, 1, again=True, sample="a") for item in ITEMS[3:5]]})
+    race.replay({0: [KnownCell(key, None, 1, again=True, sample="a") for key in again]})
     asked = race.wanted()
     flights = race.lanes[0].flights
-    assert [flights[item, 1].request for item in ITEMS[3:5]] == [None, None]
+    assert [flights[key].request is not None for key in again] == [is_asked, is_asked]
     assert len(asked) == 2  # 20 spent; 4 x 20 fit
 
 

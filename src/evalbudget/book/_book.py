@@ -185,21 +185,29 @@ class Book(Turns):
 
         return self.once(act)
 
-    def pay(self, cost: float, why: str, *, out_of: Sequence[Request] = ()) -> Sequence[Request]:
+    def pay(
+        self, cost: float, why: str, *, out_of: Sequence[Request] = (), begun: float | None = None
+    ) -> Sequence[Request]:
         """Pay for what is of no cell, if need be out of what is held for these, the last first.
+
+        Args:
+            cost: of it.
+            why: it is paid.
+            out_of: the budget is held for these.
+            begun: how much of it may be billed by now, where it is put aside; None: all. See :func:`paid_in`.
 
         Returns:
             Those that remain; the others are given back.
         """
         if self._defers:
-            self._do(lambda turn: turn.pay(cost, why))
+            self._do(lambda turn: turn.pay(cost, why, begun))
             return out_of
 
         def act(turn: Turn) -> list[Request]:
             left = list(out_of)
             while left and not turn.fits(cost):
                 turn.give_back([left.pop().id])
-            turn.pay(cost, why)
+            turn.pay(cost, why, begun)
             return left
 
         left = self.once(act)

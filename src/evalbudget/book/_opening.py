@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, delete, func, insert, select
 
 from evalbudget._version import __version__
-from evalbudget.book._statements import ALL_BESIDE, BEGUN, CAME_BACK
+from evalbudget.book._statements import BEGUN, BEGUN_BESIDE, CAME_BACK
 from evalbudget.book._tables import (
     ABOUT,
     CALLS,
@@ -178,7 +178,7 @@ def was_killed(db: Database) -> bool:
 
 
 def paid_in(db: Database, *, came: str, begun: str) -> dict[str, float]:
-    """What the calls of a book cost, by the reason.
+    """What the calls of a book cost, by the reason; of what is put aside, as far as it has begun.
 
     Args:
         db: that has it.
@@ -189,7 +189,7 @@ def paid_in(db: Database, *, came: str, begun: str) -> dict[str, float]:
         StoreError: it is damaged.
     """
     with db.read() as connection:
-        paid = {str(why): float(cost) for why, cost in connection.execute(ALL_BESIDE)}
+        paid = {str(why): float(cost) for why, cost in connection.execute(BEGUN_BESIDE)}
         for why, query in ((came, CAME_BACK), (begun, BEGUN)):
             paid[why] = paid.get(why, 0.0) + float(connection.scalar(query) or 0.0)
     return paid

@@ -19,10 +19,12 @@ class Left(NamedTuple):
     Attributes:
         amount: of the budget.
         cells: that may be handed out, whatever they cost; those that cost nothing do not count.
+        has_answers: there may be some that cost nothing.
     """
 
     amount: float
     cells: float
+    has_answers: bool
 
 
 class Passes:
@@ -51,7 +53,8 @@ class Passes:
         self._aside, self._aside_of = {}, dict[int, list[int]]()  # the latter by model, as heaps
         self._paid, self._n_paid = 0.0, 0  # of these
         self._end = 0  # places up to which they are
-        self._reopened: list[int] = []  # before it, since
+        self._looked = 0  # places up to which those that cost nothing are
+        self._reopened: list[int] = []  # before these, since
 
     def add(self, begin: int, end: int) -> None:
         """Cells of a new round: a pass will bring them."""
@@ -97,8 +100,8 @@ class Passes:
     def by_model(self, room: Callable[[int], int], cost: Callable[[int], float], left: Left) -> list[int]:
         """Cells that may be asked now, so many of each model.
 
-        Cells are paid in the order of the pass: one is given only where all that come before it, of whichever
-        model, can be paid as well.
+        Cells are paid in the order of the pass: one that costs something is given only where all that come
+        before it, of whichever model, can be paid as well.
 
         Args:
             room: how many cells of a model may be asked; those that cost nothing need none. Below 0: whatever
@@ -123,8 +126,10 @@ class Passes:
     def _put_aside(self, cost: Callable[[int], float], left: Left) -> None:
         """What is left goes to the first cells that wait, as far as it lasts."""
         for place in self._reopened:
-            if place < self._end and self._is_due(self._cells[place]):
-                self._add(place, cost(self._cells[place]))
+            if self._is_due(self._cells[place]):
+                most = cost(self._cells[place])
+                if place < self._end or (place < self._looked and not most):
+                    self._add(place, most)
         self._reopened.clear()
         while self._end < len(self._cells):
             if self._is_due(number := self._cells[self._end]):
@@ -135,7 +140,17 @@ class Passes:
             self._end += 1
         while self._n_paid > max(0, left.cells) or (self._n_paid and self._paid > left.amount):
             self._end -= 1
-            self._remove(self._end)
+            if self._aside.get(self._end):
+                self._remove(self._end)
+        if left.has_answers:
+            self._put_answers_aside(cost)
+
+    def _put_answers_aside(self, cost: Callable[[int], float]) -> None:
+        """What costs nothing need not wait for what cannot be paid."""
+        for place in range(max(self._looked, self._end), len(self._cells)):
+            if self._is_due(self._cells[place]) and not cost(self._cells[place]):
+                self._add(place, 0.0)
+        self._looked = len(self._cells)
 
     def _add(self, place: int, most: float) -> None:
         if place in self._aside:

@@ -68,6 +68,10 @@ NAMES = select(WORKERS.c.worker, WORKERS.c.shown_as)
 ALL_BESIDE = (
     select(CALLS.c.error, func.sum(CALLS.c.cost)).where(CALLS.c.cell == NO_CELL).group_by(CALLS.c.error)
 )
+BEGUN_BESIDE = (
+    select(CALLS.c.error, func.sum(CALLS.c.begun)).where(CALLS.c.cell == NO_CELL).group_by(CALLS.c.error)
+)
+"""The same, without what is put aside and has not begun."""
 WHOSE = select(CELLS.c.worker).where(CELLS.c.cell == bindparam("which"))
 BESIDE = select(func.coalesce(func.sum(CALLS.c.cost), 0.0)).where(
     CALLS.c.worker == bindparam("whose"), CALLS.c.cell == NO_CELL

@@ -231,7 +231,7 @@ class Turn:
         def cost(cell: int) -> float:
             return till.cost(copy.asked_next(cell))
 
-        left = Left(till.free(copy) + _SLACK, till.room(copy))
+        left = Left(till.free(copy) + _SLACK, till.room(copy), till.has_answers)
         for cell in copy.waiting.by_model(room, cost, left):
             claim = self.call(cell, cost(cell))
             new[claim.request.id] = claim
@@ -281,10 +281,11 @@ class Turn:
             self.about["withdrawn"] += 1
             self._copy.withdraw(model, asked, why)
 
-    def pay(self, cost: float, why: str) -> None:
-        """Pay for what is of no cell."""
+    def pay(self, cost: float, why: str, begun: float | None = None) -> None:
+        """Pay for what is of no cell; so much of it may be billed by now, or all."""
         self.about["spent"] += cost
-        self._add_call(NO_CELL, cost, cost=cost, error=self.storable(why), begun=cost)
+        by_now = cost if begun is None else begun
+        self._add_call(NO_CELL, cost, cost=cost, error=self.storable(why), begun=by_now)
 
     # what becomes of calls
 

@@ -87,8 +87,16 @@ class Arms(ABC):
             flight.started = True
             lane.running += 1
             lane.peak = max(lane.peak, lane.running)
-        if self._is_kept and flight is not None and flight.request is not None:
-            self.book.begins(flight.request, flight.attempts + flight.failed + 1.0)
+        if self._is_kept and flight is not None:
+            self._begins(flight, flight.attempts + flight.failed + 1.0)
+
+    def _begins(self, flight: Flight, by_now: float) -> None:
+        """The book knows how much of what is held or put aside for a cell may be billed by now."""
+        if flight.promised and self._cost_of is None:
+            self._put_aside(0.0, by_now - flight.begun)
+            flight.begun = by_now
+        elif flight.request is not None:
+            self.book.begins(flight.request, by_now)
 
     def attempt_failed(self, arm: int, key: Key) -> None:
         """The host tries this cell again, if it may run."""
@@ -134,13 +142,13 @@ class Arms(ABC):
             # reading cannot be taken back
             self.pay(arm, 1.0, RUN_AGAIN)
             return
-        self._put_aside(-flight.promised)
         self._count(arm, cell)
         if flight.request is None:
             self._known.replace(arm, flight.item, cell)
-            self._put_aside(attempts)
-        else:
+            self._put_aside(attempts - flight.promised, attempts - flight.begun)
+        else:  # told in the turn in which it is paid, which a kill does not part
             self._tell_of(flight.request, cell, self._cost(arm, cell))
+            self._put_aside(-flight.promised, -flight.begun)
 
     def _tell_of(self, request: Request, cell: KnownCell, cost: float) -> None:
         """The book has what the host read, as the sampler has it."""
@@ -192,10 +200,13 @@ class Arms(ABC):
         """The host does not run a cell, or not again; what was run of it is paid."""
         flight = self._land(arm, key)
         if flight is not None:
-            self._put_aside(-flight.promised)
             if flight.request is None:
                 self._known.replace(arm, flight.item, KnownCell(key, None, 0, error=ABANDONED))
-            if run := flight.attempts + flight.failed:
+            run = flight.attempts + flight.failed
+            if flight.promised:  # at once, which a kill does not part
+                self._lose(arm, run)
+                self._put_aside(run - flight.promised, run - flight.begun)
+            elif run:
                 self.pay(arm, run)
         return flight
 
@@ -233,10 +244,13 @@ class Arms(ABC):
             else:
                 self._take_back(arm, key)
 
-    def _put_aside(self, evaluations: float) -> None:
-        """For what is with the host and was not asked for, or for what is known and was not asked yet."""
-        if evaluations and self._cost_of is None:
-            self.book.pay(evaluations, KNOWN)
+    def _put_aside(self, evaluations: float, begun: float) -> None:
+        """For what is with the host and was not asked for, or for what is known and was not asked yet.
+
+        Another attempt counts only what has begun of it.
+        """
+        if (evaluations or begun) and self._cost_of is None:
+            self.book.pay(evaluations, KNOWN, begun=begun)
 
     def _land(self, arm: int, key: Key) -> Flight | None:
         flight = self.lanes[arm].flights.pop(key, None)

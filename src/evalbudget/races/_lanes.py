@@ -48,6 +48,7 @@ class Flight:
         item: index in the design.
         request: that asked for it; None while nothing did: the host runs again what was cancelled.
         promised: what is put aside for it beside what the book holds.
+        begun: of that, what the book knows that may be billed by now.
         attempts: at it that earlier runs paid for.
         started: the host works on it.
         paid: attempts at most that are paid for.
@@ -57,6 +58,7 @@ class Flight:
     item: int
     request: Request | None = None
     promised: float = 0.0
+    begun: float = 0.0
     attempts: int = 0
     started: bool = False
     paid: float = math.inf

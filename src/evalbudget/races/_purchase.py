@@ -404,15 +404,17 @@ class RacePurchase(Arms):
         left_out: set[tuple[int, Key]] = set()
         n_again = sum(cell.again and not self.lanes[arm].absent for arm, cell in cells)
         each = max(1, min(self.attempts, math.floor(free / max(1, n_again) + _SLACK)))
-        put_aside = 0.0
+        put_aside = begun = 0.0
         for arm, cell in cells:
             if cell.again and (self.lanes[arm].absent or each > free + _SLACK):
                 left_out.add((arm, cell.key))
                 self.pay(arm, cell.attempts)
                 continue
             free -= each * cell.again
-            put_aside += self._take_over(arm, cell, each)
-        self._put_aside(put_aside)
+            promised = self._take_over(arm, cell, each)
+            put_aside += promised
+            begun += min(promised, cell.attempts)
+        self._put_aside(put_aside, begun)
         for costs, why in ((gone, LOST), (unread, UNANSWERED)):
             for arm, cost in costs.items():
                 if cost:
@@ -429,7 +431,8 @@ class RacePurchase(Arms):
             self._count(arm, cell)
             return cell.attempts
         promised = float(cell.attempts + attempts)
-        flight = Flight(item, promised=promised, attempts=cell.attempts, paid=attempts)
+        so_far = cell.attempts
+        flight = Flight(item, promised=promised, begun=so_far, attempts=so_far, paid=attempts)
         self.lanes[arm].flights[cell.key] = flight
         return promised
 
