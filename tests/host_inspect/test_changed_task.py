@@ -299,6 +299,29 @@ def test_a_log_whose_book_is_gone_counts_for_what_others_beside_it_have(world: W
     _spent_well(world, world.again(first))
 
 
+@pytest.mark.parametrize("paid", [BUDGET, BUDGET - 2])
+@pytest.mark.parametrize("cut_off", [0, 3])
+def test_a_finished_log_whose_book_is_gone_says_what_was_paid(
+    paid: int, cut_off: int, world: World, warnings_of_plugin: list[str]
+) -> None:
+    world.stops = []
+    world.write()
+    given = {"task": str(world.folder / "task.py"), "budget": BUDGET, "sampler": "uniform"}
+    done = world._run("evalbudget_inspect/budgeted", task_args=given, max_samples=1)
+    assert (done.status, world.calls, len(done.samples or [])) == ("success", BUDGET, BUDGET)
+    for score in done.results.scores if done.results else ():
+        if "spent" in (score.metadata or {}).get("evalbudget", {}):
+            score.metadata["evalbudget"]["spent"] = paid
+    done.samples = (done.samples or [])[: paid - cut_off]
+    write_eval_log(done, done.location)
+    for path in world.logs.glob(".evalbudget-*"):
+        path.unlink()
+    said = entry_of(world.again(done))
+    assert world.calls == 2 * BUDGET - paid
+    assert (said["spent"], said["failures"]) == (BUDGET, {UNANSWERED: cut_off} if cut_off else {})
+    assert not [text for text in warnings_of_plugin if "was missing" in text]
+
+
 def test_an_eval_set_pays_for_samples_it_lost(world: World, tmp_path: Path) -> None:
     def whole() -> EvalLog:
         world.write()

@@ -327,6 +327,19 @@ def test_what_the_log_tells_of_counts_where_the_book_lacks_it(paid: float) -> No
     assert known.account.failures == {LOST: 4, UNANSWERED: 2}
 
 
+@pytest.mark.parametrize(
+    ("told", "lacks", "spent"), [(9.0, True, 9.0), (20.0, False, 20.0), (30.0, False, 20.0)]
+)
+def test_what_a_log_says_was_paid_counts_where_the_book_lacks_it(
+    told: float, lacks: bool, spent: float
+) -> None:
+    book = RepeatPurchase(Config.of(budget=20), ["a", "b"], epochs=1, where=kept_in_memory())
+    book.begin([PriorCell(("a", 1), 1, errored=False)], lost=1, unread=2, told=told, lacks=True)
+    book.completed(("a", 1), 1.0)
+    assert (book.lacks, book.spent) == (lacks, spent)
+    assert book.account.failures == {LOST: 1, UNANSWERED: spent - 2}
+
+
 def test_a_phase_in_an_earlier_log_that_is_none() -> None:
     book = RepeatPurchase(Config.of(budget=8), ["a", "b"], epochs=1)
     earlier = PriorCell(("b", 1), 1, errored=False, phase=-1)
