@@ -248,7 +248,7 @@ def test_answers_that_a_kill_kept_out_of_the_log_are_told_of_each_time(
     said = [text for text in warnings_of_plugin if "cannot use" in text]
     assert len(said) == 2
     assert all(
-        "paid 2 of the budget" in text and "the log it goes on from lacks them" in text for text in said
+        "paid 1 of the budget" in text and "the log it goes on from lacks them" in text for text in said
     )
 
 

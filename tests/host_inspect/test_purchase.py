@@ -316,6 +316,27 @@ def test_answers_of_several_attempts_that_are_lost_are_called_so() -> None:
     assert found[1:] == [(3.0 * n, {LOST: 3 * n, UNANSWERED: n}) for n in (1, 2, 3)]
 
 
+@pytest.mark.parametrize(("in_log", "lost"), [("ab", 0.0), ("a", 0.0), ("b", 1.0), ("", 1.0)])
+def test_calls_that_brought_no_answer_are_no_answers_that_are_lost(in_log: str, lost: float) -> None:
+    """An error ended the run: what was under way was cut off, and one of its tries failed."""
+    kept, config = kept_in_memory(), Config.of(budget=40, sampler="uniform")
+    first = RepeatPurchase(config, ["a", "b", "c", "d"], epochs=1, where=kept)
+    first.begin()
+    for item in "abcd":
+        first.started((item, 1))
+    first.completed(("a", 1), 1.0)
+    first.completed(("b", 1), None, error="RuntimeError")
+    for item in "cd":
+        first.completed((item, 1), None, error=UNANSWERED)
+    assert first.book.spent == 4.0
+    killed(kept)
+    again = RepeatPurchase(config, ["a", "b", "c", "d"], epochs=1, where=kept)
+    again.begin([PriorCell((item, 1), 1, errored=item == "b") for item in in_log])
+    assert (again.spent, again.lost, paid_by(kept)) == (4.0 - len(in_log), lost, 4.0)
+    unanswered = 2 + ("b" not in in_log)
+    assert again.account.failures == {UNANSWERED: unanswered} | ({LOST: 1} if lost else {})
+
+
 @pytest.mark.parametrize("paid", [0.0, 3.0, 30.0])
 def test_what_the_log_tells_of_counts_where_the_book_lacks_it(paid: float) -> None:
     book = RepeatPurchase(Config.of(budget=20), ["a", "b"], epochs=1, where=kept_in_memory(paid))

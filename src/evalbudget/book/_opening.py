@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, delete, func, insert, select
 
 from evalbudget._version import __version__
-from evalbudget.book._statements import ALL_BESIDE, BEGUN, CAME_BACK
+from evalbudget.book._statements import ALL_BESIDE, BEGUN, CAME_BACK, IN_VAIN
 from evalbudget.book._tables import (
     ABOUT,
     CALLS,
@@ -182,15 +182,15 @@ def paid_in(db: Database, *, came: str, begun: str) -> dict[str, float]:
 
     Args:
         db: that has it.
-        came: the reason to pay what came back.
-        begun: that to pay what is under way, as far as its host has begun it.
+        came: the reason to pay what brought a score.
+        begun: that to pay what failed, or is under way, as far as its host has begun it.
 
     Raises:
         StoreError: it is damaged.
     """
     with db.read() as connection:
         paid = {str(why): float(cost) for why, cost in connection.execute(ALL_BESIDE)}
-        for why, query in ((came, CAME_BACK), (begun, BEGUN)):
+        for why, query in ((came, CAME_BACK), (begun, IN_VAIN), (begun, BEGUN)):
             paid[why] = paid.get(why, 0.0) + float(connection.scalar(query) or 0.0)
     return paid
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -207,7 +207,7 @@ class RepeatPurchase(HostPurchase):
         def take_over() -> None:
             promised = dict.fromkeys((*seeds, *others), 0.0)  # in money the bill decides, call by call
             if self.bill is None:
-                self._explain(beside, lost, unread, told, lacks=lacks)
+                self._explain(beside, earlier.values(), lost, unread, told, lacks=lacks)
                 cells = [(key, earlier.get(key)) for key in (*seeds, *others)]
                 promised, self._refused = promises(cells, attempts=self._attempts, free=self.book.free)
             for phase in sorted(phases):
@@ -220,12 +220,20 @@ class RepeatPurchase(HostPurchase):
         return others  # what may not run again too: the log keeps only what the host was given
 
     def _explain(
-        self, beside: Mapping[str, float], lost: int, unread: int, told: float, *, lacks: bool
+        self,
+        beside: Mapping[str, float],
+        cells: Iterable[PriorCell],
+        lost: int,
+        unread: int,
+        told: float,
+        *,
+        lacks: bool,
     ) -> None:
         """What earlier attempts paid is not paid twice, and why is said of it.
 
         Args:
             beside: what they paid by what the book says, by the reason.
+            cells: that the host hands back.
             lost: as of :meth:`begin`.
             unread: as of it.
             told: as of it.
@@ -240,7 +248,8 @@ class RepeatPurchase(HostPurchase):
         more = {why: cost for why, cost in beside.items() if why not in (KNOWN, LOST, UNANSWERED)}
         left = max(0.0, paid - used - sum(more.values()))
         answered = beside.get(KNOWN, 0.0) + beside.get(LOST, 0.0)
-        self.lost = min(left, max(lost, answered - used))
+        kept = sum(cell.attempts for cell in cells if not cell.errored)
+        self.lost = min(left, max(lost, answered - kept))
         for why, cost in ((KNOWN, 0.0), (LOST, self.lost), (UNANSWERED, left - self.lost)):
             self._pay(cost - beside.get(why, 0.0), why)
 
