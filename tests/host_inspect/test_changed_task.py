@@ -290,13 +290,21 @@ def test_a_log_without_samples_whose_book_is_gone_is_told_of_if_it_asked_anythin
     assert any("was missing" in text for text in warnings_of_plugin) == asked
 
 
-def test_a_log_whose_book_is_gone_counts_for_what_others_beside_it_have(world: World) -> None:
+def test_a_log_whose_book_is_gone_counts_for_what_others_beside_it_have(
+    world: World, warnings_of_plugin: list[str]
+) -> None:
     first = world.first(sampler="uniform")
-    world.stops.append(STOP + 5)
+    world.stops += [STOP + 5, STOP + 8]
     world.again(first)
     for path in world.logs.glob(".evalbudget-*"):
         path.unlink()
-    _spent_well(world, world.again(first))
+    third = world.again(first)
+    assert (third.status, world.calls) == ("error", STOP + 8)
+    done = world.again(third)
+    _spent_well(world, done)
+    told = [text for text in warnings_of_plugin if "was missing" in text]
+    assert told == [told[0]] * 2  # said each time one goes on
+    assert f"{told[0]}." in entry_of(done)["changes"]
 
 
 @pytest.mark.parametrize("paid", [BUDGET, BUDGET - 2])

@@ -573,7 +573,7 @@ class BudgetedSource(SampleSource):
         keys = book.begin(prior, lost=earlier.lost, unread=unread, told=told, lacks=lacks)
         serving.book = book
         if file is not None:
-            self._warn_of_earlier(serving, book, earlier, file.said(at_most))
+            self._warn_of_earlier(serving, book, earlier, file.lacking(book.lacks, at_most))
         serving.seen.count += book.n_read  # of other processes too
         serving.tried = bool(prior) or serving.seen.count > 0
         if self.config.store is not None:
@@ -593,7 +593,7 @@ class BudgetedSource(SampleSource):
         self, serving: _Serving, book: RepeatPurchase, earlier: Earlier, lacking: str
     ) -> None:
         """What earlier attempts paid in vain, and what may not count of it, is said each time one goes on."""
-        if book.lacks:
+        if lacking:
             logger.warning(lacking)
             serving.changes.append(lacking)
         if book.lost and not earlier.warning:
