@@ -35,7 +35,7 @@ def test_what_was_paid_stays_paid_and_what_was_planned_goes(tmp_path: Path) -> N
     book.begins(begun, 1.0)
     book.trade([Reading(came, 0.5), Reading(failed, None, 2.0, "broken")], 0)
     db.close()  # what a kill leaves
-    now = {KEPT: 1.5, "sent again": 0.25, CAME: 3.0, BEGUN: 1.0}  # nothing of what was never begun
+    now = {KEPT: 1.5, "sent again": 0.25, CAME: 1.0, BEGUN: 3.0}  # nothing of what was never begun
     with looked_into(path, BESIDE_LOGS) as left:
         assert paid(left) == now
     db = Database.open(Address(path=path), BESIDE_LOGS)

@@ -153,8 +153,19 @@ def test_a_book_that_lacks_something_is_known(tmp_path: Path) -> None:
     wal.unlink()
     cut = opened(run(here, "t", here))
     assert (paid(cut), cut.lacks) == (3.0, True)  # of what had been paid when that attempt began
-    assert "(12 calls at most)" in cut.said(12)
-    assert wal.name in cut.said(0)
+    _leave()  # before it had looked at the logs
+    cut = opened(run(here, "t", here))
+    assert (paid(cut), cut.lacks) == (3.0, True)
+    assert wal.name in (said := cut.lacking(True, 12))
+    assert "(12 calls at most)" in said
+    _leave()
+    later = opened(run(here, "t", here))
+    assert (later.lacks, later.lacking(False, 5)) == (False, said)
+    _leave()
+    later = opened(run(here, "t", here))
+    assert "(15 calls at most)" in later.lacking(True, 3)
+    _leave()
+    assert opened(run(here, "v")).lacking(False, 5) == ""
     _leave()
     assert not opened(run(gone, "t")).lacks
     assert opened(run(gone, "u", here)).lacks

@@ -248,7 +248,7 @@ def test_answers_that_a_kill_kept_out_of_the_log_are_told_of_each_time(
     said = [text for text in warnings_of_plugin if "cannot use" in text]
     assert len(said) == 2
     assert all(
-        "paid 2 of the budget" in text and "the log it goes on from lacks them" in text for text in said
+        "paid 1 of the budget" in text and "the log it goes on from lacks them" in text for text in said
     )
 
 
@@ -290,13 +290,44 @@ def test_a_log_without_samples_whose_book_is_gone_is_told_of_if_it_asked_anythin
     assert any("was missing" in text for text in warnings_of_plugin) == asked
 
 
-def test_a_log_whose_book_is_gone_counts_for_what_others_beside_it_have(world: World) -> None:
+def test_a_log_whose_book_is_gone_counts_for_what_others_beside_it_have(
+    world: World, warnings_of_plugin: list[str]
+) -> None:
     first = world.first(sampler="uniform")
-    world.stops.append(STOP + 5)
+    world.stops += [STOP + 5, STOP + 8]
     world.again(first)
     for path in world.logs.glob(".evalbudget-*"):
         path.unlink()
-    _spent_well(world, world.again(first))
+    third = world.again(first)
+    assert (third.status, world.calls) == ("error", STOP + 8)
+    done = world.again(third)
+    _spent_well(world, done)
+    told = [text for text in warnings_of_plugin if "was missing" in text]
+    assert told == [told[0]] * 2  # said each time one goes on
+    assert f"{told[0]}." in entry_of(done)["changes"]
+
+
+@pytest.mark.parametrize("paid", [BUDGET, BUDGET - 2])
+@pytest.mark.parametrize("cut_off", [0, 3])
+def test_a_finished_log_whose_book_is_gone_says_what_was_paid(
+    paid: int, cut_off: int, world: World, warnings_of_plugin: list[str]
+) -> None:
+    world.stops = []
+    world.write()
+    given = {"task": str(world.folder / "task.py"), "budget": BUDGET, "sampler": "uniform"}
+    done = world._run("evalbudget_inspect/budgeted", task_args=given, max_samples=1)
+    assert (done.status, world.calls, len(done.samples or [])) == ("success", BUDGET, BUDGET)
+    for score in done.results.scores if done.results else ():
+        if "spent" in (score.metadata or {}).get("evalbudget", {}):
+            score.metadata["evalbudget"]["spent"] = paid
+    done.samples = (done.samples or [])[: paid - cut_off]
+    write_eval_log(done, done.location)
+    for path in world.logs.glob(".evalbudget-*"):
+        path.unlink()
+    said = entry_of(world.again(done))
+    assert world.calls == 2 * BUDGET - paid
+    assert (said["spent"], said["failures"]) == (BUDGET, {UNANSWERED: cut_off} if cut_off else {})
+    assert not [text for text in warnings_of_plugin if "was missing" in text]
 
 
 def test_an_eval_set_pays_for_samples_it_lost(world: World, tmp_path: Path) -> None:

@@ -14,13 +14,14 @@ import pytest
 from click.testing import CliRunner
 from inspect_ai.log import EvalLog, read_eval_log
 from inspect_ai.log._recover._buffer import read_buffer_recovery_data
-from tests.claims import is_full
+from tests.claims import is_full, variant
 from tests.host_inspect.race_tasks import written
 from tests.host_inspect.worlds import COMMAND, entry_of, retried
 
 import evalbudget
 import warm
 from evalbudget.cli.main import cli
+from evalbudget.exit_codes import ExitCode
 from evalbudget.repeats.estimates import ItemReadings
 from evalbudget.run import UNANSWERED
 from evalbudget_inspect.host.not_run import is_refused
@@ -156,6 +157,31 @@ def test_a_run_killed_twice_ends_at_the_budget(
     assert spent["failed"] == ours["failed"]
     assert row["estimate"] == pytest.approx(metrics(done)["estimate"], abs=1e-12)
     assert row["standard_error"] == pytest.approx(metrics(done)["stderr"], abs=1e-12)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, variant(signal.SIGINT)])
+def test_a_signal_ends_a_retry_as_it_ends_a_run(
+    number: signal.Signals, task_file: Path, tmp_path: Path
+) -> None:
+    folder, said = tmp_path / "logs", tmp_path / "said"
+    begin = ["eval", str(task_file), "--budget", "40", "--model", "simulated/writer", "--max-samples", "2"]
+    begin += ["--model-role", _judge(latency=0.2)]
+    logs: list[EvalLog] = []
+    for _ in range(2):
+        before = len(logs[0].samples or []) if logs else 0
+        with said.open("wb") as told:
+            arguments = ["eval-retry", logs[0].location] if logs else begin
+            command = _command(folder, *arguments)
+            process = warm.Popen(command, host="inspect", stdout=told, stderr=told)
+            log = _wait_for(process, folder, before + 2)
+            process.send_signal(number)
+            code = process.wait()
+        assert code == ExitCode.INTERRUPTED, said.read_text()
+        assert "Traceback" not in said.read_text()
+        assert said.read_text().endswith("Interrupted.\n")
+        logs.append(read_eval_log(str(log)))
+        assert logs[-1].status == "cancelled"
+    assert logs[0].location != logs[1].location
 
 
 def test_a_retry_after_the_budget_is_used_up_by_errors_spends_nothing(

@@ -316,6 +316,27 @@ def test_answers_of_several_attempts_that_are_lost_are_called_so() -> None:
     assert found[1:] == [(3.0 * n, {LOST: 3 * n, UNANSWERED: n}) for n in (1, 2, 3)]
 
 
+@pytest.mark.parametrize(("in_log", "lost"), [("ab", 0.0), ("a", 0.0), ("b", 1.0), ("", 1.0)])
+def test_calls_that_brought_no_answer_are_no_answers_that_are_lost(in_log: str, lost: float) -> None:
+    """An error ended the run: what was under way was cut off, and one of its tries failed."""
+    kept, config = kept_in_memory(), Config.of(budget=40, sampler="uniform")
+    first = RepeatPurchase(config, ["a", "b", "c", "d"], epochs=1, where=kept)
+    first.begin()
+    for item in "abcd":
+        first.started((item, 1))
+    first.completed(("a", 1), 1.0)
+    first.completed(("b", 1), None, error="RuntimeError")
+    for item in "cd":
+        first.completed((item, 1), None, error=UNANSWERED)
+    assert first.book.spent == 4.0
+    killed(kept)
+    again = RepeatPurchase(config, ["a", "b", "c", "d"], epochs=1, where=kept)
+    again.begin([PriorCell((item, 1), 1, errored=item == "b") for item in in_log])
+    assert (again.spent, again.lost, paid_by(kept)) == (4.0 - len(in_log), lost, 4.0)
+    unanswered = 2 + ("b" not in in_log)
+    assert again.account.failures == {UNANSWERED: unanswered} | ({LOST: 1} if lost else {})
+
+
 @pytest.mark.parametrize("paid", [0.0, 3.0, 30.0])
 def test_what_the_log_tells_of_counts_where_the_book_lacks_it(paid: float) -> None:
     book = RepeatPurchase(Config.of(budget=20), ["a", "b"], epochs=1, where=kept_in_memory(paid))
@@ -325,6 +346,19 @@ def test_what_the_log_tells_of_counts_where_the_book_lacks_it(paid: float) -> No
     known = RepeatPurchase(Config.of(budget=20), ["a", "b"], epochs=1, where=kept_in_memory(6.0))
     known.begin([PriorCell(("a", 1), 1, errored=False)], lost=4, unread=2, lacks=True)
     assert known.account.failures == {LOST: 4, UNANSWERED: 2}
+
+
+@pytest.mark.parametrize(
+    ("told", "lacks", "spent"), [(9.0, True, 9.0), (20.0, False, 20.0), (30.0, False, 20.0)]
+)
+def test_what_a_log_says_was_paid_counts_where_the_book_lacks_it(
+    told: float, lacks: bool, spent: float
+) -> None:
+    book = RepeatPurchase(Config.of(budget=20), ["a", "b"], epochs=1, where=kept_in_memory())
+    book.begin([PriorCell(("a", 1), 1, errored=False)], lost=1, unread=2, told=told, lacks=True)
+    book.completed(("a", 1), 1.0)
+    assert (book.lacks, book.spent) == (lacks, spent)
+    assert book.account.failures == {LOST: 1, UNANSWERED: spent - 2}
 
 
 def test_a_phase_in_an_earlier_log_that_is_none() -> None:

@@ -3,7 +3,17 @@
 from evalbudget.book._book import Book
 from evalbudget.book._calls import Called, Unread
 from evalbudget.book._drive import Answer, Bought, drive
-from evalbudget.book._opening import Told, begin_anew, end_well, paid_in, spent_in, told_in, was_killed
+from evalbudget.book._opening import (
+    Told,
+    begin_anew,
+    end_well,
+    keep_lacking,
+    lacking_in,
+    paid_in,
+    spent_in,
+    told_in,
+    was_killed,
+)
 from evalbudget.book._statements import LOST
 from evalbudget.book._tables import ALONE, BESIDE_LOGS, BILL, PAID_CALLS
 from evalbudget.book._turn import Turn
@@ -24,6 +34,8 @@ __all__ = [
     "begin_anew",
     "drive",
     "end_well",
+    "keep_lacking",
+    "lacking_in",
     "paid_in",
     "spent_in",
     "told_in",

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, delete, func, insert, select
 
 from evalbudget._version import __version__
-from evalbudget.book._statements import BEGUN, BEGUN_BESIDE, CAME_BACK
+from evalbudget.book._statements import BEGUN, BEGUN_BESIDE, CAME_BACK, IN_VAIN
 from evalbudget.book._tables import (
     ABOUT,
     CALLS,
@@ -33,6 +33,8 @@ from evalbudget.store import Address, Database, Layout, Terms
 _COUNTS = dict.fromkeys(("rounds", "passes", "withdrawn", "calls", "changes"), 0)
 _IN_USE = "in use"
 """Key in a book, as long as an attempt that began it anew may pay something."""
+_LACKS = "lacks"
+"""Key in a book that does not have all that was paid: how many calls may not be in it."""
 _TERMS = select(META.c.value).where(META.c.key == "terms")
 _NOTHING = {"spent": 0.0, "held": 0.0, **_COUNTS, "stopped": None}
 
@@ -150,12 +152,19 @@ def told_in(where: Address | Database) -> Told:
         return Told(int(readings), float(cost), frozenset(map(str, workers)), *map(float, about))
 
 
-def begin_anew(db: Database, paid: Mapping[str, float]) -> None:
-    """Forget what is in a book, but that so much was paid, by the reason, for no cell."""
+def begin_anew(db: Database, paid: Mapping[str, float], lacks: int | None = None) -> None:
+    """Forget what is in a book, but that so much was paid, by the reason, for no cell.
+
+    Args:
+        db: that has it.
+        paid: by the reason.
+        lacks: as of :func:`keep_lacking`.
+    """
     with db.write() as connection:
         for table in (ABOUT, WORKERS, ROUNDS, PASSES, WITHDRAWN, CELLS, CALLS):
             connection.execute(delete(table))
         connection.execute(delete(META).where(META.c.key.in_(["terms", _IN_USE])))
+        _keep_lacking(connection, lacks)
         connection.execute(insert(META), {"key": _IN_USE, "value": "yes"})
         for call, (reason, cost) in enumerate(paid.items()):
             row = {"call": call, "cell": NO_CELL, "attempt": 0, "worker": 0, "most": cost, "cost": cost}
@@ -163,6 +172,25 @@ def begin_anew(db: Database, paid: Mapping[str, float]) -> None:
         about = {**_NOTHING, "id": 1, "cap": 0.0, "spent": sum(paid.values()), "calls": len(paid)}
         connection.execute(insert(ABOUT), about)
     db.gather()
+
+
+def keep_lacking(db: Database, lacks: int | None) -> None:
+    """So many calls were paid that may not be in a book; None: all are in it."""
+    with db.write() as connection:
+        _keep_lacking(connection, lacks)
+
+
+def _keep_lacking(connection: Connection, lacks: int | None) -> None:
+    connection.execute(delete(META).where(META.c.key == _LACKS))
+    if lacks is not None:
+        connection.execute(insert(META), {"key": _LACKS, "value": str(lacks)})
+
+
+def lacking_in(db: Database) -> int | None:
+    """What :func:`keep_lacking` was told."""
+    with db.read() as connection:
+        found = connection.scalar(select(META.c.value).where(META.c.key == _LACKS))
+        return None if found is None else int(found)
 
 
 def end_well(db: Database) -> None:
@@ -182,15 +210,15 @@ def paid_in(db: Database, *, came: str, begun: str) -> dict[str, float]:
 
     Args:
         db: that has it.
-        came: the reason to pay what came back.
-        begun: that to pay what is under way, as far as its host has begun it.
+        came: the reason to pay what brought a score.
+        begun: that to pay what failed, or is under way, as far as its host has begun it.
 
     Raises:
         StoreError: it is damaged.
     """
     with db.read() as connection:
         paid = {str(why): float(cost) for why, cost in connection.execute(BEGUN_BESIDE)}
-        for why, query in ((came, CAME_BACK), (begun, BEGUN)):
+        for why, query in ((came, CAME_BACK), (begun, IN_VAIN), (begun, BEGUN)):
             paid[why] = paid.get(why, 0.0) + float(connection.scalar(query) or 0.0)
     return paid
 

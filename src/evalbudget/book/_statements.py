@@ -91,8 +91,11 @@ SETTLE = Each(
     .values(cost=bindparam("paid"), error=bindparam("why")),
     update(CALLS).where(CALLS.c.call == _PAID.c.which).values(cost=_PAID.c.paid, error=_PAID.c.why),
 )
-CAME_BACK = select(func.sum(CALLS.c.cost)).where(CALLS.c.cell != NO_CELL)
-"""What calls cost that came back."""
+_SETTLED_COST = select(func.sum(CALLS.c.cost)).where(CALLS.c.cell != NO_CELL)
+CAME_BACK = _SETTLED_COST.where(CALLS.c.error.is_(None))
+"""What calls cost that brought a score."""
+IN_VAIN = _SETTLED_COST.where(CALLS.c.error.is_not(None))
+"""What those cost that have ended and brought none."""
 BEGUN = select(func.sum(CALLS.c.begun)).where(CALLS.c.cost.is_(None))
 """What those under way may be billed by now."""
 KEEP = update(ABOUT).values({name: bindparam(f"new_{name}") for name in NUMBERS})

@@ -47,7 +47,7 @@ def next_steps(outcome: Outcome, failures: Mapping[str, int]) -> list[str]:
     unread = {reason: calls for reason, calls in failures.items() if reason != LOST}
     failed, scored = sum(unread.values()), int(table.value.size)
     if failed and failed >= _MANY_FAILURES * (failed + scored):
-        steps.append(f"{failed:,} of {failed + scored:,} calls {_of_failures(unread)}.")
+        steps.append(_of_failures(unread, scored))
     if not scored:
         return steps
     if said := all_zero(scored, table.value):
@@ -81,15 +81,17 @@ def next_steps(outcome: Outcome, failures: Mapping[str, int]) -> list[str]:
     return steps
 
 
-def _of_failures(unread: Mapping[str, int]) -> str:
+def _of_failures(unread: Mapping[str, int], scored: int) -> str:
     """What there is to look at: an error that ends a run cuts off many calls, which tell nothing of why."""
-    worst = max(unread, key=lambda reason: (reason != UNANSWERED, unread[reason]))
+    failed = {reason: calls for reason, calls in unread.items() if reason != UNANSWERED} or unread
+    worst, calls = max(failed, key=lambda reason: failed[reason]), sum(failed.values())
+    of_all = f"{calls:,} of {calls + scored:,} calls"
     if worst == UNANSWERED:
         return (
-            "were cut off, or had no reply that the host could read, and count as spent: a run that is left "
-            "to end by itself loses none to being cut off"
+            f"{of_all} were cut off, or had no reply that the host could read, and count as spent: a run "
+            "that is left to end by itself loses none to being cut off."
         )
-    return f"gave no score; find out why first (above all: {shortened(worst, _REASON)})"
+    return f"{of_all} gave no score; find out why first (above all: {shortened(worst, _REASON)})."
 
 
 def _where_to_spend(share: float, judges_flag: str, *, clustered: bool) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import fsspec  # type: ignore[import-untyped]
 
@@ -31,6 +31,8 @@ BILL = ".bill"
 _BOOK, _PLACE, _NAME = ".book", ".place", ".evalbudget-"
 KNOWN = "answers of earlier attempts"
 """Why something was paid before a run goes on from its log, which says for what."""
+_NOT_YET = -1
+"""In the place of how many calls a book may lack, until its attempt has looked at what logs have."""
 _STATE = "XDG_STATE_HOME"
 """Where users say what folder has what programs keep on one machine."""
 
@@ -42,6 +44,7 @@ class BookFile:
         path: of it.
         db: it.
         lacks: as below.
+        lacked: as many calls may not be in it as earlier attempts said; None if none did.
         opened: to be let go with it.
 
     Attributes:
@@ -51,10 +54,10 @@ class BookFile:
         ends: called before it is let go.
     """
 
-    def __init__(self, path: Path, db: Database, lacks: bool, opened: ExitStack) -> None:
+    def __init__(self, path: Path, db: Database, lacks: bool, lacked: int | None, opened: ExitStack) -> None:
         self.path, self.db, self.lacks = path, db, lacks
         self.ends: Callable[[], None] = lambda: None
-        self._opened = opened
+        self._lacked, self._opened = lacked, opened
 
     def let_go(self) -> None:
         """The attempt is over; more than once does nothing."""
@@ -66,8 +69,21 @@ class BookFile:
                 self.ends()
                 end_well(self.db)
 
-    def said(self, at_most: int) -> str:
-        """That it lacks something, where so many calls were under way when an earlier attempt was killed."""
+    def lacking(self, lacks: bool, at_most: int) -> str:
+        """What to say each time an attempt goes on; empty if all that was paid counts.
+
+        Args:
+            lacks: neither the book nor a log had all that the attempts before this one paid.
+            at_most: so many calls were under way when the last one was killed.
+        """
+        from evalbudget.book import keep_lacking
+
+        if lacks:
+            self._lacked = (self._lacked or 0) + at_most
+        keep_lacking(self.db, self._lacked)
+        return "" if self._lacked is None else self._said(self._lacked)
+
+    def _said(self, at_most: int) -> str:
         calls = "1 call" if at_most == 1 else f"{at_most:,} calls"
         uncounted = (
             f"what was under way at the kill ({calls} at most), and not written by then, may not count"
@@ -191,7 +207,7 @@ def spent_by(folders: Sequence[str], task_id: str) -> float | None:
         StoreError: it is damaged.
     """
     path = book_path(folders, task_id)
-    return sum(_looked_into(path)[0].values()) if path.exists() else None
+    return sum(_looked_into(path).paid.values()) if path.exists() else None
 
 
 def _beside(folder: str, task_id: str, kind: str) -> Path:
@@ -239,27 +255,37 @@ def _opened(path: Path, others: Sequence[Path], *, lacks: bool) -> BookFile:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             looks = [_looked_into(other) for other in (path, *others) if other.exists()]
+            lacks = lacks or not all(look.is_whole for look in looks)
+            lacked = max((look.lacked for look in looks if look.lacked is not None), default=None)
             db = opened.enter_context(file_of_own(path, BESIDE_LOGS))
             paid: dict[str, float] = {}
-            for why, cost in chain.from_iterable(each.items() for each, _ in looks):
+            for why, cost in chain.from_iterable(each.items() for each, *_ in looks):
                 paid[why] = paid.get(why, 0.0) + cost
-            begin_anew(db, paid)
+            begin_anew(db, paid, _NOT_YET if lacks else lacked)
         except StoreError as ex:
             raise JournalError(
                 f"{ex}. It is the book of this run, which has what earlier attempts paid: restore it; or "
                 "move it away, and what no log tells of is not counted as spent"
             ) from ex
-        lacks = lacks or not all(is_whole for _, is_whole in looks)
-        _open[path] = file = BookFile(path, db, lacks, opened.pop_all())
+        _open[path] = file = BookFile(path, db, lacks, lacked, opened.pop_all())
     return file
 
 
-def _looked_into(path: Path) -> tuple[dict[str, float], bool]:
-    """What was paid by a book, and whether all that was written is there."""
-    from evalbudget.book import BESIDE_LOGS, paid_in, was_killed
+class _Look(NamedTuple):
+    """What was paid by a book, whether all that was written is there, and how many calls it may lack."""
+
+    paid: dict[str, float]
+    is_whole: bool
+    lacked: int | None
+
+
+def _looked_into(path: Path) -> _Look:
+    from evalbudget.book import BESIDE_LOGS, lacking_in, paid_in, was_killed
     from evalbudget.store import looked_into
 
     whole = path.resolve()
     has_latest = whole.with_name(f"{whole.name}-wal").exists()
     with looked_into(path, BESIDE_LOGS) as db:
-        return paid_in(db, came=KNOWN, begun=UNANSWERED), has_latest or not was_killed(db)
+        paid, lacked = paid_in(db, came=KNOWN, begun=UNANSWERED), lacking_in(db)
+        is_whole = (has_latest or not was_killed(db)) and lacked != _NOT_YET
+        return _Look(paid, is_whole, None if lacked == _NOT_YET else lacked)

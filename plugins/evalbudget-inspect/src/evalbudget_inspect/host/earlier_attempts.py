@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from datetime import datetime
 
 import anyio.to_thread
 from inspect_ai.log import (
@@ -19,6 +20,7 @@ from evalbudget.errors import InvalidInputError
 from evalbudget.shown import shown_logger
 from evalbudget_inspect.host.book_file import folder_of
 from evalbudget_inspect.host.current_run import EarlierLog, Run
+from evalbudget_inspect.host.how_bought import paid_in_all
 from evalbudget_inspect.host.private import is_cancellation_message
 
 logger = shown_logger(__name__)
@@ -69,6 +71,19 @@ async def end_of_earlier(run: Run) -> tuple[bool, int]:
         each as often as it may be tried.
     """
     return await anyio.to_thread.run_sync(_end_of_earlier, run)
+
+
+async def told_of_earlier(run: Run, *, beside: bool) -> tuple[float, bool]:
+    """What the log that a run goes on from says that it and all attempts before it paid, in scores.
+
+    Args:
+        run: that goes on.
+        beside: logs beside that one are asked too: the highest counts.
+
+    Returns:
+        It; and whether the latest of these attempts ended by itself, and so says all.
+    """
+    return await anyio.to_thread.run_sync(_told_of_earlier, run, beside)
 
 
 def attempts_in(folder: str, task_id: str) -> list[EvalLogInfo]:
@@ -171,24 +186,46 @@ def _of_other_attempts(run: Run) -> list[EvalSampleSummary]:
     known = {*map(name_of, here), *map(name_of, _samples_of(log))}
     tries = {(str(s.id), s.epoch): s.retries or 0 for s in here}
     found: dict[str, EvalSampleSummary] = {}
-    for info in attempts_in(folder_of(log.location), run.spec.task_id):
-        its = header_of(info).eval
-        if its.task_id != run.spec.task_id or its.eval_id in (run.spec.eval_id, log.eval_id):
+    for header in _headers_beside(run, log):
+        if header.eval.eval_id == log.eval_id:
             continue
-        for summary in _summaries(info.name):
+        for summary in _summaries(header.location):
             counts = summary.error and tries.get((str(summary.id), summary.epoch), 0) > (summary.retries or 0)
             if not counts:
                 found[name_of(summary)] = summary
     return [summary for name, summary in found.items() if name not in known]
 
 
-def _end_of_earlier(run: Run) -> tuple[bool, int]:
+def _headers_beside(run: Run, log: EarlierLog) -> list[EvalLog]:
+    """Of earlier attempts in the folder of a log, that log among them."""
+    found = map(header_of, attempts_in(folder_of(log.location), run.spec.task_id))
+    own = run.spec
+    return [one for one in found if one.eval.task_id == own.task_id and one.eval.eval_id != own.eval_id]
+
+
+def _header_of_earlier(run: Run) -> EvalLog | None:
     log = run.goes_on_from
     if log is None or not log.location:
-        return False, 0
+        return None
     try:
-        header = read_eval_log(log.location, header_only=True)
+        return read_eval_log(log.location, header_only=True)
     except FileNotFoundError:
+        return None
+
+
+def _told_of_earlier(run: Run, beside: bool) -> tuple[float, bool]:
+    log, header = run.goes_on_from, _header_of_earlier(run)
+    if log is None or header is None:
+        return 0.0, False
+    headers = [header, *(_headers_beside(run, log) if beside else ())]
+    latest = max(headers, key=lambda one: datetime.fromisoformat(one.eval.created))
+    told = [paid for one in headers if (paid := paid_in_all(one)) is not None]
+    return max(told, default=0.0), latest.status == "success" and paid_in_all(latest) is not None
+
+
+def _end_of_earlier(run: Run) -> tuple[bool, int]:
+    header = _header_of_earlier(run)
+    if header is None:
         return False, 0
     if header.status != "started":
         return bool(header.stats.model_usage), 0

@@ -9,6 +9,7 @@ from contextlib import contextmanager, nullcontext, redirect_stdout
 from inspect_ai.util import display_type
 
 from evalbudget.cli import say
+from evalbudget.errors import EvalbudgetError
 from evalbudget.exit_codes import ExitCode, most_urgent
 from evalbudget.repeats import Summary
 from evalbudget.secrets import shown
@@ -44,6 +45,11 @@ def run_host(arguments: list[str], until: str | None = None) -> int:
             host_main()
     except SystemExit as ex:
         code = ex.code if isinstance(ex.code, int) else int(ex.code is not None)
+    except EvalbudgetError:
+        raise
+    except Exception:
+        if not interrupts.ended_a_run:  # eval-retry looks for the log of a run that gave none
+            raise
     finally:
         sys.argv = before
     refusals = take_refusals()

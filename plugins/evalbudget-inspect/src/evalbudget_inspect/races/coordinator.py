@@ -170,9 +170,9 @@ class Coordinator:
             unread[arm.index] += await asked_in_vain(arm.run)
         has_asked = any(has for has, _ in ends) or any(unread.values()) or any(known.values())
         self._left_out = race.replay(known, unread, lacks=file.lacks and has_asked)
-        if race.lacks:
-            self.notes.append(file.said(sum(at_most for _, at_most in ends)))
-            logger.warning(self.notes[-1])
+        if said := file.lacking(race.lacks, sum(at_most for _, at_most in ends)):
+            self.notes.append(said)
+            logger.warning(said)
 
     async def _started(self, race: RacePurchase) -> None:
         self.race = race

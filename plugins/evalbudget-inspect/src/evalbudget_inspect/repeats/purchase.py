@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -168,7 +168,13 @@ class RepeatPurchase(HostPurchase):
     # what happens
 
     def begin(
-        self, prior: Sequence[PriorCell] = (), *, lost: int = 0, unread: int = 0, lacks: bool = False
+        self,
+        prior: Sequence[PriorCell] = (),
+        *,
+        lost: int = 0,
+        unread: int = 0,
+        told: float = 0.0,
+        lacks: bool = False,
     ) -> list[Key]:
         """Take over what the host starts by itself and what an earlier attempt paid for.
 
@@ -179,7 +185,8 @@ class RepeatPurchase(HostPurchase):
             prior: cells that the host hands back.
             lost: how often earlier attempts asked samples whose answers cannot be used here.
             unread: how often they asked others of which logs have no answer, if the book lacks something.
-            lacks: it is known that the book does not have all that they paid.
+            told: what they paid at least, as their logs say.
+            lacks: it is known that neither the book nor a log has all that they paid.
 
         Returns:
             Keys the host does not start by itself and must be given, in order.
@@ -200,7 +207,7 @@ class RepeatPurchase(HostPurchase):
         def take_over() -> None:
             promised = dict.fromkeys((*seeds, *others), 0.0)  # in money the bill decides, call by call
             if self.bill is None:
-                self._explain(beside, lost, unread, lacks=lacks)
+                self._explain(beside, earlier.values(), lost, unread, told, lacks=lacks)
                 cells = [(key, earlier.get(key)) for key in (*seeds, *others)]
                 promised, self._refused = promises(cells, attempts=self._attempts, free=self.book.free)
             for phase in sorted(phases):
@@ -212,25 +219,37 @@ class RepeatPurchase(HostPurchase):
             self.book.once(lambda _: take_over())
         return others  # what may not run again too: the log keeps only what the host was given
 
-    def _explain(self, beside: Mapping[str, float], lost: int, unread: int, *, lacks: bool) -> None:
+    def _explain(
+        self,
+        beside: Mapping[str, float],
+        cells: Iterable[PriorCell],
+        lost: int,
+        unread: int,
+        told: float,
+        *,
+        lacks: bool,
+    ) -> None:
         """What earlier attempts paid is not paid twice, and why is said of it.
 
         Args:
             beside: what they paid by what the book says, by the reason.
+            cells: that the host hands back.
             lost: as of :meth:`begin`.
             unread: as of it.
+            told: as of it.
             lacks: as of it.
         """
         if not self._is_kept:  # the log alone says it
             self._pay(min(lost, max(0.0, self.book.free)), LOST)
             return
-        spent, used = self.book.spent, self._begun.total()
-        self.lacks = lacks or spent < used + lost - _SLACK
+        spent, used = max(self.book.spent, min(told, self.budget.amount)), self._begun.total()
+        self.lacks = (lacks or spent < used + lost - _SLACK) and spent < self.budget.amount - _SLACK
         paid = max(spent, min(used + lost + unread, self.budget.amount)) if self.lacks else spent
         more = {why: cost for why, cost in beside.items() if why not in (KNOWN, LOST, UNANSWERED)}
         left = max(0.0, paid - used - sum(more.values()))
         answered = beside.get(KNOWN, 0.0) + beside.get(LOST, 0.0)
-        self.lost = min(left, max(lost, answered - used))
+        kept = sum(cell.attempts for cell in cells if not cell.errored)
+        self.lost = min(left, max(lost, answered - kept))
         for why, cost in ((KNOWN, 0.0), (LOST, self.lost), (UNANSWERED, left - self.lost)):
             self._pay(cost - beside.get(why, 0.0), why)
 

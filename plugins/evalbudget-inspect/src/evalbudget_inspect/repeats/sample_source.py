@@ -33,7 +33,7 @@ from evalbudget_inspect.host.book_file import open_book
 from evalbudget_inspect.host.call_bounds import check_roles
 from evalbudget_inspect.host.chosen_samples import chosen_samples, clusters_of_samples, strata_of_items
 from evalbudget_inspect.host.current_run import Run, at_the_end, current_run, is_cancelled
-from evalbudget_inspect.host.earlier_attempts import end_of_earlier, samples_of_error
+from evalbudget_inspect.host.earlier_attempts import end_of_earlier, samples_of_error, told_of_earlier
 from evalbudget_inspect.host.how_bought import CHANGES
 from evalbudget_inspect.host.interrupts import interrupts
 from evalbudget_inspect.host.media import with_media
@@ -568,11 +568,12 @@ class BudgetedSource(SampleSource):
         lacks = file is not None and file.lacks
         unread = earlier.cut_off + (await asked_in_vain(run) if lacks else 0)
         has_asked, at_most = await end_of_earlier(run)
-        lacks = lacks and (has_asked or bool(prior) or earlier.lost + unread > 0)
-        keys = book.begin(prior, lost=earlier.lost, unread=unread, lacks=lacks)
+        told, is_all = await told_of_earlier(run, beside=lacks)
+        lacks = lacks and not is_all and (has_asked or bool(prior) or earlier.lost + unread > 0)
+        keys = book.begin(prior, lost=earlier.lost, unread=unread, told=told, lacks=lacks)
         serving.book = book
         if file is not None:
-            self._warn_of_earlier(serving, book, earlier, file.said(at_most))
+            self._warn_of_earlier(serving, book, earlier, file.lacking(book.lacks, at_most))
         serving.seen.count += book.n_read  # of other processes too
         serving.tried = bool(prior) or serving.seen.count > 0
         if self.config.store is not None:
@@ -592,7 +593,7 @@ class BudgetedSource(SampleSource):
         self, serving: _Serving, book: RepeatPurchase, earlier: Earlier, lacking: str
     ) -> None:
         """What earlier attempts paid in vain, and what may not count of it, is said each time one goes on."""
-        if book.lacks:
+        if lacking:
             logger.warning(lacking)
             serving.changes.append(lacking)
         if book.lost and not earlier.warning:
