@@ -6,12 +6,20 @@ import json
 import random
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from inspect_ai import Task, eval_retry, score, task
 from inspect_ai import eval as host_eval
-from inspect_ai.log import EvalLog, ProvenanceData, invalidate_samples, read_eval_log, write_eval_log
+from inspect_ai.log import (
+    EvalLog,
+    EvalSampleSummary,
+    ProvenanceData,
+    invalidate_samples,
+    read_eval_log,
+    write_eval_log,
+)
 from inspect_ai.model import CachePolicy, ModelOutput, ModelUsage, get_model
 from inspect_ai.scorer import accuracy, includes, match
 from inspect_ai.solver import generate
@@ -34,6 +42,7 @@ from evalbudget import Allocation
 from evalbudget.hooks._plugins import plugins
 from evalbudget.report import report
 from evalbudget_inspect import budgeted, race
+from evalbudget_inspect.host.not_run import NOT_BEGUN, refuse
 from evalbudget_inspect.reading import counted
 from evalbudget_inspect.reading.logs import Log
 
@@ -269,3 +278,25 @@ def test_answers_of_nobody_are_no_copies(tmp_path: Path) -> None:
     """The host counts no usage where a solver answers by itself."""
     logged(quiz(4, bool, epochs=3), tmp_path)
     assert read(tmp_path).counts.sum() == 12
+
+
+# attempts
+
+
+def attempt(name: str, status: str, **sample: Any) -> Log:
+    """An attempt at a task with one sample."""
+    summary = EvalSampleSummary(id="a", epoch=1, input="?", target="!", **sample)
+    header: Any = SimpleNamespace(eval=SimpleNamespace(task_id="t"), status=status, invalidated=False)
+    return Log(Path(name), header, [], [], [summary])
+
+
+@pytest.mark.parametrize("same", [{"uuid": "u"}, {"uuid": "v"}])
+@pytest.mark.parametrize("waited", [True, False])
+def test_a_try_that_waited_leaves_the_one_before_it_paid(same: dict[str, str], waited: bool) -> None:
+    metadata: dict[str, Any] = {}
+    if waited:
+        refuse(metadata, NOT_BEGUN)
+    first = attempt("1.eval", "error", uuid="u", error="boom")
+    second = attempt("2.eval", "error", error="CancelledError()", retries=1, metadata=metadata, **same)
+    found, _ = counted.count_once([first, second])
+    assert [(each.file.name, len(each.paid)) for each in found] == [("1.eval" if waited else "2.eval", 1)]

@@ -51,7 +51,8 @@ def _latest(logs: Sequence[Log]) -> tuple[list[Log], list[str]]:
         fresh = [s for s in log.all if s.uuid is None or s.uuid not in seen]
         # not what waited for its turn, nor what a retry counts
         paid = [s for s in fresh if not (s.error and (_cell(log, s) in retried or _waited(s)))]
-        seen.update(s.uuid for s in log.all if s.uuid is not None)
+        ran = [s for s in log.all if not _waited(s)]  # what waited says nothing of an earlier attempt at it
+        seen.update(s.uuid for s in ran if s.uuid is not None)
         kept = [s for s in paid if not is_begun(s) and cells.setdefault(_cell(log, s), number) == number]
         uuids = frozenset(s.uuid for s in log.all)
         if log.header.eval.task_id in whole and kept:
@@ -68,7 +69,7 @@ def _latest(logs: Sequence[Log]) -> tuple[list[Log], list[str]]:
             contents.add(content)
         else:
             later.setdefault(uuids, []).append(log)
-        retried.update(_cell(log, s) for s in log.all if s.retries)
+        retried.update(_cell(log, s) for s in ran if s.retries)
         if kept or paid or not log.all:
             paid = paid if any(s.uuid is not None for s in paid) else kept
             found.append(replace(log, paid=paid, samples=kept))
