@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +15,7 @@ from tests.host_inspect.worlds import paid_by
 
 from evalbudget.errors import HeldError, InvalidInputError
 from evalbudget.run._lock import held
+from evalbudget.store import Database, Layout
 from evalbudget_inspect.host import book_file
 from evalbudget_inspect.host.book_file import BookFile, book_path, open_book, spent_by
 from evalbudget_inspect.host.current_run import _leave
@@ -68,6 +70,25 @@ def test_an_attempt_elsewhere_and_whoever_goes_on_from_either_log_have_one_book(
     assert spent_by([str(there)], "other") is None
     assert paid(opened(run(there, "t", there))) == 5.0
     assert opened(run(there, "other")).path.parent == there
+
+
+def test_what_another_attempt_paid_until_this_one_had_the_book_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (here,) = folders(tmp_path, "here")
+    own = book_file.file_of_own
+
+    def had_by_another_one(path: Path, layout: Layout) -> AbstractContextManager[Database]:
+        monkeypatch.undo()
+        pays(opened(run(here, "t")), 3.0)
+        _leave()
+        return own(path, layout)
+
+    opened(run(here, "t"))
+    _leave()
+    monkeypatch.setattr(book_file, "file_of_own", had_by_another_one)
+    file = opened(run(here, "t", here))
+    assert (paid(file), file.lacks) == (3.0, False)
 
 
 def test_models_that_race_have_one_book_whoever_of_them_goes_on(tmp_path: Path) -> None:

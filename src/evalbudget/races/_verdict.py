@@ -87,8 +87,10 @@ class Verdict:
         if self.outcome is Finding.NOTHING:
             return "Every model was lost, so none is best." if self.scored else "No model has a score."
         if self.outcome is Finding.BEST and not self.found.is_exact:
-            of = "" if self._some_left_out else f" on these {self.n_items:,} items, as scored once"
-            return f"{names[0]} is best{among}{of}, {sure}."
+            of = f"on these {self.n_items:,} items"
+            if self._some_left_out:
+                of = "on the items that any two of them answered"
+            return f"{names[0]} is best{among} {of}, as scored once, {sure}."
         if self.outcome is Finding.BEST:
             return f"{names[0]} is best{among}: {self._exactly}."
         if self.outcome is Finding.TIE:

@@ -254,10 +254,12 @@ def _opened(path: Path, others: Sequence[Path], *, lacks: bool) -> BookFile:
     with ExitStack() as opened:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            looks = [_looked_into(other) for other in (path, *others) if other.exists()]
+            has_latest = _has_latest(path)
+            db = opened.enter_context(file_of_own(path, BESIDE_LOGS))
+            # only now: until then another attempt may have paid
+            looks = [_look(db, has_latest), *map(_looked_into, filter(Path.exists, others))]
             lacks = lacks or not all(look.is_whole for look in looks)
             lacked = max((look.lacked for look in looks if look.lacked is not None), default=None)
-            db = opened.enter_context(file_of_own(path, BESIDE_LOGS))
             paid: dict[str, float] = {}
             for why, cost in chain.from_iterable(each.items() for each, *_ in looks):
                 paid[why] = paid.get(why, 0.0) + cost
@@ -280,12 +282,23 @@ class _Look(NamedTuple):
 
 
 def _looked_into(path: Path) -> _Look:
-    from evalbudget.book import BESIDE_LOGS, lacking_in, paid_in, was_killed
+    from evalbudget.book import BESIDE_LOGS
     from evalbudget.store import looked_into
 
-    whole = path.resolve()
-    has_latest = whole.with_name(f"{whole.name}-wal").exists()
+    has_latest = _has_latest(path)
     with looked_into(path, BESIDE_LOGS) as db:
-        paid, lacked = paid_in(db, came=KNOWN, begun=UNANSWERED), lacking_in(db)
-        is_whole = (has_latest or not was_killed(db)) and lacked != _NOT_YET
-        return _Look(paid, is_whole, None if lacked == _NOT_YET else lacked)
+        return _look(db, has_latest)
+
+
+def _has_latest(path: Path) -> bool:
+    """Whether what a killed attempt wrote last is beside its book."""
+    whole = path.resolve()
+    return whole.with_name(f"{whole.name}-wal").exists()
+
+
+def _look(db: Database, has_latest: bool) -> _Look:
+    from evalbudget.book import lacking_in, paid_in, was_killed
+
+    paid, lacked = paid_in(db, came=KNOWN, begun=UNANSWERED), lacking_in(db)
+    is_whole = (has_latest or not was_killed(db)) and lacked != _NOT_YET
+    return _Look(paid, is_whole, None if lacked == _NOT_YET else lacked)
